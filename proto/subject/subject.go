@@ -1,0 +1,156 @@
+// Package subject spells every NATS subject of Loom. Its arguments are tokens
+// that have been parsed, so a subject that comes out is always sound; nothing
+// else in the module writes a subject.
+//
+//	loom.v1.task.PROJECT                          submission by JetStream publish        EDGE, stream TASKS
+//	loom.v1.error.SERVICE                         error report by JetStream publish      EDGE, stream TASKS
+//	loom.v1.svc.NAME                              request/reply services                 CORE, imported into EDGE
+//	loom.v1.notice.NN.PROJECT.BEAD.KIND           notices, stream NOTICES                CORE, imported into EDGE
+//	loom.v1.live.PROJECT.BEAD                     streamed chunks, not stored            CORE, imported into EDGE
+//	loom.v1.journal.NN                            batches of a partition, LOOM_J_NN      CORE
+//	loom.v1.work.ROLE.PLACE.PRIORITY.ATTEMPT-gN   assignments, stream WORK               CORE
+//	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
+//	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
+//
+// A bead token of "-" stands for "about no bead"; it is the one token that
+// [Parse] does not accept.
+package subject
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// Prefix begins every subject.
+const Prefix = "loom.v1"
+
+// Token is one parsed element of a subject: [a-z0-9][a-z0-9_-]{0,63}.
+// The zero Token is not valid and makes every builder panic.
+type Token struct{ s string }
+
+// NoBead stands for "about no bead" in a notice's subject.
+var NoBead = Token{"-"}
+
+// Parse returns s as a token, or an error with code id/malformed that names
+// what (for example "project").
+func Parse(what, s string) (Token, error) {
+	if !valid(s) {
+		return Token{}, fault.New("id/malformed", "%s id is not 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", what).
+			At(what).Got(s)
+	}
+	return Token{s}, nil
+}
+
+// Must is Parse for names that the program itself chose; it panics.
+func Must(s string) Token {
+	t, err := Parse("token", s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func (t Token) String() string { return t.s }
+
+func valid(s string) bool {
+	if len(s) == 0 || len(s) > 64 || s[0] == '-' || s[0] == '_' {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// Task is where a client publishes a Submission for a project.
+func Task(project Token) string { return join("task", project.s) }
+
+// Tasks matches every Task subject.
+func Tasks() string { return join("task", "*") }
+
+// Error is where a service publishes its ErrorReports.
+func Error(service Token) string { return join("error", service.s) }
+
+// Errors matches every Error subject.
+func Errors() string { return join("error", "*") }
+
+// Service is where a request to the named service goes.
+func Service(name Token) string { return join("svc", name.s) }
+
+// Services matches every service.
+func Services() string { return join("svc", ">") }
+
+// Notice is where the notice of one event is published.
+func Notice(partition int, project, bead, kind Token) string {
+	return join("notice", number(partition), project.s, bead.s, kind.s)
+}
+
+// Notices matches the notices of a project and bead; a zero Token matches all.
+func Notices(project, bead Token) string {
+	return join("notice", "*", orAny(project), orAny(bead), ">")
+}
+
+// Live is where streamed chunks about a bead are published.
+func Live(project, bead Token) string { return join("live", project.s, bead.s) }
+
+// Lives matches every Live subject.
+func Lives() string { return join("live", ">") }
+
+// Journal is the one subject of a partition's journal.
+func Journal(partition int) string { return join("journal", number(partition)) }
+
+// Work is the subject of one queued assignment.
+func Work(role, place, priority, attempt Token, generation uint32) string {
+	return join("work", role.s, place.s, priority.s, fmt.Sprintf("%s-g%d", attempt.s, generation))
+}
+
+// WorkOf matches all work of a role.
+func WorkOf(role Token) string { return join("work", role.s, ">") }
+
+// Works matches all work.
+func Works() string { return join("work", ">") }
+
+// DLQ is where messages of a stream are set aside.
+func DLQ(stream Token) string { return join("dlq", stream.s) }
+
+// DLQs matches every DLQ subject.
+func DLQs() string { return join("dlq", "*") }
+
+// CEO is where a user's signed command goes.
+func CEO(user, verb Token) string { return join("ceo", user.s, verb.s) }
+
+// CEOs matches every signed command.
+func CEOs() string { return join("ceo", "*", "*") }
+
+// After returns what follows loom.v1.AREA. in a subject, split at the dots, or
+// nil when the subject is not of that area.
+func After(area Token, subj string) []string {
+	rest, ok := strings.CutPrefix(subj, join(area.s)+".")
+	if !ok {
+		return nil
+	}
+	return strings.Split(rest, ".")
+}
+
+func number(partition int) string { return fmt.Sprintf("%02d", partition) }
+
+func orAny(t Token) string {
+	if t.s == "" {
+		return "*"
+	}
+	return t.s
+}
+
+func join(parts ...string) string {
+	for _, p := range parts {
+		if p == "" {
+			panic("subject: zero token in " + strings.Join(parts, "."))
+		}
+	}
+	return Prefix + "." + strings.Join(parts, ".")
+}
