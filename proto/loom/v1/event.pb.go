@@ -854,7 +854,9 @@ type BeadFiled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Bead  *Bead                  `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
 	// Hash of the publisher and its idempotency key, if it gave one.
-	Request       string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	Request string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	// Hash of what was submitted, to tell a repeat from a re-used key.
+	RequestDigest string `protobuf:"bytes,3,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -903,12 +905,21 @@ func (x *BeadFiled) GetRequest() string {
 	return ""
 }
 
+func (x *BeadFiled) GetRequestDigest() string {
+	if x != nil {
+		return x.RequestDigest
+	}
+	return ""
+}
+
 // BeadOccurred counts another report of the same error.
 type BeadOccurred struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Occurrences uint32                 `protobuf:"varint,1,opt,name=occurrences,proto3" json:"occurrences,omitempty"`
 	// Hash of the publisher and its idempotency key, if it gave one.
-	Request       string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	Request string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	// Hash of what was submitted, to tell a repeat from a re-used key.
+	RequestDigest string `protobuf:"bytes,3,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,6 +964,13 @@ func (x *BeadOccurred) GetOccurrences() uint32 {
 func (x *BeadOccurred) GetRequest() string {
 	if x != nil {
 		return x.Request
+	}
+	return ""
+}
+
+func (x *BeadOccurred) GetRequestDigest() string {
+	if x != nil {
+		return x.RequestDigest
 	}
 	return ""
 }
@@ -2124,8 +2142,10 @@ func (x *Landed) GetLanding() *Landing {
 
 // DecisionAdded adds a node to the decision graph.
 type DecisionAdded struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          *DecisionNode          `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  *DecisionNode          `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Hash of the caller and its request id, if it gave one.
+	Request       string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2165,6 +2185,13 @@ func (x *DecisionAdded) GetNode() *DecisionNode {
 		return x.Node
 	}
 	return nil
+}
+
+func (x *DecisionAdded) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 // DecisionLinked adds an edge to the decision graph.
@@ -2882,13 +2909,15 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
 	"definition\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\"H\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\"o\n" +
 	"\tBeadFiled\x12!\n" +
 	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\tR\arequest\"J\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\x12%\n" +
+	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"q\n" +
 	"\fBeadOccurred\x12 \n" +
 	"\voccurrences\x18\x01 \x01(\rR\voccurrences\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\tR\arequest\"X\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\x12%\n" +
+	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"X\n" +
 	"\x11BeadStatusChanged\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.BeadStatusR\x06status\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"T\n" +
@@ -2964,9 +2993,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rCandidateMade\x120\n" +
 	"\tcandidate\x18\x01 \x01(\v2\x12.loom.v1.CandidateR\tcandidate\"4\n" +
 	"\x06Landed\x12*\n" +
-	"\alanding\x18\x01 \x01(\v2\x10.loom.v1.LandingR\alanding\":\n" +
+	"\alanding\x18\x01 \x01(\v2\x10.loom.v1.LandingR\alanding\"T\n" +
 	"\rDecisionAdded\x12)\n" +
-	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\";\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\";\n" +
 	"\x0eDecisionLinked\x12)\n" +
 	"\x04edge\x18\x01 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\"c\n" +
 	"\x12DecisionSuperseded\x12\x10\n" +

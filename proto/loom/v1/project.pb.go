@@ -271,9 +271,11 @@ func (x *ProjectState) GetEdgeCount() uint64 {
 
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Bead          string                 `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bead, or the decision node, that it made.
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,9 +310,9 @@ func (*RememberedRequest) Descriptor() ([]byte, []int) {
 	return file_loom_v1_project_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *RememberedRequest) GetBead() string {
+func (x *RememberedRequest) GetId() string {
 	if x != nil {
-		return x.Bead
+		return x.Id
 	}
 	return ""
 }
@@ -320,6 +322,13 @@ func (x *RememberedRequest) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *RememberedRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
 }
 
 var File_loom_v1_project_proto protoreflect.FileDescriptor
@@ -382,10 +391,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1a.loom.v1.RememberedRequestR\x05value:\x028\x01\x1a9\n" +
 	"\vNoncesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"W\n" +
-	"\x11RememberedRequest\x12\x12\n" +
-	"\x04bead\x18\x01 \x01(\tR\x04bead\x12.\n" +
-	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"k\n" +
+	"\x11RememberedRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digestB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_project_proto_rawDescOnce sync.Once

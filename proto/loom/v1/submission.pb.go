@@ -373,7 +373,7 @@ func (x *SubmitReply) GetError() *Error {
 // Subject: loom.v1.error.SERVICE (JetStream publish) or loom.v1.svc.report
 // (request; answer SubmitReply). Status 500 and above, or crash, files a bug
 // bead with auto-bug-workflow; the same fingerprint while that bead is open
-// adds an occurrence. Lower statuses are counted and file nothing.
+// adds an occurrence. Lower statuses are answered without a bead and file nothing.
 type ErrorReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Service that failed; on loom.v1.error.SERVICE it may be left empty.
