@@ -421,6 +421,7 @@ type Assignment struct {
 	Role          string                 `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	Bead          string                 `protobuf:"bytes,5,opt,name=bead,proto3" json:"bead,omitempty"`
 	DispatchedAt  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=dispatched_at,json=dispatchedAt,proto3" json:"dispatched_at,omitempty"`
+	Priority      Priority               `protobuf:"varint,7,opt,name=priority,proto3,enum=loom.v1.Priority" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -495,6 +496,13 @@ func (x *Assignment) GetDispatchedAt() *timestamppb.Timestamp {
 		return x.DispatchedAt
 	}
 	return nil
+}
+
+func (x *Assignment) GetPriority() Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return Priority_PRIORITY_UNSPECIFIED
 }
 
 // SetAside is a message that could not be handled.
@@ -612,7 +620,7 @@ const file_loom_v1_journal_proto_rawDesc = "" +
 	"\bposition\x18\x01 \x01(\v2\x11.loom.v1.PositionR\bposition\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
 	"\asummary\x18\x03 \x01(\tR\asummary\x12$\n" +
-	"\x05event\x18\x04 \x01(\v2\x0e.loom.v1.EventR\x05event\"\xc9\x01\n" +
+	"\x05event\x18\x04 \x01(\v2\x0e.loom.v1.EventR\x05event\"\xf8\x01\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x18\n" +
@@ -622,7 +630,8 @@ const file_loom_v1_journal_proto_rawDesc = "" +
 	"generation\x12\x12\n" +
 	"\x04role\x18\x04 \x01(\tR\x04role\x12\x12\n" +
 	"\x04bead\x18\x05 \x01(\tR\x04bead\x12?\n" +
-	"\rdispatched_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fdispatchedAt\"\xa6\x01\n" +
+	"\rdispatched_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fdispatchedAt\x12-\n" +
+	"\bpriority\x18\a \x01(\x0e2\x11.loom.v1.PriorityR\bpriority\"\xa6\x01\n" +
 	"\bSetAside\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\tR\x06stream\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x12\n" +
@@ -656,7 +665,8 @@ var file_loom_v1_journal_proto_goTypes = []any{
 	(*ProjectState)(nil),          // 9: loom.v1.ProjectState
 	(*Position)(nil),              // 10: loom.v1.Position
 	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Error)(nil),                 // 12: loom.v1.Error
+	(Priority)(0),                 // 12: loom.v1.Priority
+	(*Error)(nil),                 // 13: loom.v1.Error
 }
 var file_loom_v1_journal_proto_depIdxs = []int32{
 	8,  // 0: loom.v1.Batch.events:type_name -> loom.v1.Event
@@ -665,14 +675,15 @@ var file_loom_v1_journal_proto_depIdxs = []int32{
 	10, // 3: loom.v1.Notice.position:type_name -> loom.v1.Position
 	8,  // 4: loom.v1.Notice.event:type_name -> loom.v1.Event
 	11, // 5: loom.v1.Assignment.dispatched_at:type_name -> google.protobuf.Timestamp
-	12, // 6: loom.v1.SetAside.error:type_name -> loom.v1.Error
-	11, // 7: loom.v1.SetAside.time:type_name -> google.protobuf.Timestamp
-	3,  // 8: loom.v1.SnapshotIndex.ProjectsEntry.value:type_name -> loom.v1.SnapshotRef
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	12, // 6: loom.v1.Assignment.priority:type_name -> loom.v1.Priority
+	13, // 7: loom.v1.SetAside.error:type_name -> loom.v1.Error
+	11, // 8: loom.v1.SetAside.time:type_name -> google.protobuf.Timestamp
+	3,  // 9: loom.v1.SnapshotIndex.ProjectsEntry.value:type_name -> loom.v1.SnapshotRef
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_journal_proto_init() }
