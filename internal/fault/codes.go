@@ -34,6 +34,10 @@ var codes = map[string]Exit{
 	"attempt/stale":         Conflict,
 	"attempt/claimed":       Conflict,
 	"attempt/wrong-role":    Refused,
+	"attempt/own-work":      Refused,
+	"attempt/timeout":       WorkFailed,
+	"attempt/withdrawn":     Conflict,
+	"attempt/exhausted":     Limit,
 	"outcome/invalid":       Invalid,
 	"outcome/no-evidence":   Refused,
 	"turn/invalid":          Invalid,
@@ -51,6 +55,7 @@ var codes = map[string]Exit{
 	"condition/invalid":     Invalid,
 	"condition/evaluation":  WorkFailed,
 	"workflow/inconsistent": Integrity,
+	"workflow/dead-end":     WorkFailed,
 
 	// Decision graph and commit lock.
 	"graph/unknown-node": Invalid,

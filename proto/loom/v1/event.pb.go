@@ -1273,8 +1273,12 @@ type AttemptDispatched struct {
 	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
 	Visit uint32                 `protobuf:"varint,2,opt,name=visit,proto3" json:"visit,omitempty"`
 	// Number within the visit, from 1.
-	Number        uint32                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Number   uint32                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// More attempts that the CEO has granted in this visit, in all.
+	ExtraAttempts uint32 `protobuf:"varint,5,opt,name=extra_attempts,json=extraAttempts,proto3" json:"extra_attempts,omitempty"`
+	// Why it is not the first of its visit: "retry" or "continue".
+	Cause         string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1335,6 +1339,20 @@ func (x *AttemptDispatched) GetDeadline() *timestamppb.Timestamp {
 		return x.Deadline
 	}
 	return nil
+}
+
+func (x *AttemptDispatched) GetExtraAttempts() uint32 {
+	if x != nil {
+		return x.ExtraAttempts
+	}
+	return 0
+}
+
+func (x *AttemptDispatched) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
 }
 
 // AttemptClaimed gives a queued attempt to an agent.
@@ -2937,12 +2955,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x14\n" +
 	"\x05taken\x18\x04 \x01(\bR\x05taken\x12\x18\n" +
 	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"\r\n" +
-	"\vNodeSkipped\"\x8d\x01\n" +
+	"\vNodeSkipped\"\xca\x01\n" +
 	"\x11AttemptDispatched\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\rR\x06number\x126\n" +
-	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"_\n" +
+	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12%\n" +
+	"\x0eextra_attempts\x18\x05 \x01(\rR\rextraAttempts\x12\x14\n" +
+	"\x05cause\x18\x06 \x01(\tR\x05cause\"_\n" +
 	"\x0eAttemptClaimed\x12-\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1e\n" +
 	"\n" +

@@ -1193,7 +1193,9 @@ type NodeState struct {
 	// Approval that is open for this node.
 	Approval string `protobuf:"bytes,9,opt,name=approval,proto3" json:"approval,omitempty"`
 	// When a backoff ends.
-	RetryAt       *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
+	RetryAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
+	// Kind of the approval that is open.
+	Asks          ApprovalKind `protobuf:"varint,11,opt,name=asks,proto3,enum=loom.v1.ApprovalKind" json:"asks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1296,6 +1298,13 @@ func (x *NodeState) GetRetryAt() *timestamppb.Timestamp {
 		return x.RetryAt
 	}
 	return nil
+}
+
+func (x *NodeState) GetAsks() ApprovalKind {
+	if x != nil {
+		return x.Asks
+	}
+	return ApprovalKind_APPROVAL_KIND_UNSPECIFIED
 }
 
 // Attempt is one dispatch of a node to an agent.
@@ -2372,7 +2381,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"EdgesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"\x82\x03\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"\xad\x03\n" +
 	"\tNodeState\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.NodeStatusR\x06status\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x1a\n" +
@@ -2384,7 +2393,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\aoutcome\x18\b \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x1a\n" +
 	"\bapproval\x18\t \x01(\tR\bapproval\x125\n" +
 	"\bretry_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\aretryAt\"\xcf\x03\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aretryAt\x12)\n" +
+	"\x04asks\x18\v \x01(\x0e2\x15.loom.v1.ApprovalKindR\x04asks\"\xcf\x03\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -2602,35 +2612,36 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	15, // 23: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	17, // 24: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
 	30, // 25: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	30, // 26: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	30, // 27: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	16, // 28: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	30, // 29: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	17, // 30: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	5,  // 31: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	29, // 32: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	18, // 33: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	21, // 34: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	22, // 35: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	23, // 36: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	19, // 37: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	33, // 38: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	30, // 39: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	33, // 40: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	6,  // 41: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	18, // 42: loom.v1.Approval.change:type_name -> loom.v1.Change
-	15, // 43: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	7,  // 44: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	30, // 45: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	7,  // 46: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	34, // 47: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	30, // 48: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	14, // 49: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	6,  // 26: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	30, // 27: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	30, // 28: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	16, // 29: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	30, // 30: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	17, // 31: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	5,  // 32: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	29, // 33: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	18, // 34: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	21, // 35: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	22, // 36: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	23, // 37: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	19, // 38: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	33, // 39: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	30, // 40: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	33, // 41: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	6,  // 42: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	18, // 43: loom.v1.Approval.change:type_name -> loom.v1.Change
+	15, // 44: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	7,  // 45: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	30, // 46: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	7,  // 47: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	34, // 48: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	30, // 49: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	14, // 50: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
