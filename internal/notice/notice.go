@@ -1,0 +1,99 @@
+// Package notice turns a committed event into what observers receive: its
+// kind, one line for people, and the headers it travels with. Every kind of
+// fact has its own sentence, made of the event alone, so the same event gives
+// the same notice on every host and at every replay. It publishes nothing.
+package notice
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// unknown is the kind of an event whose fact this build does not know.
+const unknown = "unknown"
+
+var facts = (*loomv1.Event)(nil).ProtoReflect().Descriptor().Oneofs().ByName("fact")
+
+// Of returns the notice of the event at pos. It keeps e and pos, and changes
+// neither.
+func Of(e *loomv1.Event, pos *loomv1.Position) *loomv1.Notice {
+	return &loomv1.Notice{Position: pos, Kind: Kind(e), Summary: Summary(e), Event: e}
+}
+
+// Kind returns the name of the event's fact in kebab case, for example
+// "edge-settled"; "unknown" when this build does not know the fact.
+func Kind(e *loomv1.Event) string {
+	f := e.ProtoReflect().WhichOneof(facts)
+	if f == nil {
+		return unknown
+	}
+	return kebab(f)
+}
+
+// Kinds lists every kind there is, in the order of the contract.
+func Kinds() []string {
+	fields := facts.Fields()
+	kinds := make([]string, fields.Len())
+	for i := range kinds {
+		kinds[i] = kebab(fields.Get(i))
+	}
+	return kinds
+}
+
+func kebab(f protoreflect.FieldDescriptor) string {
+	return strings.ReplaceAll(string(f.Name()), "_", "-")
+}
+
+// Headers returns what a notice carries outside its body: the message type of
+// the body, the ids as far as they apply, the position and the summary. A
+// header without a value is left out.
+func Headers(n *loomv1.Notice) map[string]string {
+	e := n.GetEvent()
+	role, agent := worker(e)
+	h := map[string]string{
+		"Loom-Type":      string(n.ProtoReflect().Descriptor().FullName()),
+		"Loom-Project":   e.GetProject(),
+		"Loom-Bead":      e.GetBead(),
+		"Loom-Execution": e.GetExecution(),
+		"Loom-Node":      e.GetNode(),
+		"Loom-Role":      role,
+		"Loom-Agent":     agent,
+		"Loom-Position":  FormatPosition(n.GetPosition()),
+		"Loom-Summary":   n.GetSummary(),
+	}
+	for name, value := range h {
+		if value == "" {
+			delete(h, name)
+		}
+	}
+	return h
+}
+
+// worker returns the role an event is about and the agent, "ROLE/N@HOST", as
+// far as the event tells.
+func worker(e *loomv1.Event) (role, agent string) {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_AttemptDispatched:
+		return f.AttemptDispatched.GetRole(), ""
+	case *loomv1.Event_AttemptClaimed:
+		agent = claimant(f.AttemptClaimed.GetClaimant())
+	case *loomv1.Event_LockRequested:
+		agent = claimant(f.LockRequested.GetClaim().GetHolder())
+	default:
+		if e.GetActor().GetKind() == loomv1.IdentityKind_IDENTITY_KIND_AGENT {
+			agent = e.GetActor().GetName()
+		}
+	}
+	role, _, _ = strings.Cut(agent, "/")
+	return clean(role), clean(agent)
+}
+
+func claimant(c *loomv1.Claimant) string {
+	if c.GetHost() == "" {
+		return c.GetAgent()
+	}
+	return c.GetAgent() + "@" + c.GetHost()
+}

@@ -1,0 +1,195 @@
+package notice
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Summary returns one line for people, at most 300 bytes, without control
+// characters. What others wrote (goals, model answers, tool output) is quoted
+// as it is but for that; nothing may be decided by it.
+func Summary(e *loomv1.Event) string {
+	for _, sentence := range []func(*loomv1.Event) string{flow, attempts, turns, beads, approvals, changes, locks, decisions} {
+		if s := sentence(e); s != "" {
+			return cut(clean(s), most)
+		}
+	}
+	return cut(clean(fmt.Sprintf("%s: event %d is of a kind that this version does not know", about(e), e.GetNumber())), most)
+}
+
+func beads(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_ProjectRegistered:
+		return fmt.Sprintf("project %s registered, work lands on %s", e.Project, named(f.ProjectRegistered.GetConfig().GetTargetBranch(), "its default branch"))
+	case *loomv1.Event_DefinitionStored:
+		d := f.DefinitionStored.GetDefinition()
+		return fmt.Sprintf("%s: workflow %s %s stored (%s)", about(e), d.GetName(), d.GetVersion(), count(len(d.GetNodes()), "node"))
+	case *loomv1.Event_BeadFiled:
+		return filed(e, f.BeadFiled.GetBead())
+	case *loomv1.Event_BeadOccurred:
+		return fmt.Sprintf("%s: the same error was reported again, %d times so far", about(e), f.BeadOccurred.GetOccurrences())
+	case *loomv1.Event_BeadStatusChanged:
+		return fmt.Sprintf("%s: bead is %s", about(e), word(f.BeadStatusChanged.GetStatus())) + in(f.BeadStatusChanged.GetReason())
+	case *loomv1.Event_SubmissionRejected:
+		return fmt.Sprintf("%s: submission on %s rejected", about(e), named(f.SubmissionRejected.GetSubject(), "no subject")) + because(f.SubmissionRejected.GetError())
+	}
+	return ""
+}
+
+func filed(e *loomv1.Event, b *loomv1.Bead) string {
+	what := word(b.GetType())
+	if b.GetAbout() != "" {
+		what += " about " + b.GetAbout()
+	}
+	return fmt.Sprintf("%s: %s filed by %s", about(e), what, who(e)) + after(": ", b.GetGoal())
+}
+
+func flow(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_ExecutionStarted:
+		return fmt.Sprintf("%s: execution %s started on %s %s", about(e), e.Execution, f.ExecutionStarted.GetDefinition(), f.ExecutionStarted.GetVersion())
+	case *loomv1.Event_EdgeSettled:
+		s := f.EdgeSettled
+		if !s.GetTaken() {
+			return fmt.Sprintf("%s: %s -> %s not taken", about(e), s.GetFrom(), s.GetTo())
+		}
+		return fmt.Sprintf("%s: %s -> %s", about(e), s.GetFrom(), s.GetTo()) + in(s.GetOutcome())
+	case *loomv1.Event_NodeSkipped:
+		return fmt.Sprintf("%s: %s skipped, no way leads to it", about(e), e.Node)
+	case *loomv1.Event_NodeCompleted:
+		if f.NodeCompleted.GetSucceeded() {
+			return fmt.Sprintf("%s: %s completed", about(e), e.Node)
+		}
+		return fmt.Sprintf("%s: %s failed", about(e), e.Node)
+	case *loomv1.Event_ReworkStarted:
+		r := f.ReworkStarted
+		return fmt.Sprintf("%s: %s sends work back to %s, time %d", about(e), e.Node, r.GetTo(), r.GetCount()) + after(": ", r.GetReason())
+	case *loomv1.Event_ExecutionEnded:
+		return fmt.Sprintf("%s: execution %s %s", about(e), e.Execution, word(f.ExecutionEnded.GetStatus())) + in(f.ExecutionEnded.GetReason())
+	}
+	return ""
+}
+
+func attempts(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_AttemptDispatched:
+		return fmt.Sprintf("%s: %s dispatched to %s, %s", about(e), e.Node, f.AttemptDispatched.GetRole(), which(f.AttemptDispatched))
+	case *loomv1.Event_AttemptClaimed:
+		return fmt.Sprintf("%s: %s taken by %s", about(e), e.Node, claimant(f.AttemptClaimed.GetClaimant()))
+	case *loomv1.Event_ClaimReleased:
+		return fmt.Sprintf("%s: %s is queued again", about(e), e.Node) + after(": ", f.ClaimReleased.GetReason())
+	case *loomv1.Event_AttemptParked:
+		return fmt.Sprintf("%s: %s waits for the %s", about(e), e.Node, named(f.AttemptParked.GetWaitsFor(), "next step"))
+	case *loomv1.Event_AttemptEnded:
+		return ended(e, f.AttemptEnded)
+	case *loomv1.Event_RetryScheduled:
+		return fmt.Sprintf("%s: %s is tried again at %s", about(e), e.Node, clock(f.RetryScheduled.GetAt()))
+	}
+	return ""
+}
+
+func which(d *loomv1.AttemptDispatched) string {
+	if d.GetVisit() > 1 {
+		return fmt.Sprintf("visit %d, attempt %d", d.GetVisit(), d.GetNumber())
+	}
+	return fmt.Sprintf("attempt %d", d.GetNumber())
+}
+
+func ended(e *loomv1.Event, a *loomv1.AttemptEnded) string {
+	if a.GetTimedOut() {
+		return fmt.Sprintf("%s: %s timed out", about(e), e.Node)
+	}
+	o := a.GetOutcome()
+	verb := "ended"
+	switch o.GetStatus() {
+	case loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS:
+		verb = "succeeded"
+	case loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE:
+		verb = "failed"
+	case loomv1.OutcomeStatus_OUTCOME_STATUS_CONTINUE:
+		verb = "asks for another cycle"
+	}
+	return fmt.Sprintf("%s: attempt at %s %s", about(e), e.Node, verb) + after(": ", o.GetSummary()) + in(o.GetCode())
+}
+
+func changes(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_ChangeProposed:
+		files := f.ChangeProposed.GetChange().GetFiles()
+		var added, removed uint32
+		for _, file := range files {
+			added += file.GetAdded()
+			removed += file.GetRemoved()
+		}
+		return fmt.Sprintf("%s: change proposed: %s, +%d -%d", about(e), count(len(files), "file"), added, removed)
+	case *loomv1.Event_CandidateMade:
+		c := f.CandidateMade.GetCandidate()
+		return fmt.Sprintf("%s: candidate commit %s made (token %d)", about(e), short(c.GetCommit()), c.GetToken())
+	case *loomv1.Event_Landed:
+		l := f.Landed.GetLanding()
+		return fmt.Sprintf("%s: commit %s landed on %s (token %d)", about(e), short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken())
+	}
+	return ""
+}
+
+func locks(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_LockRequested:
+		r := f.LockRequested
+		return lock(e, r.GetRepository(), "asked for by "+named(claimant(r.GetClaim().GetHolder()), who(e)))
+	case *loomv1.Event_LockGranted:
+		g := f.LockGranted
+		return lock(e, g.GetRepository(), fmt.Sprintf("granted to %s until %s (token %d)", g.GetRequest(), clock(g.GetUntil()), g.GetToken()))
+	case *loomv1.Event_LockRenewed:
+		r := f.LockRenewed
+		return lock(e, r.GetRepository(), fmt.Sprintf("renewed until %s (token %d)", clock(r.GetUntil()), r.GetToken()))
+	case *loomv1.Event_LockReleased:
+		return lock(e, f.LockReleased.GetRepository(), fmt.Sprintf("released (token %d)", f.LockReleased.GetToken()))
+	case *loomv1.Event_LockExpired:
+		return lock(e, f.LockExpired.GetRepository(), fmt.Sprintf("taken from a holder that did not renew it (token %d)", f.LockExpired.GetToken()))
+	case *loomv1.Event_LockWithdrawn:
+		return lock(e, f.LockWithdrawn.GetRepository(), fmt.Sprintf("no longer wanted by %s", f.LockWithdrawn.GetRequest()))
+	}
+	return ""
+}
+
+func lock(e *loomv1.Event, repository, what string) string {
+	return fmt.Sprintf("%s: commit lock on %q %s", about(e), path.Base(repository), what)
+}
+
+// about names what an event is about: its bead, else its project.
+func about(e *loomv1.Event) string { return named(named(e.GetBead(), e.GetProject()), "deployment") }
+
+// who names on whose behalf an event is: an identity's name, else its kind.
+func who(e *loomv1.Event) string {
+	return named(part(e.GetActor().GetName()), word(e.GetActor().GetKind()))
+}
+
+// named returns name, or otherwise when there is none.
+func named(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}
+
+func because(err *loomv1.Error) string {
+	return after(": ", err.GetMessage()) + in(err.GetCode())
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func short(commit string) string { return commit[:min(len(commit), 12)] }
+
+func clock(t *timestamppb.Timestamp) string { return t.AsTime().UTC().Format(time.RFC3339) }

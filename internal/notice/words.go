@@ -1,0 +1,128 @@
+package notice
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func approvals(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_ApprovalRequested:
+		a := f.ApprovalRequested.GetApproval()
+		return fmt.Sprintf("%s: %s %s asked: %q", about(e), word(a.GetKind()), a.GetId(), part(a.GetQuestion()))
+	case *loomv1.Event_ApprovalDecided:
+		d := f.ApprovalDecided
+		return fmt.Sprintf("%s: approval %s answered by %s: %s", about(e), d.GetApproval(), who(e), word(d.GetDecision())) + in(d.GetComment())
+	case *loomv1.Event_ApprovalRefused:
+		return fmt.Sprintf("%s: answer to approval %s refused", about(e), f.ApprovalRefused.GetApproval()) + because(f.ApprovalRefused.GetError())
+	case *loomv1.Event_ApprovalLapsed:
+		return fmt.Sprintf("%s: approval %s lapsed", about(e), f.ApprovalLapsed.GetApproval()) + after(": ", f.ApprovalLapsed.GetReason())
+	}
+	return ""
+}
+
+func decisions(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_DecisionAdded:
+		n := f.DecisionAdded.GetNode()
+		return fmt.Sprintf("%s: %s %s: %q (%d%%)", about(e), word(n.GetType()), n.GetId(), part(n.GetTitle()), n.GetConfidence())
+	case *loomv1.Event_DecisionLinked:
+		l := f.DecisionLinked.GetEdge()
+		return fmt.Sprintf("%s: link %s -> %s (%s)", about(e), l.GetFrom(), l.GetTo(), word(l.GetType())) + after(": ", l.GetRationale())
+	case *loomv1.Event_DecisionSuperseded:
+		s := f.DecisionSuperseded
+		return fmt.Sprintf("%s: %s supersedes %s", about(e), s.GetNew(), s.GetOld()) + after(": ", s.GetEdge().GetRationale())
+	}
+	return ""
+}
+
+func turns(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_TurnStarted:
+		return fmt.Sprintf("%s began a turn at %s with %s", who(e), named(e.Node, about(e)), f.TurnStarted.GetModel())
+	case *loomv1.Event_ModelAnswered:
+		return answered(e, f.ModelAnswered.GetAnswer())
+	case *loomv1.Event_ToolIntended:
+		c := f.ToolIntended.GetTool().GetCall()
+		return fmt.Sprintf("%s runs %s", who(e), c.GetTool()) + after(": ", arguments(c.GetArguments()))
+	case *loomv1.Event_ToolFinished:
+		return finished(e, f.ToolFinished)
+	}
+	return ""
+}
+
+func answered(e *loomv1.Event, a *loomv1.ModelAnswer) string {
+	s := fmt.Sprintf("%s heard from %s", who(e), a.GetModel()) + after(": ", a.GetSummary())
+	if n := len(a.GetCalls()); n > 0 {
+		s += fmt.Sprintf(" (%s)", count(n, "tool call"))
+	}
+	return s
+}
+
+func finished(e *loomv1.Event, t *loomv1.ToolFinished) string {
+	r := t.GetResult()
+	what := after(": ", r.GetSummary())
+	switch r.GetStatus() {
+	case loomv1.ToolStatus_TOOL_STATUS_ERROR:
+		return fmt.Sprintf("%s could not run %s", who(e), t.GetTool()) + what
+	case loomv1.ToolStatus_TOOL_STATUS_DENIED:
+		return fmt.Sprintf("%s may not run %s", who(e), t.GetTool()) + what
+	case loomv1.ToolStatus_TOOL_STATUS_UNKNOWN:
+		return fmt.Sprintf("%s cannot know whether %s ran", who(e), t.GetTool()) + what
+	}
+	if exit := fmt.Sprintf("exit %d", r.GetExitCode()); r.GetExitCode() != 0 && !strings.Contains(what, exit) {
+		what += " (" + exit + ")"
+	}
+	return fmt.Sprintf("%s ran %s", who(e), t.GetTool()) + what
+}
+
+// arguments picks what tells most about a call out of its JSON arguments:
+// the command, the path, the pattern; else the JSON itself.
+func arguments(text string) string {
+	var fields map[string]any
+	if json.Unmarshal([]byte(text), &fields) != nil || len(fields) == 0 {
+		return strings.TrimPrefix(text, "{}")
+	}
+	for _, name := range []string{"command", "path", "pattern", "query"} {
+		if s, ok := fields[name].(string); ok && s != "" {
+			return s
+		}
+	}
+	return text
+}
+
+// word says an enum value as people do: BEAD_STATUS_IN_PROGRESS is "in
+// progress". A value that is not set, or not known, is "unknown".
+func word(v protoreflect.Enum) string {
+	d := v.Descriptor()
+	value := d.Values().ByNumber(v.Number())
+	if value == nil || v.Number() == 0 {
+		return unknown
+	}
+	if s, ok := verbs[value.Name()]; ok {
+		return s
+	}
+	prefix := strings.TrimSuffix(string(d.Values().Get(0).Name()), "UNSPECIFIED")
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(string(value.Name()), prefix), "_", " "))
+}
+
+// verbs are the values whose names do not read well in a sentence.
+var verbs = map[protoreflect.Name]string{
+	"APPROVAL_DECISION_APPROVE":         "approved",
+	"APPROVAL_DECISION_REJECT":          "rejected",
+	"APPROVAL_DECISION_REQUEST_CHANGES": "changes wanted",
+	"APPROVAL_DECISION_RETRY":           "try again",
+	"APPROVAL_DECISION_SKIP":            "go on without",
+	"BEAD_STATUS_WAITING":               "waiting for the CEO",
+	"IDENTITY_KIND_ANONYMOUS":           "an unnamed client",
+	"IDENTITY_KIND_PUBLISHER":           "a publisher",
+	"IDENTITY_KIND_OPERATOR":            "the operator",
+	"IDENTITY_KIND_CEO":                 "the CEO",
+	"IDENTITY_KIND_HOST":                "the host",
+	"IDENTITY_KIND_AGENT":               "an agent",
+}
