@@ -1,0 +1,127 @@
+package condition
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common"
+	"cel.dev/cel-go/common/ast"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+)
+
+// check refuses what CEL would accept: another result than is wanted, and what
+// could differ from host to host.
+func check(a *cel.Ast, want Result) *fault.Error {
+	wanted := map[Result]*cel.Type{Bool: cel.BoolType, Text: cel.StringType}[want]
+	if t := a.OutputType(); !t.IsExactType(wanted) && !t.IsExactType(cel.DynType) {
+		return fault.New("condition/invalid", "the expression yields %s, not %s", t, wanted)
+	}
+	var bad *fault.Error
+	ast.PreOrderVisit(a.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if why := unsteady(e); why != "" && bad == nil {
+			bad = fault.New("condition/invalid", "%s cannot be used in a condition", why)
+		}
+	}))
+	return bad
+}
+
+// unsteady names a construct whose value depends on the host: maps that are
+// walked in no order, and times that depend on the zones it knows.
+func unsteady(e ast.Expr) string {
+	switch e.Kind() {
+	case ast.MapKind:
+		return "a map literal"
+	case ast.StructKind:
+		return "a message literal"
+	case ast.CallKind:
+		if f := e.AsCall().FunctionName(); f == "timestamp" || f == "duration" {
+			return f + "()"
+		}
+	}
+	return ""
+}
+
+// complaints makes CEL's problems ours.
+func complaints(expr string, found []*common.Error, scope Scope) []*fault.Error {
+	errs := make([]*fault.Error, len(found))
+	for i, e := range found {
+		text, _, _ := strings.Cut(e.Message, " (in container '')")
+		errs[i] = fault.New("condition/invalid", "%s at %s", lower(text), column(e.Location)).
+			Got(expr).Want("%s", hint(expr, text, scope))
+	}
+	return errs
+}
+
+func lower(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+func column(l common.Location) string {
+	if l.Line() <= 1 {
+		return fmt.Sprintf("column %d", l.Column()+1)
+	}
+	return fmt.Sprintf("line %d, column %d", l.Line(), l.Column()+1)
+}
+
+var unknownName = regexp.MustCompile(`^(undeclared reference to|undefined field) '([^']*)'`)
+
+// hint says which name was meant by an unknown one. A field is looked for
+// together with what stands before its point.
+func hint(expr, text string, scope Scope) string {
+	m := unknownName.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	word := m[2]
+	if m[1] == "undefined field" {
+		if at := regexp.MustCompile("[a-z_][a-zA-Z0-9_.`-]*\\.`?" + regexp.QuoteMeta(word)).FindString(expr); at != "" {
+			word = strings.ReplaceAll(at, "`", "")
+		}
+	}
+	if near := suggest.Hint(word, scope.names()); near != "" {
+		return near
+	}
+	if fields := scope.fieldsUnder(word); fields != "" {
+		return "known are " + fields
+	}
+	return ""
+}
+
+// names lists what an expression in the scope can read, sorted.
+func (s Scope) names() []string {
+	var names []string
+	for _, t := range s.objects() {
+		if t.path != "outcome" || s.hasOutcome() {
+			names = append(names, t.path)
+		}
+		for _, f := range t.fields {
+			names = append(names, t.path+"."+f.name)
+		}
+	}
+	names = append(names, "context")
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// fieldsUnder lists what could stand in place of the last part of a name.
+func (s Scope) fieldsUnder(name string) string {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return ""
+	}
+	var under []string
+	for _, n := range s.names() {
+		if strings.HasPrefix(n, name[:i+1]) {
+			under = append(under, n)
+		}
+	}
+	return strings.Join(under, ", ")
+}
