@@ -1536,7 +1536,10 @@ type Outcome struct {
 	// Checks that were run, set by the runtime for a verify node.
 	Checks []*CheckRun `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
 	// On failure: a code, "area/kebab".
-	Code          string `protobuf:"bytes,9,opt,name=code,proto3" json:"code,omitempty"`
+	Code string `protobuf:"bytes,9,opt,name=code,proto3" json:"code,omitempty"`
+	// Why the success that was claimed does not count and was recorded as a
+	// failure. Set by the workflow core alone.
+	Refusal       string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1630,6 +1633,13 @@ func (x *Outcome) GetChecks() []*CheckRun {
 func (x *Outcome) GetCode() string {
 	if x != nil {
 		return x.Code
+	}
+	return ""
+}
+
+func (x *Outcome) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
 	}
 	return ""
 }
@@ -2415,7 +2425,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xe0\x02\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xfa\x02\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -2425,7 +2435,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\tcandidate\x18\x06 \x01(\v2\x12.loom.v1.CandidateR\tcandidate\x12*\n" +
 	"\alanding\x18\a \x01(\v2\x10.loom.v1.LandingR\alanding\x12)\n" +
 	"\x06checks\x18\b \x03(\v2\x11.loom.v1.CheckRunR\x06checks\x12\x12\n" +
-	"\x04code\x18\t \x01(\tR\x04code\"\xbd\x01\n" +
+	"\x04code\x18\t \x01(\tR\x04code\x12\x18\n" +
+	"\arefusal\x18\n" +
+	" \x01(\tR\arefusal\"\xbd\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +

@@ -1,0 +1,189 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// timeLayout is how the engine writes a moment for people and conditions.
+const timeLayout = time.RFC3339
+
+func (f folder) dispatched(d *loomv1.AttemptDispatched) error {
+	st := f.x.Nodes[f.e.Node]
+	if !idle(st) {
+		return f.wrong("it is %s", nodeWord(st))
+	}
+	if f.e.Attempt != attemptID(f.x) || d.GetVisit() != max(st.GetVisit(), 1) || d.GetNumber() != st.GetAttempts()+1 {
+		return f.wrong("attempt %q is not its next", f.e.Attempt)
+	}
+	st = f.touch()
+	st.Status, st.RetryAt = runningStatus, nil
+	st.Attempts, st.ExtraAttempts = d.Number, d.ExtraAttempts
+	st.Attempt = &loomv1.Attempt{
+		Id: f.e.Attempt, Node: f.e.Node, Visit: d.Visit, Number: d.Number, Role: d.Role,
+		DispatchedAt: f.e.Time, Deadline: d.Deadline, Generation: 1,
+	}
+	f.x.Dispatches++
+	f.noteRun()
+	f.count()
+	return nil
+}
+
+// noteRun writes into the context that work was dispatched now.
+func (f folder) noteRun() {
+	context := f.x.Context.Fields
+	if context[redispatchRequested] != nil {
+		context[redispatchRequested] = structpb.NewBoolValue(false)
+	}
+	context[lastRunAt] = structpb.NewStringValue(f.e.Time.AsTime().Format(time.RFC3339Nano))
+}
+
+func (f folder) retries(s *loomv1.RetryScheduled) error {
+	st := f.x.Nodes[f.e.Node]
+	if st.GetStatus() != runningStatus || st.Attempt != nil || s.GetAt() == nil {
+		return f.wrong("it is %s", nodeWord(st))
+	}
+	st.Status, st.RetryAt = backingOff, s.At
+	return nil
+}
+
+// attempt returns the node's state if the event's attempt is outstanding there.
+func (f folder) attempt() (*loomv1.NodeState, error) {
+	st := f.x.Nodes[f.e.Node]
+	if a := st.GetAttempt(); a == nil || a.Id != f.e.Attempt {
+		return nil, f.wrong("attempt %q is not outstanding", f.e.Attempt)
+	}
+	return st, nil
+}
+
+func (f folder) claimed(c *loomv1.AttemptClaimed) error {
+	st, err := f.attempt()
+	if err != nil {
+		return err
+	}
+	a := st.Attempt
+	if a.Claimant != nil || a.Parked != "" || c.GetClaimant() == nil || c.Generation != a.Generation {
+		return f.wrong("attempt %q is not free under generation %d", a.Id, c.GetGeneration())
+	}
+	a.Claimant = c.Claimant
+	return nil
+}
+
+func (f folder) released(c *loomv1.ClaimReleased) error {
+	st, err := f.attempt()
+	if err != nil {
+		return err
+	}
+	a := st.Attempt
+	if a.Claimant == nil && a.Parked == "" || c.GetGeneration() != a.Generation+1 {
+		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
+	}
+	a.Claimant, a.Parked, a.Generation = nil, "", c.Generation
+	return nil
+}
+
+func (f folder) parked(p *loomv1.AttemptParked) error {
+	st, err := f.attempt()
+	if err != nil {
+		return err
+	}
+	a := st.Attempt
+	if a.Claimant == nil || p.GetWaitsFor() == "" {
+		return f.wrong("attempt %q cannot be parked", a.Id)
+	}
+	a.Claimant, a.Parked = nil, p.WaitsFor
+	return nil
+}
+
+func (f folder) attemptEnded(d *loomv1.AttemptEnded) error {
+	st, err := f.attempt()
+	if err != nil {
+		return err
+	}
+	a, out := st.Attempt, d.GetOutcome()
+	if out.GetStatus() < success || out.GetStatus() > goesOn {
+		return f.wrong("attempt %q has no outcome", a.Id)
+	}
+	a.EndedAt, a.Outcome, a.TimedOut = f.e.Time, out, d.TimedOut
+	st.Attempt, st.Outcome = nil, out
+	st.History = append(st.History, a)
+	switch out.Status {
+	case goesOn:
+		f.x.Context.Fields[redispatchRequested] = structpb.NewBoolValue(true)
+	case success:
+		f.addCheck(out.Fields.GetFields()["check"].GetStringValue())
+	}
+	return nil
+}
+
+// addCheck adds a command that verification must see pass, once.
+func (f folder) addCheck(command string) {
+	if command != "" && !slices.Contains(f.x.Checks, command) {
+		f.x.Checks = append(f.x.Checks, command)
+	}
+}
+
+// proposed puts a change in place of the last; a candidate was made for its
+// patch or no longer counts.
+func (f folder) proposed(c *loomv1.Change) {
+	if c.GetPatchDigest() != f.x.Change.GetPatchDigest() {
+		f.x.Candidate = nil
+	}
+	f.x.Change = c
+}
+
+func (f folder) used(a *loomv1.ModelAnswer) {
+	x, u := f.x, a.GetUsage()
+	if x.Usage == nil {
+		x.Usage = &loomv1.Usage{CostKnown: true}
+	}
+	x.Usage.InputTokens += u.GetInputTokens()
+	x.Usage.OutputTokens += u.GetOutputTokens()
+	x.Usage.CostMicroUsd += u.GetCostMicroUsd()
+	x.Usage.CostKnown = x.Usage.CostKnown && u.GetCostKnown()
+	x.ModelCalls++
+	x.Scripted = x.Scripted || a.GetScripted()
+}
+
+func (f folder) asked(a *loomv1.Approval) error {
+	st := f.x.Nodes[f.e.Node]
+	if !idle(st) || st.GetStatus() == backingOff || a.GetId() == "" || a.Node != f.e.Node {
+		return f.wrong("approval %q cannot be asked while it is %s", a.GetId(), nodeWord(st))
+	}
+	st = f.touch()
+	st.Status, st.Approval, st.Asks = waiting, a.Id, a.Kind
+	return nil
+}
+
+// decided closes an approval. What follows from it comes in events of its own,
+// but that a change is approved is this event itself.
+func (f folder) decided(d *loomv1.ApprovalDecided) error {
+	st := f.x.Nodes[f.e.Node]
+	if st.GetApproval() == "" || st.Approval != d.GetApproval() {
+		return f.wrong("approval %q is not open", d.GetApproval())
+	}
+	asked := st.Asks == loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL
+	if asked && d.Decision == approve && f.x.Change != nil {
+		f.x.Approved = &loomv1.ApprovedChange{
+			Approval: d.Approval, PatchDigest: f.x.Change.PatchDigest, Decision: d.DecisionNode, At: f.e.Time,
+		}
+	}
+	st.Approval, st.Asks = "", loomv1.ApprovalKind_APPROVAL_KIND_UNSPECIFIED
+	return nil
+}
+
+func (f folder) lapsed(l *loomv1.ApprovalLapsed) error {
+	if st := f.x.Nodes[f.e.Node]; st.GetApproval() != "" && st.Approval == l.GetApproval() {
+		st.Approval, st.Asks = "", loomv1.ApprovalKind_APPROVAL_KIND_UNSPECIFIED
+		return nil
+	}
+	if f.x.Approved != nil && f.x.Approved.Approval == l.GetApproval() {
+		f.x.Approved = nil
+		return nil
+	}
+	return f.wrong("approval %q covers nothing", l.GetApproval())
+}

@@ -1,0 +1,44 @@
+// Package workflow decides how an execution goes on.
+//
+// It is a pure state machine. The state is a [loomv1.Execution], the facts are
+// events, and [Apply] is the only thing that changes the state. A [Run] is one
+// command's view of an execution: its methods check everything first, then
+// emit events, each of which is applied before the next is decided, so a
+// cascade sees its own effects and a refusal changes nothing.
+//
+// # The rules
+//
+// A node starts when every edge into it is settled and at least one was taken;
+// when all are dead it is skipped, and so are its edges. A node that is not a
+// task or an approval completes as it starts. An execution completes when
+// every node is settled. Since nothing may hang, a node whose completion would
+// leave no way to an end is escalated instead.
+//
+// A failure takes the first of these that applies:
+//
+//  1. a failure edge that holds (unless it waits for the attempts);
+//  2. the approval node, when its approval of the change has lapsed: no number
+//     of attempts brings back evidence that is gone;
+//  3. another attempt, after a backoff;
+//  4. a failure edge that waited for the attempts;
+//  5. rework, by the first rule that holds, a bounded number of times;
+//  6. one escalation to the CEO. An answer to an escalation ends it; it never
+//     leads to an escalation of the escalation.
+//
+// A timeout takes a failure edge or else is escalated. A success of a commit,
+// verify or land node counts only with its evidence; without it the attempt is
+// recorded as a failure with the code of what is missing.
+//
+// # What it promises
+//
+// Dispatches of a visit never exceed the node's attempts and those that the
+// CEO granted; a node has at most one outstanding attempt; an ended execution
+// never changes; a fold of the events from nothing gives the state after each
+// of them.
+//
+// # What it never does
+//
+// It knows no clock, log, lock or randomness: time is [Run.Now], chance is a
+// hash of an attempt's id. It checks no signature: the project does, before it
+// emits ApprovalDecided and calls [Run.Decide].
+package workflow

@@ -1,0 +1,219 @@
+package workflow
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Bounds of what an outcome says in words; what is longer is cut.
+const (
+	SummaryBytes = 500
+	NotesBytes   = 16 << 10
+)
+
+const (
+	success  = loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS
+	failure  = loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE
+	goesOn   = loomv1.OutcomeStatus_OUTCOME_STATUS_CONTINUE
+	largeInt = 1 << 53 // above it a double is not exact
+)
+
+// Answer ends an attempt with its outcome and does what follows from it. An
+// attempt that nobody claimed is claimed by its answer.
+//
+// It keeps out. Giving an equal outcome again is nil and emits nothing; any
+// other answer to an ended attempt is attempt/stale. An outcome that does not
+// fit the node (status, fields, what only the runtime sets) is
+// outcome/invalid, names the field and changes nothing: the attempt is still
+// the claimant's, who may answer again. A success without its evidence is
+// recorded as a failure, see [Run.evidence].
+func (r Run) Answer(attempt string, c *loomv1.Claimant, out *loomv1.Outcome) error {
+	n, a, err := r.find(attempt)
+	if err != nil {
+		return err
+	}
+	out = trimmed(out)
+	if a.EndedAt != nil {
+		if repeats(a.Outcome, out) {
+			return nil
+		}
+		return stale(a)
+	}
+	if err := r.mayHold(n, a, c); err != nil {
+		return err
+	}
+	if err := fits(n, out); err != nil {
+		return err
+	}
+	if err := r.claimed(a, c); err != nil {
+		return err
+	}
+	if err := r.conclude(n, a, r.judged(n, out)); err != nil {
+		return err
+	}
+	return r.advance()
+}
+
+// conclude records an outcome and does what it asks for.
+func (r Run) conclude(n *node, a *loomv1.Attempt, out *loomv1.Outcome) error {
+	if err := r.endAttempt(n, a, out, false); err != nil {
+		return err
+	}
+	if err := r.record(n, out); err != nil {
+		return err
+	}
+	switch out.Status {
+	case success:
+		return r.succeed(n, "success")
+	case goesOn:
+		return r.goOn(n)
+	}
+	return r.fail(n, out)
+}
+
+func (r Run) endAttempt(n *node, a *loomv1.Attempt, out *loomv1.Outcome, timedOut bool) error {
+	return r.Emit(&loomv1.Event{
+		Node:    n.Id,
+		Attempt: a.Id,
+		Fact:    &loomv1.Event_AttemptEnded{AttemptEnded: &loomv1.AttemptEnded{Outcome: out, TimedOut: timedOut}},
+	})
+}
+
+// goOn dispatches a node that asked for another cycle, at once.
+func (r Run) goOn(n *node) error {
+	if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {
+		return r.dispatch(n, byContinue, 0)
+	}
+	return r.exhausted(n, "it asked for more cycles than it has")
+}
+
+// fits says whether an outcome has the shape that the node declares.
+func fits(n *node, out *loomv1.Outcome) error {
+	switch out.GetStatus() {
+	case success, failure:
+	case goesOn:
+		if !n.MultiDispatch {
+			return invalid("status", "node %q is not multi-dispatch, so it cannot continue", n.Id)
+		}
+	default:
+		return invalid("status", "the outcome has no known status")
+	}
+	if out.Refusal != "" {
+		return invalid("refusal", "only the engine sets it")
+	}
+	if err := fitsKind(n, out); err != nil {
+		return err
+	}
+	return fitsFields(n, out)
+}
+
+// fitsKind refuses evidence from a node that cannot have it.
+func fitsKind(n *node, out *loomv1.Outcome) error {
+	if out.Change != nil && out.Change.PatchDigest == "" {
+		return invalid("change.patch_digest", "a change has a digest")
+	}
+	if out.Change != nil && (n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY || n.Kind == loomv1.NodeKind_NODE_KIND_LAND) {
+		return invalid("change", "node %q cannot change what it deals with", n.Id)
+	}
+	for _, e := range []struct {
+		field string
+		given bool
+		kind  loomv1.NodeKind
+	}{
+		{"candidate", out.Candidate != nil, loomv1.NodeKind_NODE_KIND_COMMIT},
+		{"checks", len(out.Checks) > 0, loomv1.NodeKind_NODE_KIND_VERIFY},
+		{"landing", out.Landing != nil, loomv1.NodeKind_NODE_KIND_LAND},
+	} {
+		if e.given && n.Kind != e.kind {
+			return invalid(e.field, "node %q is not of the kind that gives one", n.Id)
+		}
+	}
+	return nil
+}
+
+// fitsFields wants every declared field on success, and no other ever.
+func fitsFields(n *node, out *loomv1.Outcome) error {
+	given := out.Fields.GetFields()
+	for _, f := range slices.Sorted(maps.Keys(given)) {
+		kind, declared := n.Outcome[f]
+		if !declared {
+			return invalid("fields."+f, "node %q declares no such field", n.Id)
+		}
+		if !hasType(given[f], kind) {
+			return invalid("fields."+f, "it must be of type %s", kind)
+		}
+	}
+	if out.Status != success {
+		return nil
+	}
+	for _, f := range slices.Sorted(maps.Keys(n.Outcome)) {
+		if given[f] == nil {
+			return invalid("fields."+f, "node %q must give it on success", n.Id)
+		}
+	}
+	return nil
+}
+
+func hasType(v *structpb.Value, kind string) bool {
+	switch v := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return kind == "string"
+	case *structpb.Value_BoolValue:
+		return kind == "bool"
+	case *structpb.Value_NumberValue:
+		x := v.NumberValue
+		return kind == "double" && !math.IsNaN(x) && !math.IsInf(x, 0) ||
+			kind == "int" && x == math.Trunc(x) && math.Abs(x) <= largeInt
+	}
+	return false
+}
+
+func invalid(field, format string, args ...any) error {
+	return fault.New("outcome/invalid", format, args...).At(field)
+}
+
+// trimmed returns out with its words cut to their bounds, in a copy if need be.
+func trimmed(out *loomv1.Outcome) *loomv1.Outcome {
+	if len(out.GetSummary()) <= SummaryBytes && len(out.GetNotes()) <= NotesBytes {
+		return out
+	}
+	out = proto.CloneOf(out)
+	out.Summary = cut(out.Summary, SummaryBytes)
+	out.Notes = cut(out.Notes, NotesBytes)
+	return out
+}
+
+// cut shortens s to at most n bytes of whole runes, and shows that it did.
+func cut(s string, n int) string {
+	const mark = " [cut]"
+	if len(s) <= n {
+		return s
+	}
+	n -= len(mark)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + mark
+}
+
+// repeats says whether given is what was recorded already: equal to it, or the
+// success that was recorded as a failure for want of evidence.
+func repeats(recorded, given *loomv1.Outcome) bool {
+	if proto.Equal(recorded, given) {
+		return true
+	}
+	if given.GetStatus() != success || recorded.GetRefusal() == "" {
+		return false
+	}
+	again := proto.CloneOf(given)
+	again.Status, again.Code, again.Refusal = recorded.Status, recorded.Code, recorded.Refusal
+	return proto.Equal(recorded, again)
+}

@@ -1,0 +1,93 @@
+package workflow
+
+import (
+	"slices"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// rework sends work from a node back to an ancestor: the target and whatever
+// it has led to begin a new visit, with their history kept, and the edges out
+// of them are unsettled again. Open attempts and approvals among them are
+// withdrawn, and an approval that they gave lapses.
+func (r Run) rework(from, to *node, count uint32, reason string) error {
+	part := r.touched(to)
+	if err := r.withdraw(part, "the work goes back to "+to.Id); err != nil {
+		return err
+	}
+	if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isApproval) {
+		if err := r.lapse(from, r.X.Approved.Approval, "the work goes back to "+to.Id); err != nil {
+			return err
+		}
+	}
+	return r.emit(from, &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
+		To:         to.Id,
+		Count:      count,
+		ResetNodes: ids(part),
+		ResetEdges: r.settledFrom(part),
+		Reason:     reason,
+	}}})
+}
+
+// touched returns a node and those after it that have been reached.
+func (r Run) touched(to *node) []*node {
+	part := []*node{to}
+	for _, n := range r.Def.order[to.index+1:] {
+		if n.follows(to) && r.state(n).GetStatus() != unreached {
+			part = append(part, n)
+		}
+	}
+	return part
+}
+
+func (r Run) settledFrom(part []*node) []string {
+	var edges []string
+	for _, n := range part {
+		for _, e := range n.out {
+			if _, ok := r.X.Edges[e.Id]; ok {
+				edges = append(edges, e.Id)
+			}
+		}
+	}
+	return edges
+}
+
+func ids(nodes []*node) []string {
+	s := make([]string, len(nodes))
+	for i, n := range nodes {
+		s[i] = n.Id
+	}
+	return s
+}
+
+// withdraw ends the open attempts and approvals of some nodes.
+func (r Run) withdraw(nodes []*node, why string) error {
+	for _, n := range nodes {
+		st := r.state(n)
+		if a := st.GetAttempt(); a != nil {
+			out := &loomv1.Outcome{Status: failure, Code: "attempt/withdrawn", Summary: why}
+			if err := r.endAttempt(n, a, out, false); err != nil {
+				return err
+			}
+		}
+		if st.GetApproval() != "" {
+			if err := r.lapse(n, st.Approval, why); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lastWorking returns the last working node before n that has run in its
+// present visit, or nil.
+func (r Run) lastWorking(n *node) *node {
+	for i := n.index - 1; i >= 0; i-- {
+		if m := r.Def.order[i]; m.working() && n.follows(m) && len(r.state(m).GetHistory()) > 0 && ran(r.state(m)) {
+			return m
+		}
+	}
+	return nil
+}
+
+func ran(st *loomv1.NodeState) bool { return st.Status == succeeded || st.Status == failed }

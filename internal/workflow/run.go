@@ -1,0 +1,246 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Labels of transitions: why an edge was taken or a node began anew.
+const (
+	byRework   = "rework"
+	byRetry    = "retry"
+	byContinue = "continue"
+)
+
+// Run is one command's view of an execution: what it reads, and how it tells
+// what it decides. All fields are required.
+//
+// Every method validates before it emits, so that an error with a fault code
+// of its own changed nothing; an error of Emit is passed on as it is, and the
+// caller must then give up the whole batch.
+type Run struct {
+	Def  *Compiled
+	X    *loomv1.Execution
+	Bead *loomv1.Bead
+	// Now is the journal time of the command.
+	Now time.Time
+	// Emit stamps an event (number, time, project, bead, execution, actor)
+	// and applies it to all state, X included, before it returns. Node and
+	// attempt are set by the caller.
+	Emit func(*loomv1.Event) error
+	// NextBead returns a new bead id, for an approval.
+	NextBead func() string
+}
+
+// Begin starts what can start; call it once ExecutionStarted was applied.
+// Calling it again does nothing.
+func (r Run) Begin() error {
+	if !running(r.X) {
+		return r.over()
+	}
+	return r.advance()
+}
+
+// over is the refusal of anything that comes after the end.
+func (r Run) over() error {
+	return fault.New("attempt/stale", "execution %q is not running: it is %s", r.X.Id, statusWord(r.X.Status))
+}
+
+// advance starts or skips every node that has become ready, and ends the
+// execution when nothing is left. Edges lead forward in the order, so one pass
+// sees everything that it causes itself.
+func (r Run) advance() error {
+	settled := true
+	for _, n := range r.Def.order {
+		if st := r.state(n); st.GetStatus() == unreached {
+			if err := r.reach(n); err != nil {
+				return err
+			}
+		}
+		settled = settled && isSettled(r.state(n))
+	}
+	if !settled {
+		return nil
+	}
+	return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, "")
+}
+
+// reach applies the start rule to a node that has not been reached.
+func (r Run) reach(n *node) error {
+	taken, settled := n.isStart(), true
+	for _, e := range n.in {
+		t, ok := r.X.Edges[e.Id]
+		taken, settled = taken || t, settled && ok
+	}
+	switch {
+	case !settled:
+		return nil
+	case taken:
+		return r.start(n)
+	}
+	return r.skip(n)
+}
+
+func (r Run) start(n *node) error {
+	switch {
+	case n.isTask():
+		return r.dispatch(n, "", 0)
+	case n.isApproval():
+		return r.ask(n)
+	}
+	return r.succeed(n, "success")
+}
+
+func (r Run) skip(n *node) error {
+	if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_NodeSkipped{NodeSkipped: &loomv1.NodeSkipped{}}}); err != nil {
+		return err
+	}
+	return r.settle(n, nil, "")
+}
+
+// dispatch queues the next attempt of a task. The cause is empty for the first
+// of a visit; granted is how many attempts the CEO adds.
+func (r Run) dispatch(n *node, cause string, granted uint32) error {
+	st := r.state(n)
+	d := &loomv1.AttemptDispatched{
+		Role:          r.role(n),
+		Visit:         max(st.GetVisit(), 1),
+		Number:        st.GetAttempts() + 1,
+		Deadline:      timestamppb.New(r.Now.Add(n.patience())),
+		ExtraAttempts: st.GetExtraAttempts() + granted,
+		Cause:         cause,
+	}
+	return r.Emit(&loomv1.Event{
+		Node:    n.Id,
+		Attempt: attemptID(r.X),
+		Fact:    &loomv1.Event_AttemptDispatched{AttemptDispatched: d},
+	})
+}
+
+// attemptID is the id of the next attempt.
+func attemptID(x *loomv1.Execution) string {
+	return fmt.Sprintf("%s-a%d", x.Id, x.Dispatches+1)
+}
+
+// succeed completes a node along its success edges. If they cannot be read, or
+// none holds and nothing else leads to an end, the CEO is asked instead.
+func (r Run) succeed(n *node, label string) error {
+	taken, err := r.choose(n, false)
+	switch {
+	case err != nil:
+		return r.escalate(n, "condition/evaluation", err.Error())
+	case len(taken) == 0 && !n.isEnd() && r.deadEnd(n):
+		return r.escalate(n, "workflow/dead-end", fmt.Sprintf("no edge of %q holds, and nothing else leads to an end", n.Id))
+	}
+	return r.complete(n, true, taken, label)
+}
+
+// override completes a node on the CEO's word: along the success edges that
+// hold or, if there is none, along all of them.
+func (r Run) override(n *node) error {
+	in := r.input(n)
+	var all, holding []*edge
+	for _, e := range n.out {
+		if e.onFailure() {
+			continue
+		}
+		all = append(all, e)
+		if ok, err := holds(e.when, in); ok && err == nil {
+			holding = append(holding, e)
+		}
+	}
+	if len(holding) == 0 {
+		holding = all
+	}
+	return r.complete(n, true, holding, "override")
+}
+
+func (r Run) complete(n *node, succeeded bool, taken []*edge, label string) error {
+	done := &loomv1.NodeCompleted{Succeeded: succeeded}
+	if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_NodeCompleted{NodeCompleted: done}}); err != nil {
+		return err
+	}
+	return r.settle(n, taken, label)
+}
+
+// settle takes the given edges of a node and kills the others.
+func (r Run) settle(n *node, taken []*edge, label string) error {
+	for _, e := range n.out {
+		s := &loomv1.EdgeSettled{Edge: e.Id, From: e.From, To: e.To}
+		if contains(taken, e) {
+			s.Taken, s.Outcome = true, label
+		}
+		if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_EdgeSettled{EdgeSettled: s}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func contains(edges []*edge, e *edge) bool {
+	for _, t := range edges {
+		if t == e {
+			return true
+		}
+	}
+	return false
+}
+
+// choose returns the edges of one outcome that hold.
+func (r Run) choose(n *node, onFailure bool) ([]*edge, error) {
+	var taken []*edge
+	in := r.input(n)
+	for _, e := range n.out {
+		if e.onFailure() != onFailure {
+			continue
+		}
+		ok, err := holds(e.when, in)
+		if err != nil {
+			return nil, fmt.Errorf("edge %q: %w", e.Id, err)
+		}
+		if ok {
+			taken = append(taken, e)
+		}
+	}
+	return taken, nil
+}
+
+// deadEnd says whether no end could be reached any more if all edges of n were
+// dead.
+func (r Run) deadEnd(n *node) bool {
+	alive := make([]bool, len(r.Def.order))
+	for i, m := range r.Def.order {
+		alive[i] = m.isStart()
+		for _, e := range m.in {
+			taken, settled := r.X.Edges[e.Id]
+			alive[i] = alive[i] || e.from != n && (taken || !settled && alive[e.from.index])
+		}
+		if alive[i] && m.isEnd() {
+			return false
+		}
+	}
+	return true
+}
+
+// end closes the execution; what is open in it is withdrawn first.
+func (r Run) end(status loomv1.ExecutionStatus, reason string) error {
+	if err := r.withdraw(r.Def.order, "the execution ended"); err != nil {
+		return err
+	}
+	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{
+		ExecutionEnded: &loomv1.ExecutionEnded{Status: status, Reason: reason}}})
+}
+
+func (r Run) emit(n *node, e *loomv1.Event) error {
+	e.Node = n.Id
+	return r.Emit(e)
+}
+
+// state returns a node's state, or nil before it was first reached; the
+// generated getters read nil as zero.
+func (r Run) state(n *node) *loomv1.NodeState { return r.X.Nodes[n.Id] }
