@@ -1,0 +1,93 @@
+// Package projection keeps a copy of the journals in SQLite, for queries and
+// for people: beads, workflows, executions with their state, transitions, and
+// one line of every event. It is derived: what it holds is a fold over the
+// batches it was given, in their order, so a file that is deleted and filled
+// again from the journals is equal. Nothing decides by it, and losing it loses
+// nothing.
+package projection
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// DB is an open projection. It is safe for concurrent use: writes are done one
+// after another, reads see the last transaction that was committed.
+type DB struct {
+	write   *sql.DB // one connection
+	read    *sql.DB
+	queries map[string]*sql.Stmt // of write
+
+	writing    sync.Mutex // held for a whole transaction; guards what follows
+	beads      shelf[*loomv1.Bead]
+	executions shelf[*loomv1.Execution]
+
+	mu      sync.Mutex
+	applied map[uint32]uint64
+	changed chan struct{} // closed and replaced whenever applied grows
+	closed  chan struct{}
+}
+
+// Close ends the projection after the transaction that runs. Who waits in
+// [DB.WaitFor] is told. It may be called again.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	select {
+	case <-d.closed:
+		d.mu.Unlock()
+		return nil
+	default:
+		close(d.closed)
+	}
+	d.mu.Unlock()
+
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.read.Close()
+	if err := d.write.Close(); err != nil {
+		return failed("close", err)
+	}
+	return nil
+}
+
+// Position returns what of a partition has been applied: the sequence and the
+// hash of the last batch, or 0 and nil when there is none yet.
+func (d *DB) Position(ctx context.Context, partition int) (sequence uint64, hash []byte, err error) {
+	h, err := readHead(d.read.QueryRowContext(ctx, selectHead, partition))
+	if err != nil {
+		return 0, nil, failed("read the position", err)
+	}
+	return h.sequence, h.hash, nil
+}
+
+// WaitFor blocks until the batch with that sequence has been applied, ctx
+// ends, or the projection is closed.
+func (d *DB) WaitFor(ctx context.Context, partition int, sequence uint64) error {
+	for {
+		d.mu.Lock()
+		applied, changed := d.applied[uint32(partition)], d.changed
+		d.mu.Unlock()
+		if applied >= sequence {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-d.closed:
+			return fault.New("projection/closed", "the projection is closed")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (d *DB) advance(partition uint32, sequence uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.applied[partition] = sequence
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
