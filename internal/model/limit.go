@@ -1,0 +1,37 @@
+package model
+
+import (
+	"errors"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// limited is a refusal with the moment that it ends.
+type limited struct {
+	refusal *fault.Error
+	until   time.Time
+}
+
+func (l *limited) Error() string { return l.refusal.Error() }
+func (l *limited) Unwrap() error { return l.refusal }
+
+// RateLimited returns the refusal by who's rate limit until at, for the
+// reason that who gave, which may be empty.
+func RateLimited(who string, at time.Time, why string) error {
+	if why != "" {
+		why = ": " + why
+	}
+	return &limited{fault.New("model/rate-limited", "%s: over its rate limit until %s%s",
+		who, at.UTC().Format(time.RFC3339), why), at}
+}
+
+// RetryAt returns when a refused request may be asked again, and false for an
+// error that names no time.
+func RetryAt(err error) (time.Time, bool) {
+	l, ok := errors.AsType[*limited](err)
+	if !ok {
+		return time.Time{}, false
+	}
+	return l.until, true
+}
