@@ -23,8 +23,8 @@ var base = must(cel.NewEnv(
 	cel.ParserRecursionLimit(50),
 	cel.RegexProgramSizeLimit(1000),
 	cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateComprehensionNestingLimit(2)),
-	cel.Variable("bead", cel.ObjectType("bead")),
-	cel.Variable("execution", cel.ObjectType("execution")),
+	cel.Variable("bead", celObject("bead")),
+	cel.Variable("execution", celObject("execution")),
 	cel.Variable("context", cel.MapType(cel.StringType, cel.DynType)),
 ))
 
@@ -37,9 +37,15 @@ func must[T any](v T, err error) T {
 
 // objectType is a typed variable, or what is found at a path below one.
 type objectType struct {
-	path   string // also the type's name
+	path   string
 	fields []field
 }
+
+// typeName names the type of what is found at a path. It holds a blank so that
+// no expression can spell it: CEL would take it for the type itself.
+func typeName(path string) string { return "object " + path }
+
+func celObject(path string) *types.Type { return cel.ObjectType(typeName(path)) }
 
 type field struct {
 	name string
@@ -104,8 +110,8 @@ func (s Scope) objects() []objectType {
 	for _, id := range slices.Sorted(maps.Keys(s.Nodes)) {
 		t := outcomeType("outcome."+id, s.Nodes[id])
 		all = append(all, t)
-		byNode.fields = append(byNode.fields, read(id, cel.ObjectType(t.path), func(of map[string]*structpb.Struct) ref.Val {
-			return object{cel.ObjectType(t.path), of[id]}
+		byNode.fields = append(byNode.fields, read(id, celObject(t.path), func(of map[string]*structpb.Struct) ref.Val {
+			return object{celObject(t.path), of[id]}
 		}))
 	}
 	return append(all, byNode)

@@ -17,11 +17,11 @@ import (
 func (s Scope) options() []cel.EnvOption {
 	known := provider{Provider: types.NewEmptyRegistry(), objects: map[string]objectType{}}
 	for _, t := range s.objects() {
-		known.objects[t.path] = t
+		known.objects[typeName(t.path)] = t
 	}
 	opts := []cel.EnvOption{cel.CustomTypeProvider(known)}
 	if s.hasOutcome() {
-		opts = append(opts, cel.Variable("outcome", cel.ObjectType("outcome")))
+		opts = append(opts, cel.Variable("outcome", celObject("outcome")))
 	}
 	return opts
 }
@@ -65,16 +65,16 @@ func (v *variables) Parent() cel.Activation { return nil }
 func (v *variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case "bead":
-		return object{cel.ObjectType(name), v.in.Bead}, true
+		return object{celObject(name), v.in.Bead}, true
 	case "execution":
-		return object{cel.ObjectType(name), v.in.Execution}, true
+		return object{celObject(name), v.in.Execution}, true
 	case "context":
 		return newTable(v.in.Context.GetFields(), nil), true
 	case "outcome":
 		if v.in.Nodes != nil {
-			return object{cel.ObjectType(name), v.in.Nodes}, true
+			return object{celObject(name), v.in.Nodes}, true
 		}
-		return object{cel.ObjectType(name), v.in.Outcome}, true
+		return object{celObject(name), v.in.Outcome}, true
 	}
 	return nil, false
 }

@@ -140,6 +140,17 @@ func (d *Document) KeyPlace(path ...any) string {
 	return d.at(n.Line, n.Column)
 }
 
+// Has says whether the path leads to a value.
+func (d *Document) Has(path ...any) bool {
+	n := d.root
+	for _, step := range path {
+		if _, n = child(target(n), step); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 func (d *Document) at(line, col int) string { return fmt.Sprintf("%s:%d:%d", d.file, line, col) }
 
 // find walks the path as far as it leads; key is the last step's key when the
@@ -183,17 +194,30 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// Add adds a problem of the caller's own and sets its place to that of the
+// value at the path.
+func (d *Document) Add(err *fault.Error, path ...any) {
+	n, _ := d.find(path)
+	d.report(n, path, err)
+}
+
+// AddAtKey is Add with the place of the key that the path ends in.
+func (d *Document) AddAtKey(err *fault.Error, path ...any) {
+	n, key := d.find(path)
+	if key != nil {
+		n = key
+	}
+	d.report(n, path, err)
+}
+
 // report adds a problem unless the same one stands there already, as it does
 // when a mapping is reached by several aliases.
 func (d *Document) report(n *yaml.Node, path []any, err *fault.Error) {
-	if len(d.problems) == maxProblems {
-		return
-	}
 	p := problem{err.At(d.at(n.Line, n.Column)), slices.Clone(path), n.Line, n.Column}
-	for _, old := range d.problems {
-		if old.err.Where == p.err.Where && old.err.Code == p.err.Code && old.err.Value == p.err.Value {
-			return
-		}
+	same := func(old problem) bool {
+		return old.line == p.line && old.col == p.col && old.err.Code == err.Code && old.err.Message == err.Message
 	}
-	d.problems = append(d.problems, p)
+	if len(d.problems) < maxProblems && !slices.ContainsFunc(d.problems, same) {
+		d.problems = append(d.problems, p)
+	}
 }

@@ -1,0 +1,195 @@
+package roles
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/strictyaml"
+	"github.com/loomrun/loom/internal/suggest"
+)
+
+// tools is the closed list of tools a role can name.
+var tools = []string{
+	"content_search", "decision_log", "decision_query", "directory_list", "file_edit", "file_read",
+	"file_search", "file_write", "git_diff", "git_log", "git_status", "shell",
+}
+
+// KnownTools returns the names of all tools that a role can be given, sorted.
+func KnownTools() []string { return slices.Clone(tools) }
+
+var tiers = []string{"strong", "standard", "fast"}
+
+var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// The largest texts a role may hold, in bytes.
+const (
+	maxSummary = 200
+	maxPersona = 16 << 10
+)
+
+// Parse reads one role file, fills in the defaults and reports all that is
+// wrong as FILE:LINE:COL, with codes yaml/... and role/invalid.
+func Parse(file string, data []byte) (Role, error) {
+	r, errs := parse(file, data)
+	return r.role, fault.Join(errs)
+}
+
+func parse(file string, data []byte) (sourced, []*fault.Error) {
+	doc, err := strictyaml.Parse(file, data)
+	if err != nil {
+		return sourced{}, []*fault.Error{fault.From(err)}
+	}
+	var r Role
+	doc.Decode(&r)
+	c := checker{doc: doc, role: &r}
+	c.check()
+	if errs := doc.Problems(); len(errs) > 0 {
+		return sourced{}, errs
+	}
+	r.complete()
+	return sourced{r, doc.Place}, nil
+}
+
+// complete fills in the defaults.
+func (r *Role) complete() {
+	r.Summary, r.Persona = strings.TrimSpace(r.Summary), strings.TrimSpace(r.Persona)
+	if r.Human {
+		return
+	}
+	orDefault(&r.Model, "standard")
+	orDefault(&r.Agents, 1)
+	orDefault(&r.Limits.Iterations, 25)
+	orDefault(&r.Limits.ToolTimeout, time.Minute)
+	orDefault(&r.Restart.Max, 5)
+	orDefault(&r.Restart.Within, time.Minute)
+	orDefault(&r.Restart.Backoff, 500*time.Millisecond)
+}
+
+func orDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// checker looks at what a file says before defaults are filled in.
+type checker struct {
+	doc  *strictyaml.Document
+	role *Role
+}
+
+func (c *checker) check() {
+	c.names()
+	c.texts()
+	if c.role.Human {
+		c.human()
+		return
+	}
+	c.tools("allow", c.role.Tools.Allow)
+	c.tools("ask", c.role.Tools.Ask)
+	c.oneOf("tier", c.role.Model, tiers, "model")
+	c.numbers()
+}
+
+// refuse adds a problem of the value at path, unless the value is broken.
+func (c *checker) refuse(path []any, value, format string, args ...any) *fault.Error {
+	e := fault.New("role/invalid", format, args...)
+	if value != "" {
+		e.Got(value)
+	}
+	if !c.doc.Broken(path...) {
+		c.doc.Add(e, path...)
+	}
+	return e
+}
+
+func (c *checker) names() {
+	const form = "is not 1 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit"
+	if c.given("name") && !idPattern.MatchString(c.role.Name) {
+		c.refuse([]any{"name"}, c.role.Name, "name %s", form)
+	}
+	for i, a := range c.role.Aliases {
+		switch {
+		case !idPattern.MatchString(a):
+			c.refuse([]any{"aliases", i}, a, "aliases[%d] %s", i, form)
+		case a == c.role.Name || slices.Contains(c.role.Aliases[:i], a):
+			c.refuse([]any{"aliases", i}, a, "aliases[%d] is a name of the role already", i)
+		}
+	}
+}
+
+// given says whether a key is there, so that a missing one is reported once.
+func (c *checker) given(key string) bool { return c.doc.Has(key) }
+
+func (c *checker) texts() {
+	if s := c.role.Summary; c.given("summary") && (strings.TrimSpace(s) == "" || len(s) > maxSummary || strings.Contains(strings.TrimSpace(s), "\n")) {
+		c.refuse([]any{"summary"}, s, "summary is not one line of 1 to %d bytes", maxSummary)
+	}
+	switch p := strings.TrimSpace(c.role.Persona); {
+	case p == "" && !c.role.Human && !c.doc.Broken("human"):
+		c.refuse([]any{"persona"}, "", "the role has no persona").
+			Want("say in persona who the agent is and how it works")
+	case len(p) > maxPersona:
+		c.refuse([]any{"persona"}, p, "persona has %d bytes, more than %d", len(p), maxPersona)
+	}
+}
+
+func (c *checker) human() {
+	for _, key := range []string{"model", "tools", "agents", "limits", "restart"} {
+		if c.given(key) {
+			c.doc.AddAtKey(fault.New("role/invalid", "a human role has no %s", key), key)
+		}
+	}
+}
+
+func (c *checker) tools(list string, named []string) {
+	for i, tool := range named {
+		at := []any{"tools", list, i}
+		switch {
+		case slices.Contains(named[:i], tool) || list == "ask" && slices.Contains(c.role.Tools.Allow, tool):
+			c.refuse(at, tool, "tools.%s[%d] is listed already", list, i)
+		default:
+			c.oneOf("tool", tool, tools, at...)
+		}
+	}
+}
+
+func (c *checker) oneOf(what, value string, known []string, at ...any) {
+	if slices.Contains(known, value) || value == "" && !c.doc.Has(at...) {
+		return
+	}
+	hint := suggest.Hint(value, known)
+	if hint == "" {
+		hint = "known are " + strings.Join(known, ", ")
+	}
+	c.refuse(at, value, "unknown %s", what).Want("%s", hint)
+}
+
+func (c *checker) numbers() {
+	r := c.role
+	c.within(int64(r.Agents), 1, 64, "agents")
+	c.within(int64(r.Limits.Iterations), 1, 200, "limits", "iterations")
+	c.within(r.Limits.Tokens, 1, 1e12, "limits", "tokens")
+	c.within(r.Limits.MicroUSD, 1, 1e15, "limits", "micro_usd")
+	c.within(int64(r.Restart.Max), 1, 1000, "restart", "max")
+	c.lasting(r.Limits.ToolTimeout, time.Second, time.Hour, "limits", "tool_timeout")
+	c.lasting(r.Limits.Time, time.Second, 7*24*time.Hour, "limits", "time")
+	c.lasting(r.Restart.Within, time.Second, 24*time.Hour, "restart", "within")
+	c.lasting(r.Restart.Backoff, time.Millisecond, time.Hour, "restart", "backoff")
+}
+
+func (c *checker) within(n, least, most int64, at ...any) {
+	if c.doc.Has(at...) && (n < least || n > most) {
+		c.refuse(at, fmt.Sprint(n), "%v is not within %d and %d", at[len(at)-1], least, most)
+	}
+}
+
+func (c *checker) lasting(t, least, most time.Duration, at ...any) {
+	if c.doc.Has(at...) && (t < least || t > most) {
+		c.refuse(at, t.String(), "%v is not within %s and %s", at[len(at)-1], least, most)
+	}
+}

@@ -1,0 +1,152 @@
+// Package roles knows who can work: the built-in roles, which are YAML files
+// beside this one, and the roles that users add or override with files of
+// their own. A role is data; what it may do is listed in it, and text never
+// widens it. The package reads and checks; it runs nothing.
+package roles
+
+import (
+	"embed"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+)
+
+// Role is who an agent is. Files spell the fields as in their yaml tags.
+type Role struct {
+	// Name is [a-z0-9][a-z0-9_-]{0,31}, unique with all aliases.
+	Name string `yaml:"name" loom:"required"`
+	// Summary is one line for people.
+	Summary string `yaml:"summary" loom:"required"`
+	// Aliases are other names of the role, of the same form.
+	Aliases []string `yaml:"aliases"`
+	// Persona is what an agent is told about itself.
+	Persona string `yaml:"persona"`
+	// Model is a tier: strong, standard (the default) or fast.
+	Model string `yaml:"model"`
+	// Tools lists what the role may use; everything else is refused.
+	Tools Tools `yaml:"tools"`
+	// Limits bound one attempt.
+	Limits Limits `yaml:"limits"`
+	// Agents is how many a host starts; the default is 1, at most 64.
+	Agents int `yaml:"agents"`
+	// Human marks a role that people play: it has no model, tools or agents.
+	Human bool `yaml:"human"`
+	// Restart says how often an agent may crash.
+	Restart Restart `yaml:"restart"`
+}
+
+// Tools names tools, each at most once. Ask means that a human answers first.
+type Tools struct {
+	Allow []string `yaml:"allow"`
+	Ask   []string `yaml:"ask"`
+}
+
+// Limits bound one attempt of an agent. Where it says no default, zero means
+// that the role sets no bound of its own.
+type Limits struct {
+	// Iterations of the model in a turn: 1 to 200, by default 25.
+	Iterations int `yaml:"iterations"`
+	// ToolTimeout of one tool call: 1 second to 1 hour, by default 60 seconds.
+	ToolTimeout time.Duration `yaml:"tool_timeout"`
+	// Tokens, prompts and answers together; no default.
+	Tokens int64 `yaml:"tokens"`
+	// MicroUSD is money in micro-dollars; no default.
+	MicroUSD int64 `yaml:"micro_usd"`
+	// Time from claim to outcome; no default.
+	Time time.Duration `yaml:"time"`
+}
+
+// Restart allows Max crashes within Within, each followed by a pause that
+// begins at Backoff and grows. The defaults are 5, 1 minute, 500 ms.
+type Restart struct {
+	Max     int           `yaml:"max"`
+	Within  time.Duration `yaml:"within"`
+	Backoff time.Duration `yaml:"backoff"`
+}
+
+// Set is a collection of roles that go together. It never changes.
+type Set struct {
+	names  []string          // sorted
+	byName map[string]Role   // by name
+	alias  map[string]string // alias to name
+}
+
+//go:embed *.yaml
+var builtin embed.FS
+
+// Builtin returns the roles that Loom comes with.
+func Builtin() *Set {
+	s, err := Load(&Set{}, builtin, ".")
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Get returns the role with that name or alias.
+func (s *Set) Get(name string) (Role, bool) {
+	if r, ok := s.byName[name]; ok {
+		return r, true
+	}
+	r, ok := s.byName[s.alias[name]]
+	return r, ok
+}
+
+// Names returns the names of all roles, without aliases, sorted.
+func (s *Set) Names() []string { return slices.Clone(s.names) }
+
+// Suggest returns the name or alias nearest to a name that is unknown, or "".
+func (s *Set) Suggest(name string) string {
+	known := s.Names()
+	for _, n := range s.names {
+		known = append(known, s.byName[n].Aliases...)
+	}
+	return suggest.Nearest(name, known)
+}
+
+// With returns a set with further roles. One that has the name of a role in s
+// takes its place; it must be human exactly if that one is, because processes
+// count on it. Two new roles of one name, and a name or alias that belongs to
+// another role, are refused with role/duplicate. Roles are otherwise taken as
+// [Parse] left them.
+func (s *Set) With(more ...Role) (*Set, error) {
+	added := make([]sourced, len(more))
+	for i, r := range more {
+		added[i] = sourced{role: r, at: func(...any) string { return r.Name }}
+	}
+	set, errs := s.with(added)
+	return set, fault.Join(errs)
+}
+
+// Load returns base with the roles from the .yaml and .yml files of a
+// directory, as [Set.With] does, and reports the problems of all files at
+// once. A directory that does not exist adds nothing. Any other failure to
+// read is an error with code role/invalid.
+func Load(base *Set, dir fs.FS, name string) (*Set, error) {
+	files, err := roleFiles(dir, name)
+	if err != nil {
+		return nil, fault.New("role/invalid", "the directory cannot be read").At(name).Because(err)
+	}
+	var added []sourced
+	var errs []*fault.Error
+	for _, file := range files {
+		data, err := fs.ReadFile(dir, file)
+		if err != nil {
+			errs = append(errs, fault.New("role/invalid", "the file cannot be read").At(file).Because(err))
+			continue
+		}
+		r, bad := parse(file, data)
+		errs = append(errs, bad...)
+		if len(bad) == 0 {
+			added = append(added, r)
+		}
+	}
+	set, bad := base.with(added)
+	if errs = append(errs, bad...); len(errs) > 0 {
+		return nil, fault.Join(errs)
+	}
+	return set, nil
+}
