@@ -1,0 +1,186 @@
+// Package datadir owns a host's data directory: the lock that lets one process
+// at a time use it, and the manifest that says what must be in it.
+//
+// It promises that two processes never have one directory open, that what the
+// manifest says survives a crash at any instant, and that a directory whose
+// manifest is gone or unreadable is refused instead of begun anew. It never
+// looks into the streams that others keep below it.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/gofrs/flock"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// DefaultPartitions is how many partitions a directory gets at its creation.
+const DefaultPartitions = 4
+
+// Config says how to open a directory. Only Path is required.
+type Config struct {
+	// Path is the directory; it is created, readable by its owner alone, if
+	// it is absent.
+	Path string
+
+	// Partitions is how many journals the deployment has; it is fixed when
+	// the directory is created and ignored afterwards. Zero means
+	// DefaultPartitions; the most is 64.
+	Partitions int
+}
+
+// Dir is an open data directory; the process holds its lock until Close. Its
+// methods may be called from several goroutines.
+type Dir struct {
+	path string
+	lock *flock.Flock
+
+	mu       sync.Mutex
+	manifest Manifest
+}
+
+// Open opens the directory at path with the defaults of [Config].
+func Open(path string) (*Dir, error) { return Config{Path: path}.Open() }
+
+// Open takes the directory's lock, before it reads or writes anything else,
+// reads or makes the manifest, and counts this start in it. Within a second it
+// returns data/locked, naming the holder's process id, when another process
+// has the directory; data/manifest when the manifest is unreadable, of a newer
+// format, or gone while there is data; data/permissions when others may write
+// into the directory.
+func (c Config) Open() (*Dir, error) {
+	if c.Partitions == 0 {
+		c.Partitions = DefaultPartitions
+	}
+	if c.Partitions < 1 || c.Partitions > 64 {
+		return nil, fault.New("usage/argument", "a deployment has 1 to 64 partitions, not %d", c.Partitions)
+	}
+	path, err := prepare(c.Path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := acquire(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path: path, lock: lock}
+	if err := d.begin(c.Partitions); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// prepare makes the directory if need be and returns its absolute path.
+func prepare(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil || path == "" {
+		return "", fault.New("usage/argument", "no data directory is named").Because(err)
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return "", fault.New("data/permissions", "data directory cannot be made").At(abs).Because(err)
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return "", fault.New("data/permissions", "data directory cannot be read").At(abs).Because(err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return "", fault.New("data/permissions", "others may write into the data directory (mode %04o)", info.Mode().Perm()).
+			At(abs).Want("chmod 700 it, or name another")
+	}
+	return abs, nil
+}
+
+// begin loads the manifest, or makes the first one, and counts the start.
+func (d *Dir) begin(partitions int) error {
+	m, err := d.load()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.empty(); err != nil {
+			return err
+		}
+		m, err = first(partitions), nil
+	}
+	if err != nil {
+		return err
+	}
+	m.Starts++
+	d.manifest = m
+	return d.store()
+}
+
+// empty returns data/manifest when the directory holds more than the lock and
+// the leavings of an interrupted first start.
+func (d *Dir) empty() error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return fault.New("data/permissions", "data directory cannot be read").At(d.path).Because(err)
+	}
+	for _, e := range entries {
+		if e.Name() != lockName && e.Name() != manifestName+".tmp" {
+			return fault.New("data/manifest", "the directory holds %q but no %s", e.Name(), manifestName).
+				At(d.path).Want("name an empty directory, or restore the manifest")
+		}
+	}
+	return nil
+}
+
+// Path returns the path of a file or directory below the data directory.
+func (d *Dir) Path(parts ...string) string {
+	return filepath.Join(append([]string{d.path}, parts...)...)
+}
+
+// Manifest returns a copy of what the manifest says now.
+func (d *Dir) Manifest() Manifest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.manifest
+	m.Truth, m.Intended = slices.Clone(m.Truth), slices.Clone(m.Intended)
+	return m
+}
+
+// SetCEO records the public key of the CEO, "U...", and returns when it is on
+// the disk.
+func (d *Dir) SetCEO(public string) error {
+	return d.update(func(m *Manifest) { m.CEO = public })
+}
+
+// Intend records that the named truth streams are about to be created, and
+// returns when that is on the disk. A stream that is intended and not yet
+// [Dir.Created] may be absent without being damage.
+func (d *Dir) Intend(streams ...string) error {
+	return d.update(func(m *Manifest) { m.Intended = merge(m.Intended, streams) })
+}
+
+// Created records that the named truth streams exist: from now on they must.
+func (d *Dir) Created(streams ...string) error {
+	return d.update(func(m *Manifest) {
+		m.Truth = merge(m.Truth, streams)
+		m.Intended = slices.DeleteFunc(slices.Clone(m.Intended), func(s string) bool { return slices.Contains(streams, s) })
+	})
+}
+
+// WriteFile puts a file of mode 0600 below the data directory, whole or not at
+// all, and returns when it is on the disk.
+func (d *Dir) WriteFile(data []byte, parts ...string) error {
+	path := d.Path(parts...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return writeAtomic(path, data)
+}
+
+// Close gives the lock up. The directory may be opened again afterwards.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// merge returns the sorted union of two lists.
+func merge(a, b []string) []string {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,166 @@
+package datadir
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+const (
+	manifestName = "manifest.json"
+	// format is the newest manifest that this build reads.
+	format = 1
+	// ModeSingle is a directory of a host that is alone.
+	ModeSingle = "single"
+)
+
+// Manifest says what a data directory is and what must be in it.
+type Manifest struct {
+	// Format is the version of this file's format.
+	Format int `json:"format"`
+	// Deployment names the deployment for good: a token, "dp-...".
+	Deployment string `json:"deployment"`
+	// Host names this directory's host for good: a token, "h-...".
+	Host string `json:"host"`
+	// Mode is ModeSingle.
+	Mode string `json:"mode"`
+	// Partitions is how many journals there are.
+	Partitions int `json:"partitions"`
+	// Epoch is the partitions' epoch, from 1; a restore raises it.
+	Epoch uint64 `json:"epoch"`
+	// Starts counts how often the directory was opened: the epoch of the
+	// host's claims.
+	Starts uint64 `json:"starts"`
+	// CEO is the public key of the CEO, empty until there is one.
+	CEO string `json:"ceo,omitempty"`
+	// Truth lists the streams that must exist, sorted.
+	Truth []string `json:"truth"`
+	// Intended lists streams whose creation was begun, sorted.
+	Intended []string `json:"intended,omitempty"`
+}
+
+// first returns the manifest of a new directory.
+func first(partitions int) Manifest {
+	return Manifest{
+		Format: format, Deployment: "dp-" + random(), Host: "h-" + random(),
+		Mode: ModeSingle, Partitions: partitions, Epoch: 1, Truth: []string{},
+	}
+}
+
+// random returns 16 characters of a token.
+func random() string { return strings.ToLower(rand.Text()[:16]) }
+
+// check returns what is wrong with a manifest that was read.
+func (m Manifest) check() error {
+	switch {
+	case m.Format > format:
+		return fmt.Errorf("it is of format %d and this build reads up to %d", m.Format, format)
+	case m.Format < 1 || m.Deployment == "" || m.Host == "":
+		return errors.New("it names no format, deployment or host")
+	case m.Mode != ModeSingle:
+		return fmt.Errorf("mode %q is not %q", m.Mode, ModeSingle)
+	case m.Partitions < 1 || m.Partitions > 64 || m.Epoch < 1:
+		return fmt.Errorf("%d partitions of epoch %d", m.Partitions, m.Epoch)
+	}
+	return nil
+}
+
+// load reads the manifest; the error is fs.ErrNotExist when there is none.
+func (d *Dir) load() (Manifest, error) {
+	data, err := os.ReadFile(d.Path(manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Manifest{}, err
+	}
+	if err != nil {
+		return Manifest{}, fault.New("data/permissions", "the manifest cannot be read").At(d.Path(manifestName)).Because(err)
+	}
+	m, err := decode(data)
+	if err != nil {
+		return Manifest{}, fault.New("data/manifest", "the manifest is not sound").At(d.Path(manifestName)).Because(err)
+	}
+	return m, nil
+}
+
+// decode reads a manifest and refuses fields that it does not know. A newer
+// format is named before its unknown fields are.
+func decode(data []byte) (Manifest, error) {
+	var probe struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &probe); err != nil {
+		return Manifest{}, err
+	}
+	if probe.Format > format {
+		return Manifest{}, Manifest{Format: probe.Format}.check()
+	}
+	var m Manifest
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&m); err != nil {
+		return Manifest{}, err
+	}
+	return m, m.check()
+}
+
+// update changes the manifest in memory and on the disk, or in neither.
+func (d *Dir) update(change func(*Manifest)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.manifest
+	change(&d.manifest)
+	if err := d.store(); err != nil {
+		d.manifest = old
+		return err
+	}
+	return nil
+}
+
+// store puts the manifest on the disk.
+func (d *Dir) store() error {
+	data, err := json.MarshalIndent(d.manifest, "", "  ")
+	if err != nil {
+		return fmt.Errorf("data directory: manifest: %w", err)
+	}
+	return writeAtomic(d.Path(manifestName), append(data, '\n'))
+}
+
+// writeAtomic replaces a file: temporary file, fsync, rename, fsync of the
+// directory. A crash leaves the old file or the new one.
+func writeAtomic(path string, data []byte) error {
+	temp := path + ".tmp"
+	if err := writeSynced(temp, data); err != nil {
+		return fault.New("data/permissions", "a file cannot be written").At(path).Because(err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return fault.New("data/permissions", "a file cannot be replaced").At(path).Because(err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
