@@ -138,6 +138,8 @@ var codes = map[string]Exit{
 	"git/hook-timeout":     WorkFailed,
 	"git/hook-changed":     Conflict,
 	"git/timeout":          Unavailable,
+	"git/too-large":        Limit,
+	"git/damaged":          Integrity,
 
 	// Tools and models.
 	"tool/unknown":         Refused,

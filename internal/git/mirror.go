@@ -1,0 +1,147 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// tipRef marks what the mirror has of the registered repository.
+const tipRef = "refs/loom/tip"
+
+// mirror is Loom's own bare copy of what it needs of a registered repository.
+// Only Loom writes its configuration, and only Loom's calls use it.
+type mirror struct {
+	dir     string // data directory
+	project string
+	repo    *Repository
+}
+
+func newMirror(dir, project string, repo *Repository) (mirror, error) {
+	if _, err := subject.Parse("project", project); err != nil {
+		return mirror{}, err
+	}
+	dir, err := filepath.Abs(dir)
+	return mirror{dir, project, repo}, err
+}
+
+func (m mirror) path() string { return filepath.Join(m.dir, "repos", m.project+".git") }
+func (m mirror) git() call    { return call{gitDir: m.path()} }
+
+// over returns a call on files in workTree with an index of Loom's own.
+func (m mirror) over(workTree, index string) call {
+	return call{gitDir: m.path(), workTree: workTree, index: index}
+}
+
+// sync brings the tip of a target branch into the mirror and returns it.
+func (m mirror) sync(ctx context.Context, target string) (string, error) {
+	h, err := m.repo.heads(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	if err := m.make(ctx); err != nil {
+		return "", err
+	}
+	return h.tip, m.bring(ctx, h.tip, tipRef)
+}
+
+// bring copies a commit of the registered repository and sets ref to it. What
+// ref points at is complete; an object that is merely there may not be.
+func (m mirror) bring(ctx context.Context, commit, ref string) error {
+	known, err := m.resolve(ctx, ref)
+	if err != nil || known == commit {
+		return err
+	}
+	if err := copyShallow(m.repo.common, m.path()); err != nil {
+		return err
+	}
+	have, err := m.known(ctx)
+	if err != nil {
+		return err
+	}
+	if err := transfer(ctx, m.repo.git(), m.git(), asPack, []string{commit}, have...); err != nil {
+		return err
+	}
+	_, err = m.git().run(ctx, "update-ref", ref, commit)
+	return err
+}
+
+// known returns the newest commit of the mirror that the registered
+// repository still has too.
+func (m mirror) known(ctx context.Context) ([]string, error) {
+	tip, err := m.resolve(ctx, tipRef)
+	if err != nil || tip == "" {
+		return nil, err
+	}
+	there, err := resolve(ctx, m.repo.git(), tip+"^{commit}")
+	if err != nil || there == "" {
+		return nil, err
+	}
+	return []string{tip}, nil
+}
+
+func (m mirror) resolve(ctx context.Context, ref string) (string, error) {
+	return resolve(ctx, m.git(), ref+"^{commit}")
+}
+
+// make creates the mirror if it is not there, and puts its configuration right.
+func (m mirror) make(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(m.path(), "HEAD")); err == nil {
+		return nil
+	}
+	format, err := m.repo.git().line(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	parent := filepath.Dir(m.path())
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(parent, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	if err := initialize(ctx, fresh, format, "--bare"); err != nil {
+		return err
+	}
+	return install(fresh, m.path())
+}
+
+// install moves a finished directory to its place; another that came first wins.
+func install(fresh, path string) error {
+	err := os.Rename(fresh, path)
+	if _, statErr := os.Stat(path); err != nil && statErr == nil {
+		return nil
+	}
+	return err
+}
+
+// initialize makes an empty repository without any template, whose filters are
+// off whatever a tree's attributes say and which remembers every old ref.
+func initialize(ctx context.Context, dir, format string, args ...string) error {
+	args = append([]string{"init", "--quiet", "--template=", "--object-format=" + format}, args...)
+	if _, err := (call{dir: dir}).run(ctx, append(args, dir)...); err != nil {
+		return err
+	}
+	info := dir
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
+		info = filepath.Join(dir, ".git")
+	}
+	if err := os.MkdirAll(filepath.Join(info, "info"), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(info, "info", "attributes"), []byte("* -filter\n"), 0o600); err != nil {
+		return err
+	}
+	_, err := call{gitDir: info}.run(ctx, "config", "core.logAllRefUpdates", "always")
+	return err
+}
+
+// borrow lets a repository read the mirror's objects.
+func (m mirror) borrow(gitDir string) error {
+	line := filepath.Join(m.path(), "objects") + "\n"
+	return os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(line), 0o600)
+}

@@ -1,0 +1,303 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// Workspaces makes and removes the directories that agents work in. It may be
+// used by several goroutines, for one execution by one at a time.
+type Workspaces struct {
+	mirror
+	target string
+}
+
+// NewWorkspaces returns the workspaces of a project under the data directory
+// dir, for work that is meant for a target branch.
+func NewWorkspaces(dir, project, target string, repo *Repository) (*Workspaces, error) {
+	m, err := newMirror(dir, project, repo)
+	return &Workspaces{m, target}, err
+}
+
+// Worktree is the workspace of one execution: a work tree on branch loom/BEAD
+// with a .git directory of its own, which is there for the agent's convenience
+// and which Loom never reads.
+type Worktree struct {
+	mirror
+	execution, bead string
+	base            string
+}
+
+// Path returns the directory of the work tree, absolute.
+func (w *Worktree) Path() string { return w.workPath(w.execution) }
+
+// Base returns the commit that the work began on.
+func (w *Worktree) Base() string { return w.base }
+
+func (m mirror) workPath(execution string) string {
+	return filepath.Join(m.dir, "worktrees", execution)
+}
+func (m mirror) indexPath(execution string) string {
+	return filepath.Join(m.dir, "index", execution)
+}
+func baseRef(execution string) string { return "refs/loom/base/" + execution }
+func wipRef(execution string) string  { return "refs/loom/wip/" + execution }
+
+// Open returns the workspace of an execution. The first time it is made at the
+// newest tip of the target; afterwards, and after a crash, the same one is
+// returned as it stands. One that has been removed comes back with the work
+// that was saved, on the base it had.
+func (ws *Workspaces) Open(ctx context.Context, execution, bead string) (*Worktree, error) {
+	if err := checkTokens("execution", execution, "bead", bead); err != nil {
+		return nil, err
+	}
+	if err := ws.make(ctx); err != nil {
+		return nil, err
+	}
+	w := &Worktree{mirror: ws.mirror, execution: execution, bead: bead}
+	var err error
+	if w.base, err = ws.resolve(ctx, baseRef(execution)); err != nil {
+		return nil, err
+	}
+	if w.base != "" && w.there() {
+		return w, w.restoreIndex(ctx)
+	}
+	return w, ws.build(ctx, w)
+}
+
+func (w *Worktree) there() bool {
+	_, err := os.Lstat(w.Path())
+	return err == nil
+}
+
+// restoreIndex makes the private index of a workspace anew if it was lost.
+func (w *Worktree) restoreIndex(ctx context.Context) error {
+	index := w.indexPath(w.execution)
+	if _, err := os.Stat(index); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(index), 0o700); err != nil {
+		return err
+	}
+	_, err := w.over("", index).run(ctx, "read-tree", w.base)
+	return err
+}
+
+// build makes a workspace; its base ref, set last, says that it is whole.
+func (ws *Workspaces) build(ctx context.Context, w *Worktree) error {
+	content, err := ws.start(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := removeAll(w.Path()); err != nil {
+		return err
+	}
+	if err := w.populate(ctx, content); err != nil {
+		return err
+	}
+	_, err = w.git().run(ctx, "update-ref", baseRef(w.execution), w.base)
+	return err
+}
+
+// start chooses the base and the content of a new workspace: what was saved of
+// an earlier one, else the newest tip.
+func (ws *Workspaces) start(ctx context.Context, w *Worktree) (content string, err error) {
+	saved, err := ws.resolve(ctx, wipRef(w.execution))
+	if err != nil {
+		return "", err
+	}
+	if saved != "" {
+		w.base, err = ws.git().line(ctx, "rev-parse", "--verify", saved+"^")
+		return saved, err
+	}
+	if w.base == "" {
+		w.base, err = ws.sync(ctx, ws.target)
+	}
+	return w.base, err
+}
+
+// populate writes content to the work tree and both indexes of the base.
+func (w *Worktree) populate(ctx context.Context, content string) error {
+	for _, dir := range []string{w.Path(), filepath.Dir(w.indexPath(w.execution))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	index := w.indexPath(w.execution)
+	if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	files := w.over(w.Path(), index)
+	if _, err := files.run(ctx, "read-tree", "--reset", "-u", content); err != nil {
+		return err
+	}
+	if _, err := files.run(ctx, "read-tree", "-m", w.base); err != nil {
+		return err
+	}
+	return w.giveGit(ctx, w.Path(), index, "refs/heads/loom/"+w.bead, w.base)
+}
+
+// giveGit puts a new .git into a work tree that has none. It is finished
+// elsewhere and moved, so that nothing that lies in the work tree is followed.
+func (m mirror) giveGit(ctx context.Context, workTree, index, branch, commit string) error {
+	fresh, err := os.MkdirTemp(filepath.Dir(m.path()), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	format, err := m.git().line(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	if err := initialize(ctx, fresh, format); err != nil {
+		return err
+	}
+	gitDir := filepath.Join(fresh, ".git")
+	if err := m.furnish(ctx, gitDir, index, branch, commit); err != nil {
+		return err
+	}
+	return os.Rename(gitDir, filepath.Join(workTree, ".git"))
+}
+
+// furnish gives a new git directory its objects, its index and its HEAD: on
+// branch, or detached when that is empty.
+func (m mirror) furnish(ctx context.Context, gitDir, index, branch, commit string) error {
+	if err := m.borrow(gitDir); err != nil {
+		return err
+	}
+	if err := copyIndex(index, filepath.Join(gitDir, "index")); err != nil {
+		return err
+	}
+	own := call{gitDir: gitDir}
+	steps := [][]string{{"config", "user.name", "Loom agent"}, {"config", "user.email", "agent@loom.invalid"}}
+	if branch == "" {
+		steps = append(steps, []string{"update-ref", "--no-deref", "HEAD", commit})
+	} else {
+		steps = append(steps, []string{"update-ref", branch, commit}, []string{"symbolic-ref", "HEAD", branch})
+	}
+	for _, args := range steps {
+		if _, err := own.run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyIndex copies an index with its time, by which git knows which entries
+// may have changed in the same second.
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// Checkout writes a commit to dir, which must not exist or be empty, with a
+// detached .git of its own. The caller removes it with os.RemoveAll or Discard.
+func (ws *Workspaces) Checkout(ctx context.Context, commit, dir string) error {
+	if err := ws.fetch(ctx, commit); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return fault.New("usage/argument", "the directory for a clean checkout is not empty").Got(dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return ws.checkout(ctx, commit, dir, "")
+}
+
+// fetch makes sure that the mirror has a commit whole.
+func (m mirror) fetch(ctx context.Context, commit string) error {
+	if !isObjectID(commit) {
+		return fault.New("usage/argument", "not the id of a commit").Got(commit)
+	}
+	if err := m.make(ctx); err != nil {
+		return err
+	}
+	// An object that is here came in a pack, or was made here: it is whole.
+	here, err := resolve(ctx, m.git(), commit+"^{commit}")
+	if err != nil || here != "" {
+		return err
+	}
+	there, err := resolve(ctx, m.repo.git(), commit+"^{commit}")
+	if err != nil {
+		return err
+	}
+	if there == "" {
+		return fault.New("git/failed", "there is no such commit").Got(commit)
+	}
+	return m.bring(ctx, commit, "refs/loom/seen/"+commit)
+}
+
+// checkout writes a commit of the mirror into an empty directory.
+func (m mirror) checkout(ctx context.Context, commit, dir, branch string) error {
+	index, err := os.CreateTemp(filepath.Dir(m.path()), ".index-")
+	if err != nil {
+		return err
+	}
+	index.Close()
+	defer os.Remove(index.Name())
+	if err := os.Remove(index.Name()); err != nil { // git wants none or a whole one
+		return err
+	}
+	if _, err := m.over(dir, index.Name()).run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
+		return err
+	}
+	return m.giveGit(ctx, dir, index.Name(), branch, commit)
+}
+
+// Discard removes a directory with all that is in it, also what was made
+// read-only.
+func Discard(dir string) error { return removeAll(dir) }
+
+func removeAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// checkTokens parses pairs of a word and an id.
+func checkTokens(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if _, err := subject.Parse(pairs[i], pairs[i+1]); err != nil {
+			return fmt.Errorf("git: %w", err)
+		}
+	}
+	return nil
+}
+
+// isObjectID reports whether s is a full SHA-1 or SHA-256 name in hex.
+func isObjectID(s string) bool {
+	if len(s) != 40 && len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
