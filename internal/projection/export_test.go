@@ -6,3 +6,6 @@ var Queries = map[string]string{
 	"history":     selectHistory,
 	"active":      selectActive,
 }
+
+// Current is what current_node_id says.
+var Current = current

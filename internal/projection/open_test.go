@@ -15,10 +15,10 @@ func TestWF11_UnusableFileIsSetAside(t *testing.T) {
 	js := journals(source(t, 20), 2)
 	for _, tt := range []struct {
 		name, code string
-		spoil      func(t *testing.T, path string)
+		wreck      func(t *testing.T, path string)
 	}{
 		{"not a database", "projection/corrupt", func(t *testing.T, path string) {
-			write1(t, path, 0, "this is no database at all, and long enough to have a header of one hundred bytes, which SQLite reads first")
+			spoil(t, path, 0, "this is no database at all, and long enough to have a header of one hundred bytes, which SQLite reads first")
 		}},
 		{"a later version", "projection/foreign", func(t *testing.T, path string) {
 			query(t, raw(t, path), "PRAGMA user_version = 9999")
@@ -31,8 +31,12 @@ func TestWF11_UnusableFileIsSetAside(t *testing.T) {
 			query(t, raw(t, path), "CREATE TABLE theirs (id)")
 		}},
 		{"tables are damaged", "projection/corrupt", func(t *testing.T, path string) {
-			write1(t, path, 4096, string(make([]byte, 3*4096)))
-			write1(t, path+"-wal", 0, "") // its last user was killed
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, path, info.Size()/2, string(make([]byte, info.Size()/2)))
+			spoil(t, path+"-wal", 0, "") // its last user was killed
 		}},
 		{"cut off", "projection/corrupt", func(t *testing.T, path string) {
 			if err := os.Truncate(path, 5000); err != nil {
@@ -43,7 +47,7 @@ func TestWF11_UnusableFileIsSetAside(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filled(t, js)
 			want := dump(t, path)
-			tt.spoil(t, path)
+			tt.wreck(t, path)
 
 			db, opening, err := projection.Open(t.Context(), path)
 			if err != nil {
@@ -67,7 +71,7 @@ func TestWF11_UnusableFileIsSetAside(t *testing.T) {
 	}
 }
 
-func write1(t *testing.T, path string, at int64, text string) {
+func spoil(t *testing.T, path string, at int64, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -100,8 +104,8 @@ func TestOpen(t *testing.T) {
 func TestSetAsideTakesTheNextFreeName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loom.db")
 	for _, want := range []string{path + ".unusable-1", path + ".unusable-2"} {
-		write1(t, path, 0, "x")
-		write1(t, path+"-wal", 0, "y")
+		spoil(t, path, 0, "x")
+		spoil(t, path+"-wal", 0, "y")
 		if got, err := projection.SetAside(path); got != want || err != nil {
 			t.Errorf("SetAside = %q, %v; want %q", got, err, want)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -282,6 +283,44 @@ func TestWF11_ApplyRefuses(t *testing.T) {
 	}
 }
 
+// Every state between two events survives being read from the tables, that of
+// an execution whose maps are empty still, too.
+func TestWF11_OpenedAfterEveryEvent(t *testing.T) {
+	p := newProject("demo", noon)
+	for _, step := range p.story() {
+		step()
+	}
+	for _, e := range p.events {
+		if f := e.GetBeadFiled(); f != nil {
+			f.Bead.Context = &structpb.Struct{}
+		}
+	}
+	j := write(source(t, 2), 0, 1, p.events)
+	want := dump(t, filled(t, []journal{j}))
+	path := filepath.Join(t.TempDir(), "loom.db")
+	for i := range j {
+		db := open(t, path)
+		apply(t, db, j, i, i+1)
+		db.Close()
+	}
+	if diff := cmp.Diff(want, dump(t, path)); diff != "" {
+		t.Errorf("tables after an opening for each event (-in one go +so):\n%s", diff)
+	}
+}
+
+func TestWF11_CurrentNodes(t *testing.T) {
+	x := &loomv1.Execution{Nodes: map[string]*loomv1.NodeState{
+		"a": {Status: loomv1.NodeStatus_NODE_STATUS_SUCCEEDED}, "b": {Status: loomv1.NodeStatus_NODE_STATUS_WAITING},
+		"c": {Status: loomv1.NodeStatus_NODE_STATUS_RUNNING}, "d": {Status: loomv1.NodeStatus_NODE_STATUS_BACKOFF},
+		"e": {}, "f": {Status: loomv1.NodeStatus_NODE_STATUS_RUNNING}, "g": {Status: loomv1.NodeStatus_NODE_STATUS_SKIPPED},
+	}}
+	for range 20 { // maps have no order of their own
+		if got := projection.Current(x); got != "b,c,d,f" {
+			t.Fatalf("current_node_id = %q, want b,c,d,f", got)
+		}
+	}
+}
+
 // What a failed transaction has touched in memory is read from the tables again.
 func TestWF11_FailureLeavesNoTraceInMemory(t *testing.T) {
 	js := journals(source(t, 6), 2)
@@ -376,13 +415,13 @@ func TestWF11_ReadsByBead(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := last[len(last)-1]
-	if want := p.events[end2(p)].Time.AsTime(); !end.GetTime().AsTime().Equal(want) || end.GetId() != fmt.Sprintf("demo-%d", end2(p)+1) {
-		t.Errorf("last transition %s at %v, want demo-%d at %v", end.GetId(), end.GetTime().AsTime(), end2(p)+1, want)
+	if want := p.events[edgeToEnd(p)].Time.AsTime(); !end.GetTime().AsTime().Equal(want) || end.GetId() != fmt.Sprintf("demo-%d", edgeToEnd(p)+1) {
+		t.Errorf("last transition %s at %v, want demo-%d at %v", end.GetId(), end.GetTime().AsTime(), edgeToEnd(p)+1, want)
 	}
 }
 
-// end2 is the index of the event that took the edge to the end.
-func end2(p *project) int {
+// edgeToEnd is the index of the event that took the edge to the end.
+func edgeToEnd(p *project) int {
 	for i, e := range p.events {
 		if e.GetEdgeSettled().GetTo() == "end" {
 			return i

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -150,23 +149,7 @@ func (w *writer) executionOf(ctx context.Context, e *loomv1.Event) (*execution, 
 		return x, nil
 	}
 	x.state = &loomv1.Execution{}
-	err := w.load(ctx, "stored execution", e.Execution, x.state)
-	fillMaps(x.state)
-	return x, err
-}
-
-// fillMaps makes the maps that the fold expects in a running execution: an
-// empty one is left out of the JSON.
-func fillMaps(x *loomv1.Execution) {
-	if x.Nodes == nil {
-		x.Nodes = map[string]*loomv1.NodeState{}
-	}
-	if x.Edges == nil {
-		x.Edges = map[string]bool{}
-	}
-	if x.Context != nil && x.Context.Fields == nil {
-		x.Context.Fields = map[string]*structpb.Value{}
-	}
+	return x, w.load(ctx, "stored execution", e.Execution, x.state)
 }
 
 func (w *writer) beadOf(ctx context.Context, e *loomv1.Event) (*loomv1.Bead, error) {
@@ -195,4 +178,3 @@ func (w *writer) load(ctx context.Context, query, id string, into proto.Message)
 	}
 	return protojson.Unmarshal(text, into)
 }
-

@@ -41,7 +41,6 @@ CREATE TABLE workflow_executions (
 ) STRICT;
 
 CREATE INDEX workflow_executions_by_bead ON workflow_executions (bead_id);
-CREATE INDEX workflow_executions_active ON workflow_executions (bead_id) WHERE status = 'running';
 CREATE INDEX workflow_executions_by_workflow ON workflow_executions (workflow_id);
 
 CREATE TABLE workflow_transitions (
