@@ -26,30 +26,31 @@ func (v *validator) compiles(expr string, scope condition.Scope, want condition.
 	}
 	first := fault.From(err)
 	for _, e := range append([]*fault.Error{first}, first.More...) {
-		bad := fault.New("workflow/condition", "%s", e.Message).Want("%s", e.Hint)
-		bad.Value = e.Value
-		v.report(bad, false, path)
+		bad := v.refuse("workflow/condition", path, "%s", e.Message)
+		bad.Value, bad.Hint = e.Value, e.Hint
 	}
 }
 
 func (v *validator) edgeCondition(i int, e *loomv1.EdgeDefinition, from *loomv1.NodeDefinition) {
-	if e.Condition != "" && !v.badNode[v.graph.index[e.From]] {
+	source := v.graph.index[e.From]
+	if e.Condition != "" && from.Type != untyped && !v.broken("nodes", source, "outcome") {
 		v.compiles(e.Condition, condition.Scope{Outcome: fieldsOf(from)}, condition.Bool, at("edges", i, "condition"))
 	}
 }
 
 // roleFrom checks the expression that chooses a role, by the outcomes of the
-// nodes that surely ended before.
+// nodes that ended before.
 func (v *validator) roleFrom(i int, n *loomv1.NodeDefinition) {
-	if !v.shape {
+	if !v.ids || !v.links {
 		return
 	}
 	fields := map[string]map[string]string{}
 	for j, before := range v.graph.ancestors(i) {
-		if v.badNode[j] && before {
+		other := v.def.Nodes[j]
+		if before && v.broken("nodes", j, "outcome") {
 			return
 		}
-		if other := v.def.Nodes[j]; before && len(other.Outcome) > 0 {
+		if before && len(other.Outcome) > 0 {
 			fields[other.Id] = other.Outcome
 		}
 	}
@@ -72,8 +73,8 @@ func (v *validator) onFailure(i int, n *loomv1.NodeDefinition) {
 		if j > 0 && p.Rework[j-1].When == "" {
 			v.refuse("workflow/rework", path, "this entry is never looked at, because the one before has no when")
 		}
-		v.reworkTarget(i, r.To, append(path, "to"))
-		if r.When != "" {
+		v.reworkTarget(i, r.To, append(path[:len(path):len(path)], "to"))
+		if r.When != "" && !v.broken("nodes", i, "outcome") {
 			v.compiles(r.When, condition.Scope{Outcome: fieldsOf(n)}, condition.Bool, append(path[:len(path):len(path)], "when"))
 		}
 	}
@@ -82,10 +83,10 @@ func (v *validator) onFailure(i int, n *loomv1.NodeDefinition) {
 func (v *validator) reworkTarget(i int, to string, path []any) {
 	target, ok := v.graph.index[to]
 	switch {
-	case !v.shape:
+	case !v.ids:
 	case !ok:
 		didYouMean(v.refuse("workflow/rework", path, "there is no node %q", to), to, v.nodeIDs())
-	case !v.graph.ancestors(i)[target] || target == i:
+	case v.links && (!v.graph.ancestors(i)[target] || target == i):
 		v.refuse("workflow/rework", path, "node %q does not come before node %q", to, v.def.Nodes[i].Id)
 	case v.def.Nodes[target].Type == start:
 		v.refuse("workflow/rework", path, "work cannot be sent back to the start node")
@@ -94,5 +95,5 @@ func (v *validator) reworkTarget(i int, to string, path []any) {
 
 func (v *validator) badField(name string, path []any) {
 	err := fault.New("workflow/invalid", "outcome field is not 1 to 32 of a-z, 0-9 and _, beginning with a letter, or is a reserved word").Got(name)
-	v.report(err, true, path)
+	v.found = append(v.found, problem{err: err, path: path, atKey: true})
 }

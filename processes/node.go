@@ -12,7 +12,7 @@ import (
 func (v *validator) node(i int, n *loomv1.NodeDefinition) {
 	v.nodeID(i, n)
 	v.describe(n.Description, at("nodes", i, "description"))
-	if _, known := loomv1.NodeType_name[int32(n.Type)]; !known || n.Type == 0 {
+	if _, known := loomv1.NodeType_name[int32(n.Type)]; !known || n.Type == untyped {
 		v.refuse("workflow/type", at("nodes", i, "type"), "unknown type").Got(n.Type.String())
 		return
 	}
@@ -34,7 +34,7 @@ func (v *validator) nodeID(i int, n *loomv1.NodeDefinition) {
 		v.refuse("workflow/invalid", at("nodes", i, "id"), "id %s", idForm).Got(n.Id)
 	}
 	if first := v.graph.index[n.Id]; first != i {
-		v.refuse("workflow/duplicate", at("nodes", i, "id"), "nodes %d and %d have the id %q", first+1, i+1, n.Id)
+		v.refuse("workflow/duplicate", at("nodes", i, "id"), "nodes[%d] has the id %q already", first, n.Id)
 	}
 }
 
@@ -148,7 +148,7 @@ func (v *validator) kind(i int, n *loomv1.NodeDefinition) {
 	if n.MultiDispatch {
 		v.refuse("workflow/invalid", at("nodes", i, "multi_dispatch"), "node %q has kind %s, which is never multi_dispatch", n.Id, kindWord(n.Kind))
 	}
-	if d.after != 0 && v.shape && !v.hasBefore(i, d.after) {
+	if d.after != 0 && v.types && v.ids && v.links && !v.hasBefore(i, d.after) {
 		v.refuse("workflow/invalid", at("nodes", i, "kind"), "no node of kind %s comes before node %q", kindWord(d.after), n.Id)
 	}
 }
@@ -178,7 +178,7 @@ func (v *validator) bounds(i int, n *loomv1.NodeDefinition) {
 	if t := n.Timeout; t != nil && (t.CheckValid() != nil || t.AsDuration() < time.Second || t.AsDuration() > 7*24*time.Hour) {
 		v.refuse("workflow/invalid", at("nodes", i, "timeout"), "timeout is not within 1s and 168h").Got(t.AsDuration().String())
 	}
-	if n.FailureEdgeAfterAttempts && v.shape && !v.hasFailureEdge(n.Id) {
+	if n.FailureEdgeAfterAttempts && v.links && !v.hasFailureEdge(n.Id) {
 		v.refuse("workflow/edge", at("nodes", i, "failure_edge_after_attempts"), "node %q has no failure edge", n.Id)
 	}
 }

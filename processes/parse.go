@@ -99,13 +99,57 @@ func parse(file string, data []byte, rs *roles.Set) (*loomv1.Definition, *strict
 	var f processFile
 	doc.Decode(&f)
 	def := (&compiler{doc}).definition(&f)
-	v := newValidator(def, rs)
-	v.trust(doc)
-	v.run()
+	for _, p := range validate(def, rs, known(doc, def)) {
+		if p.atKey {
+			doc.AddAtKey(p.err, inFile(p.path)...)
+		} else {
+			doc.Add(p.err, inFile(p.path)...)
+		}
+	}
 	if errs := doc.Problems(); len(errs) > 0 {
 		return nil, doc, errs
 	}
 	return Complete(def, rs), doc, nil
+}
+
+// known says which parts of a file could be read.
+func known(doc *strictyaml.Document, def *loomv1.Definition) knowledge {
+	if len(def.Nodes) > MaxNodes || len(def.Edges) > MaxEdges {
+		return everything // no part will be looked at
+	}
+	sound := func(path ...any) bool { return doc.Has(path...) && !doc.Broken(path...) }
+	k := knowledge{
+		ids:   len(def.Nodes) > 0 || sound("nodes"),
+		links: len(def.Edges) > 0 || sound("edges"),
+	}
+	k.types = k.ids
+	for i := range def.Nodes {
+		k.ids = k.ids && sound("nodes", i, "id")
+		k.types = k.types && sound("nodes", i, "type") && !doc.Broken("nodes", i, "config")
+	}
+	for i := range def.Edges {
+		k.links = k.links && sound("edges", i, "from") && sound("edges", i, "to") && !doc.Broken("edges", i, "outcome")
+	}
+	k.broken = func(path ...any) bool {
+		for path = inFile(path); len(path) > 0 && !doc.Has(path...); path = path[:len(path)-1] {
+		}
+		return doc.Broken(path...)
+	}
+	return k
+}
+
+// inFile translates a path of the definition to one of the file.
+func inFile(path []any) []any {
+	if len(path) == 0 {
+		return path
+	}
+	switch before, last := path[:len(path)-1], path[len(path)-1]; last {
+	case "kind", "multi_dispatch":
+		return append(before[:len(before):len(before)], "config", last)
+	case "failure_edge_after_attempts":
+		return append(before[:len(before):len(before)], "failure_edge")
+	}
+	return path
 }
 
 // compiler makes a definition of a file, and reports words that mean nothing.

@@ -3,6 +3,7 @@ package processes
 import (
 	"strings"
 
+	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -11,6 +12,7 @@ const (
 	end      = loomv1.NodeType_NODE_TYPE_END
 	task     = loomv1.NodeType_NODE_TYPE_TASK
 	approval = loomv1.NodeType_NODE_TYPE_APPROVAL
+	untyped  = loomv1.NodeType_NODE_TYPE_UNSPECIFIED
 
 	failure = loomv1.EdgeOutcome_EDGE_OUTCOME_FAILURE
 )
@@ -19,21 +21,29 @@ const (
 // known, only what is wrong for certain is said.
 func (v *validator) structure() {
 	v.cycles()
-	if !v.shape {
+	if !v.types {
 		return
 	}
 	starts, ends := v.ofType(start), v.ofType(end)
 	if len(starts) == 0 {
-		v.refuse("workflow/start", at("nodes"), "there is no start node")
+		v.wholly("workflow/start", "there is no start node")
 	}
 	for _, i := range starts[min(1, len(starts)):] {
 		v.refuse("workflow/start", at("nodes", i, "id"), "node %q is a second start node; the first is %q",
 			v.def.Nodes[i].Id, v.def.Nodes[starts[0]].Id)
 	}
 	if len(ends) == 0 {
-		v.refuse("workflow/end", at("nodes"), "there is no end node")
+		v.wholly("workflow/end", "there is no end node")
 	}
-	v.reachability(starts, ends)
+	if v.ids && v.links {
+		v.reachability(starts, ends)
+	}
+}
+
+// wholly reports a problem of all nodes together, whatever single ones are
+// broken.
+func (v *validator) wholly(code, text string) {
+	v.found = append(v.found, problem{err: fault.New(code, "%s", text), path: at("nodes"), atKey: true})
 }
 
 func (v *validator) ofType(t loomv1.NodeType) []int {
@@ -104,7 +114,7 @@ func (v *validator) edge(i int, e *loomv1.EdgeDefinition) {
 	if e.Outcome < 0 || e.Outcome > failure {
 		v.refuse("workflow/edge", at("edges", i, "outcome"), "unknown outcome").Got(e.Outcome.String())
 	}
-	if known && e.Outcome == failure && from.Type != task && from.Type != loomv1.NodeType_NODE_TYPE_UNSPECIFIED {
+	if known && e.Outcome == failure && from.Type != task && from.Type != untyped {
 		v.refuse("workflow/edge", at("edges", i, "outcome"), "node %q is no task, so it cannot fail", e.From)
 	}
 	if known {
@@ -118,7 +128,7 @@ func (v *validator) edgeID(i int, e *loomv1.EdgeDefinition) {
 	}
 	for j, other := range v.def.Edges[:i] {
 		if other.Id == e.Id {
-			v.refuse("workflow/duplicate", at("edges", i, "id"), "edges %d and %d have the id %q", j+1, i+1, e.Id)
+			v.refuse("workflow/duplicate", at("edges", i, "id"), "edges[%d] has the id %q already", j, e.Id)
 			return
 		}
 	}
@@ -130,7 +140,7 @@ func (v *validator) edgeEnd(i int, key, id string) (*loomv1.NodeDefinition, bool
 	if ok {
 		return v.def.Nodes[n], true
 	}
-	if v.shape {
+	if v.ids {
 		err := v.refuse("workflow/edge", at("edges", i, key), "there is no node %q", id)
 		didYouMean(err, id, v.nodeIDs())
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/strictyaml"
 	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -52,68 +51,54 @@ const idForm = "is not 1 to 32 of a-z, 0-9, _ and -, beginning with a letter or 
 //   - rework goes to an ancestor, and no entry stands after one that always
 //     holds.
 func Validate(def *loomv1.Definition, rs *roles.Set) []*fault.Error {
-	v := newValidator(def, rs)
 	var errs []*fault.Error
-	v.report = func(err *fault.Error, _ bool, path []any) { errs = append(errs, err.At(spell(path))) }
-	v.run()
+	for _, p := range validate(def, rs, everything) {
+		errs = append(errs, p.err.At(spell(p.path)))
+	}
 	return errs
 }
 
-// validator walks one definition. For a file, broken nodes and edges are those
-// with problems of their own already, which are not looked at again, and shape
-// tells whether ids, types and edges are all known.
+// problem is what is wrong with the value at a path of the definition, or with
+// the key that the path ends in.
+type problem struct {
+	err   *fault.Error
+	path  []any
+	atKey bool
+}
+
+// knowledge tells which parts of a definition are what its author wrote; a
+// file may have parts that could not be read.
+type knowledge struct {
+	ids, types, links bool                   // of all nodes, of all nodes, of all edges
+	broken            func(path ...any) bool // whether a value cannot be trusted
+}
+
+var everything = knowledge{true, true, true, func(...any) bool { return false }}
+
+// validator walks one definition.
 type validator struct {
-	def     *loomv1.Definition
-	rs      *roles.Set
-	graph   *graph
-	report  func(err *fault.Error, atKey bool, path []any)
-	badNode []bool
-	badEdge []bool
-	shape   bool
+	knowledge
+	def   *loomv1.Definition
+	rs    *roles.Set
+	graph *graph
+	found []problem
 }
 
-func newValidator(def *loomv1.Definition, rs *roles.Set) *validator {
-	return &validator{
-		def: def, rs: rs, shape: true,
-		badNode: make([]bool, len(def.Nodes)),
-		badEdge: make([]bool, len(def.Edges)),
+func validate(def *loomv1.Definition, rs *roles.Set, k knowledge) []problem {
+	v := &validator{knowledge: k, def: def, rs: rs}
+	v.header()
+	if len(def.Nodes) > MaxNodes || len(def.Edges) > MaxEdges {
+		return v.found // too many to look at
 	}
-}
-
-// trust makes the validator report to a document, and believe only what the
-// document has no problems with.
-func (v *validator) trust(doc *strictyaml.Document) {
-	sound := func(path ...any) bool { return doc.Has(path...) && !doc.Broken(path...) }
-	v.shape = len(v.def.Nodes) > 0 && len(v.def.Edges) > 0 || !doc.Broken()
-	for i := range v.def.Nodes {
-		v.badNode[i] = doc.Broken("nodes", i)
-		v.shape = v.shape && sound("nodes", i, "id") && sound("nodes", i, "type")
+	v.graph = newGraph(def)
+	v.structure()
+	for i, n := range def.Nodes {
+		v.node(i, n)
 	}
-	for i := range v.def.Edges {
-		v.badEdge[i] = doc.Broken("edges", i)
-		v.shape = v.shape && sound("edges", i, "from") && sound("edges", i, "to") && !doc.Broken("edges", i, "outcome")
+	for i, e := range def.Edges {
+		v.edge(i, e)
 	}
-	v.report = func(err *fault.Error, atKey bool, path []any) {
-		if path = inFile(path); atKey {
-			doc.AddAtKey(err, path...)
-		} else if !doc.Broken(path...) || len(path) == 0 {
-			doc.Add(err, path...)
-		}
-	}
-}
-
-// inFile translates a path of the definition to one of the file.
-func inFile(path []any) []any {
-	if len(path) == 0 {
-		return path
-	}
-	switch before, last := path[:len(path)-1], path[len(path)-1]; last {
-	case "kind", "multi_dispatch":
-		return append(before[:len(before):len(before)], "config", last)
-	case "failure_edge_after_attempts":
-		return append(before[:len(before):len(before)], "failure_edge")
-	}
-	return path
+	return v.found
 }
 
 // spell writes a path as nodes[3].role.
@@ -132,10 +117,13 @@ func spell(path []any) string {
 	return b.String()
 }
 
-// refuse reports a problem at a path of the definition.
+// refuse reports a problem at a path of the definition, unless the value there
+// is broken, or absent from something that is.
 func (v *validator) refuse(code string, path []any, format string, args ...any) *fault.Error {
 	err := fault.New(code, format, args...)
-	v.report(err, false, path)
+	if !v.broken(path...) {
+		v.found = append(v.found, problem{err: err, path: path})
+	}
 	return err
 }
 
@@ -150,25 +138,6 @@ func didYouMean(err *fault.Error, word string, known []string) {
 	}
 }
 
-func (v *validator) run() {
-	v.graph = newGraph(v.def)
-	v.header()
-	if len(v.def.Nodes) > MaxNodes || len(v.def.Edges) > MaxEdges {
-		return // too many to look at
-	}
-	v.structure()
-	for i, n := range v.def.Nodes {
-		if !v.badNode[i] {
-			v.node(i, n)
-		}
-	}
-	for i, e := range v.def.Edges {
-		if !v.badEdge[i] {
-			v.edge(i, e)
-		}
-	}
-}
-
 func (v *validator) header() {
 	d := v.def
 	if !namePattern.MatchString(d.Name) {
@@ -178,7 +147,7 @@ func (v *validator) header() {
 	case m == nil:
 		v.refuse("workflow/version", at("version"), "version is not MAJOR.MINOR").Got(d.Version).Want(`write it as "1.0", with quotes`)
 	case m[1] != "1":
-		v.refuse("workflow/version", at("version"), "the format's major version is not 1").Got(d.Version).Want("this Loom reads versions 1.0 to 1.999999")
+		v.refuse("workflow/version", at("version"), "the format's major version is not 1").Got(d.Version).Want("this Loom reads version 1 alone")
 	}
 	v.describe(d.Description, at("description"))
 	if n := len(d.Nodes); n > MaxNodes {

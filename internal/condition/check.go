@@ -19,7 +19,7 @@ import (
 func check(a *cel.Ast, want Result) *fault.Error {
 	wanted := map[Result]*cel.Type{Bool: cel.BoolType, Text: cel.StringType}[want]
 	if t := a.OutputType(); !t.IsExactType(wanted) && !t.IsExactType(cel.DynType) {
-		return fault.New("condition/invalid", "the expression yields %s, not %s", t, wanted)
+		return fault.New("condition/invalid", "the expression yields %s, not %s", plain(t.String()), wanted)
 	}
 	var bad *fault.Error
 	ast.PreOrderVisit(a.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -50,11 +50,22 @@ func unsteady(e ast.Expr) string {
 func complaints(expr string, found []*common.Error, scope Scope) []*fault.Error {
 	errs := make([]*fault.Error, len(found))
 	for i, e := range found {
-		text, _, _ := strings.Cut(e.Message, " (in container '')")
-		errs[i] = fault.New("condition/invalid", "%s at %s", lower(text), column(e.Location)).
-			Got(expr).Want("%s", hint(expr, text, scope))
+		errs[i] = fault.New("condition/invalid", "%s at %s", plain(e.Message), column(e.Location)).
+			Got(expr).Want("%s", hint(expr, e.Message, scope))
 	}
 	return errs
+}
+
+var (
+	noise    = regexp.MustCompile(` \(in container ''\)| \(did you mean [^)]*\)| expecting \{.*\}`)
+	overload = regexp.MustCompile(`found no matching overload for '_*(.+?)_*' applied to '(.*)'`)
+)
+
+// plain says in plain words what CEL says in its own.
+func plain(message string) string {
+	s := overload.ReplaceAllString(noise.ReplaceAllString(message, ""), "there is no $1 for $2")
+	s = strings.ReplaceAll(s, "object ", "")
+	return lower(strings.ReplaceAll(s, "'<EOF>'", "the end"))
 }
 
 func lower(s string) string {
@@ -86,11 +97,16 @@ func hint(expr, text string, scope Scope) string {
 			word = strings.ReplaceAll(at, "`", "")
 		}
 	}
-	if near := suggest.Hint(word, scope.names()); near != "" {
+	near, fields := suggest.Hint(word, scope.names()), scope.fieldsUnder(word)
+	switch {
+	case word == "outcome":
+		return "there is no outcome here"
+	case near != "":
 		return near
-	}
-	if fields := scope.fieldsUnder(word); fields != "" {
+	case fields != "":
 		return "known are " + fields
+	case m[1] == "undeclared reference to":
+		return fmt.Sprintf("text is written in quotes: %q", word)
 	}
 	return ""
 }

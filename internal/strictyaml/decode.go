@@ -26,6 +26,7 @@ func (d *Document) decode(n *yaml.Node, v reflect.Value, path []any) {
 		v = v.Elem()
 	}
 	switch {
+	case n.Style&yaml.TaggedStyle != 0: // inspect has reported it
 	case n.Tag == "!!null" && n.Kind == yaml.ScalarNode:
 		d.wrong(n, path, "is empty", "give a value or leave the key out")
 	case v.Type() == durationType:
