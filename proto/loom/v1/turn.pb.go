@@ -391,7 +391,12 @@ type ModelAnswer struct {
 	// SHA-256 of the canonical request it answers.
 	Request string `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
 	// Its first words, at most 200 bytes, for people.
-	Summary       string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Why nobody can act on it; it then has no calls, and the model is asked
+	// again with these words.
+	Problem string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
+	// What its provider wants back when the conversation goes on.
+	Opaque        *BlobRef `protobuf:"bytes,9,opt,name=opaque,proto3" json:"opaque,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +478,20 @@ func (x *ModelAnswer) GetSummary() string {
 		return x.Summary
 	}
 	return ""
+}
+
+func (x *ModelAnswer) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *ModelAnswer) GetOpaque() *BlobRef {
+	if x != nil {
+		return x.Opaque
+	}
+	return nil
 }
 
 // ToolStep is a tool call and its result.
@@ -654,7 +673,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12'\n" +
 	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04toolB\x06\n" +
-	"\x04step\"\xe8\x01\n" +
+	"\x04step\"\xac\x02\n" +
 	"\vModelAnswer\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
 	"\bscripted\x18\x02 \x01(\bR\bscripted\x12$\n" +
@@ -662,7 +681,9 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x05calls\x18\x04 \x03(\v2\x11.loom.v1.ToolCallR\x05calls\x12$\n" +
 	"\x05usage\x18\x05 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x18\n" +
 	"\arequest\x18\x06 \x01(\tR\arequest\x12\x18\n" +
-	"\asummary\x18\a \x01(\tR\asummary\"\xa2\x01\n" +
+	"\asummary\x18\a \x01(\tR\asummary\x12\x18\n" +
+	"\aproblem\x18\b \x01(\tR\aproblem\x12(\n" +
+	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\"\xa2\x01\n" +
 	"\bToolStep\x12%\n" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
@@ -727,17 +748,18 @@ var file_loom_v1_turn_proto_depIdxs = []int32{
 	8,  // 5: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
 	2,  // 6: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
 	10, // 7: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	2,  // 8: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 9: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	3,  // 10: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	8,  // 11: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	4,  // 12: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	9,  // 13: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	8,  // 8: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	2,  // 9: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 10: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	3,  // 11: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	8,  // 12: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	4,  // 13: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	9,  // 14: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
