@@ -65,10 +65,13 @@ var codes = map[string]Exit{
 	"graph/confidence":   Invalid,
 	"graph/superseded":   Conflict,
 	"graph/invalid":      Invalid,
+	"graph/duplicate":    Conflict,
+	"graph/inconsistent": Integrity,
 	"lock/held":          Conflict,
 	"lock/stale":         Conflict,
 	"lock/unknown":       Invalid,
 	"lock/invalid":       Invalid,
+	"lock/inconsistent":  Integrity,
 
 	// Files: YAML, roles, processes.
 	"yaml/syntax":        Invalid,
