@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -19,15 +20,16 @@ const (
 	historyNotes    = 1 << 10
 )
 
-// ask opens an approval node's question.
+// ask opens an approval node's question: the first line of its description,
+// or words of the engine's own.
 func (r Run) ask(n *node) error {
-	question := fmt.Sprintf("%s: go on with %q?", n.Id, r.Bead.GetGoal())
-	if r.X.Change != nil {
-		question = fmt.Sprintf("%s: accept the change of %s for %q?", n.Id, plural(uint32(len(r.X.Change.Files)), "file"), r.Bead.GetGoal())
+	question, _, _ := strings.Cut(strings.TrimSpace(n.Description), "\n")
+	if question == "" {
+		question = fmt.Sprintf("%s: shall %q go on?", n.Id, r.Bead.GetGoal())
 	}
 	return r.request(n, &loomv1.Approval{
 		Kind:     loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL,
-		Question: question,
+		Question: cut(question, SummaryBytes),
 	})
 }
 
@@ -173,6 +175,9 @@ func (r Run) decided(a *loomv1.Approval, d *loomv1.DecideApproval) (*node, error
 	st := r.state(n)
 	if st.GetStatus() != waiting || st.Approval != "" || st.Visit != a.Visit {
 		return nil, fault.New("approval/lapsed", "node %q does not wait for what approval %q decides", n.Id, a.Id)
+	}
+	if d.Decision == requestChanges && r.lastWorking(n) == nil {
+		return nil, fault.New("approval/option", "no work has been done before node %q", n.Id)
 	}
 	return n, nil
 }
