@@ -95,6 +95,9 @@ func Notices(project, bead Token) string {
 	return join("notice", "*", orAny(project), orAny(bead), ">")
 }
 
+// EveryNotice matches all notices.
+func EveryNotice() string { return join("notice", ">") }
+
 // Live is where streamed chunks about a bead are published.
 func Live(project, bead Token) string { return join("live", project.s, bead.s) }
 
