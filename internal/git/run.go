@@ -31,7 +31,7 @@ var neutral = []string{
 	"diff.external=", "diff.ignoreSubmodules=all", "credential.helper=", "protocol.allow=never",
 	"protocol.ext.allow=never", "protocol.file.allow=never", "submodule.recurse=false",
 	"gc.auto=0", "maintenance.auto=false", "log.showSignature=false", "commit.gpgSign=false",
-	"safe.directory=*",
+	"safe.directory=*", "core.filesRefLockTimeout=3000", "core.packedRefsTimeout=3000",
 }
 
 // environment is the whole environment of a git call. Nothing of the caller's
@@ -58,6 +58,7 @@ type call struct {
 	stdin    io.Reader
 	timeout  time.Duration // zero means callTimeout
 	dir      string        // working directory; empty means workTree, else gitDir
+	keep     *os.File      // stays open in git too, so that its lock outlives this process
 }
 
 // run returns what git printed. An exit status other than zero is a git/failed
@@ -106,6 +107,9 @@ func (c call) command(ctx context.Context, args []string) *exec.Cmd {
 	}
 	cmd.Dir = c.place()
 	cmd.Stdin = c.stdin
+	if c.keep != nil {
+		cmd.ExtraFiles = []*os.File{c.keep}
+	}
 	ownGroup(cmd, syscall.SIGTERM) // git removes its lock files on SIGTERM
 	return cmd
 }

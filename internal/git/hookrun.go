@@ -1,0 +1,146 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+const (
+	hookTimeout = 5 * time.Minute
+	hookOutput  = 4 << 10 // bytes kept of the beginning, and of the end
+	messageMost = 64 << 10
+)
+
+// HookPolicy says whether and how hooks may run. The zero value lets none run:
+// a repository that has one is then refused, never served without it.
+type HookPolicy struct {
+	// Allow says that what hooks start may run on this host as it is.
+	Allow bool
+
+	// Timeout is for each hook. Zero means 5 minutes.
+	Timeout time.Duration
+
+	// Env is the environment, as "KEY=value". Nil means PATH, HOME, the
+	// locale, and where Go keeps its caches, taken from this process.
+	Env []string
+}
+
+// HookRun tells how one hook ended.
+type HookRun struct {
+	Name     string        // "pre-commit"
+	Skipped  bool          // it is there but not executable, so git would not run it
+	ExitCode int           // -1 when it was killed
+	Output   string        // both streams, at most 4 KiB of each end
+	Took     time.Duration // wall time
+}
+
+// run runs one hook in the stage: standard input closed, its own process
+// group, which is killed whole at the end of the hook or of its time.
+func (s *stage) run(ctx context.Context, name string, args ...string) (HookRun, error) {
+	path, runs, there := s.hooks.find(name)
+	h := HookRun{Name: name, Skipped: there && !runs}
+	if !runs {
+		return h, nil
+	}
+	limit := s.policy.Timeout
+	if limit == 0 {
+		limit = hookTimeout
+	}
+	began := time.Now()
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	out := &bounded{most: hookOutput, tail: hookOutput}
+	err := s.start(timed, out, path, args)
+	h.Output, h.Took, h.ExitCode = out.String(), time.Since(began), exitStatus(err)
+	if err == nil {
+		h.ExitCode = 0
+	}
+	return h, h.explain(ctx, timed, limit, err)
+}
+
+func (h HookRun) explain(ctx, timed context.Context, limit time.Duration, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fault.New("git/timeout", "the %s hook was stopped", h.Name).Because(ctx.Err())
+	case timed.Err() != nil:
+		return fault.New("git/hook-timeout", "the %s hook was still running after %s%s", h.Name, limit, h.tail())
+	case h.ExitCode < 0:
+		return fault.New("git/hook-failed", "the %s hook could not run%s", h.Name, h.tail()).Because(plain(err))
+	}
+	return fault.New("git/hook-failed", "the %s hook refused with exit status %d%s", h.Name, h.ExitCode, h.tail())
+}
+
+func (h HookRun) tail() string {
+	if out := strings.TrimSpace(h.Output); out != "" {
+		return ":\n" + out
+	}
+	return ""
+}
+
+// start runs a program to its end. A script without an interpreter line is
+// given to the shell, and one that a fork elsewhere in this process still
+// holds open for writing is tried again, both as git does.
+func (s *stage) start(ctx context.Context, out *bounded, path string, args []string) error {
+	argv := append([]string{path}, args...)
+	for range 100 {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.environment(), out, out
+		ownGroup(cmd, syscall.SIGKILL)
+		err := cmd.Run()
+		reap(cmd)
+		switch {
+		case errors.Is(err, syscall.ENOEXEC) && argv[0] == path:
+			argv = append([]string{"/bin/sh"}, argv...)
+		case errors.Is(err, syscall.ETXTBSY) && wait(ctx, 10*time.Millisecond):
+		case errors.Is(err, exec.ErrWaitDelay):
+			return nil // it ended well and left something behind, which is killed now
+		default:
+			return err
+		}
+	}
+	return syscall.ETXTBSY
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// passed are the variables that a hook gets by default. No secret is among them.
+var passed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME",
+	"GOPATH", "GOCACHE", "GOMODCACHE", "GOROOT", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "GOSUMDB",
+}
+
+// environment is what git would give a hook of a commit, and nothing secret.
+func (s *stage) environment() []string {
+	env := s.policy.Env
+	if env == nil {
+		for _, name := range passed {
+			if value, ok := os.LookupEnv(name); ok {
+				env = append(env, name+"="+value)
+			}
+		}
+	}
+	return append(env[:len(env):len(env)],
+		"GIT_INDEX_FILE="+filepath.Join(s.dir, ".git", "index"), "GIT_EDITOR=:", "GIT_PREFIX=",
+		"GIT_AUTHOR_NAME="+s.author.Name, "GIT_AUTHOR_EMAIL="+s.author.Email,
+		"GIT_COMMITTER_NAME="+committerName, "GIT_COMMITTER_EMAIL="+committerEmail,
+		"GIT_TERMINAL_PROMPT=0")
+}

@@ -1,0 +1,151 @@
+package git
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// trailers are the lines by which a commit is known again. Their values have
+// been parsed; only Loom writes them.
+type trailers struct {
+	bead, execution, decision string
+	token                     uint64
+	patch                     string
+}
+
+func (t trailers) lines() []string {
+	lines := []string{"Loom-Bead: " + t.bead, "Loom-Execution: " + t.execution}
+	if t.decision != "" {
+		lines = append(lines, "Loom-Decision: "+t.decision)
+	}
+	return append(lines, fmt.Sprintf("Loom-Token: %d", t.token), "Loom-Patch: "+t.patch)
+}
+
+// readTrailers returns the trailers in the last paragraph of a message.
+func readTrailers(message string) trailers {
+	var t trailers
+	paragraphs := strings.Split(strings.TrimSpace(message), "\n\n")
+	for _, line := range strings.Split(paragraphs[len(paragraphs)-1], "\n") {
+		key, value, _ := strings.Cut(line, ": ")
+		switch key {
+		case "Loom-Bead":
+			t.bead = value
+		case "Loom-Execution":
+			t.execution = value
+		case "Loom-Decision":
+			t.decision = value
+		case "Loom-Token":
+			t.token, _ = strconv.ParseUint(value, 10, 64)
+		case "Loom-Patch":
+			t.patch = value
+		}
+	}
+	return t
+}
+
+const (
+	subjectRunes = 200
+	bodyBytes    = 16 << 10
+)
+
+var (
+	reserved    = regexp.MustCompile(`(?i)^\s*loom-[a-z0-9-]+\s*:`)
+	signature   = regexp.MustCompile(`(?i)^\s*[a-z-]+-by\s*:`)
+	trailerLine = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
+)
+
+// compose makes the text of a message from what a model wrote: one subject
+// line, a body, no control characters, and nothing that could be taken for a
+// trailer of Loom's or for somebody's signature.
+func compose(subject, body string) string {
+	subject = strings.Join(strings.Fields(printable(subject)), " ")
+	if r := []rune(subject); len(r) > subjectRunes {
+		subject = string(r[:subjectRunes-3]) + "..."
+	}
+	body = printable(body)
+	if len(body) > bodyBytes {
+		body = strings.ToValidUTF8(body[:bodyBytes], "") + "\n..."
+	}
+	return tidy(quote(subject, reserved, signature) + "\n\n" + quote(body, reserved, signature))
+}
+
+// printable drops what a terminal would obey.
+func printable(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// quote marks the lines that match as words and not as trailers.
+func quote(text string, patterns ...*regexp.Regexp) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		for _, p := range patterns {
+			if p.MatchString(line) {
+				lines[i] = "> " + line
+				break
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// tidy trims lines and joins runs of empty ones.
+func tidy(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRightFunc(lines[i], unicode.IsSpace)
+	}
+	text = strings.Trim(strings.Join(lines, "\n"), "\n")
+	for strings.Contains(text, "\n\n\n") {
+		text = strings.ReplaceAll(text, "\n\n\n", "\n\n")
+	}
+	return text
+}
+
+// seal ends a message with the trailers, whatever stood there before. It gives
+// "" when nothing but trailers is in it.
+func seal(message string, t trailers) string {
+	own := map[string]bool{}
+	for _, line := range t.lines() {
+		own[line] = true
+	}
+	var kept []string
+	for _, line := range strings.Split(message, "\n") {
+		if !own[strings.TrimSpace(line)] {
+			kept = append(kept, line)
+		}
+	}
+	text := tidy(quote(strings.Join(kept, "\n"), reserved))
+	if text == "" {
+		return ""
+	}
+	return text + gap(text) + strings.Join(t.lines(), "\n") + "\n"
+}
+
+// gap is what stands between a text and its trailers: a text that ends in
+// trailers of its own, as hooks add them, is continued.
+func gap(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	if len(paragraphs) == 1 {
+		return "\n\n"
+	}
+	for _, line := range strings.Split(paragraphs[len(paragraphs)-1], "\n") {
+		if !trailerLine.MatchString(line) {
+			return "\n\n"
+		}
+	}
+	return "\n"
+}

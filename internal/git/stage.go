@@ -1,0 +1,150 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// stage is the committer's work tree, where the hooks see the change as they
+// would see a commit of it. It is made anew each time, so nothing that an
+// earlier one left can be wrong, and nothing is taken from it but the message.
+type stage struct {
+	mirror
+	dir       string
+	tip, tree string
+	author    Author
+	policy    HookPolicy
+	hooks     hooks
+	pristine  string // index of the tree, out of reach of the hooks
+	step      func(string)
+}
+
+// open throws away what was there and lays the stage: the change's files, HEAD
+// on loom/BEAD at the tip, the change in the index.
+func (s *stage) open(ctx context.Context, bead string) error {
+	for _, dir := range []string{s.dir, s.hookTree()} {
+		if err := removeAll(dir); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	s.pristine = s.dir + ".index"
+	if err := os.RemoveAll(s.pristine); err != nil {
+		return err
+	}
+	if _, err := s.over(s.dir, s.pristine).run(ctx, "read-tree", "--reset", "-u", s.tree); err != nil {
+		return err
+	}
+	s.step("stage written")
+	if err := s.giveGit(ctx, s.dir, s.pristine, "refs/heads/loom/"+bead, s.tip); err != nil {
+		return err
+	}
+	if err := s.gather(ctx); err != nil {
+		return err
+	}
+	if name := s.hooks.first(); name != "" && !s.policy.Allow {
+		return fault.New("tool/no-sandbox", "the repository has a %s hook, and hooks may not run here without a sandbox", name)
+	}
+	return nil
+}
+
+// close removes the stage; a crash leaves it to the next open.
+func (s *stage) close() {
+	for _, path := range []string{s.dir, s.hookTree(), s.pristine} {
+		_ = removeAll(path)
+	}
+}
+
+// rehearse runs the hooks on the change and returns the message they leave.
+func (s *stage) rehearse(ctx context.Context, message string) (string, []HookRun, error) {
+	file := filepath.Join(s.dir, ".git", "COMMIT_EDITMSG")
+	if err := os.WriteFile(file, []byte(message), 0o600); err != nil {
+		return "", nil, err
+	}
+	var runs []HookRun
+	for _, name := range commitHooks {
+		run, err := s.run(ctx, name, hookArguments(name)...)
+		if run.Skipped || run.Took > 0 {
+			runs = append(runs, run)
+		}
+		if err == nil && run.Took > 0 {
+			err = s.unchanged(ctx, name)
+		}
+		if err != nil {
+			return "", runs, err
+		}
+		s.step("hook " + name)
+	}
+	message, err := readMessage(file)
+	return message, runs, err
+}
+
+func hookArguments(name string) []string {
+	file := filepath.Join(".git", "COMMIT_EDITMSG")
+	switch name {
+	case "prepare-commit-msg":
+		return []string{file, "message"}
+	case "commit-msg":
+		return []string{file}
+	}
+	return nil
+}
+
+// readMessage reads what the hooks left: a file, and not a link or a pipe.
+func readMessage(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > messageMost {
+		return "", fault.New("git/hook-failed", "the hooks left no message of at most %d KiB", messageMost>>10)
+	}
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
+
+// unchanged returns git/hook-changed when a hook staged something else, or
+// rewrote tracked files: what is committed must be what was approved.
+func (s *stage) unchanged(ctx context.Context, hook string) error {
+	staged, err := s.over("", filepath.Join(s.dir, ".git", "index")).
+		run(ctx, "diff-index", "--cached", "--name-only", "-z", s.tree)
+	if err != nil {
+		return fault.New("git/hook-changed", "the %s hook broke the index", hook).Because(err)
+	}
+	written, err := s.rewritten(ctx)
+	if err != nil {
+		return err
+	}
+	if changed := append(splitNUL(staged), written...); len(changed) > 0 {
+		return fault.New("git/hook-changed", "the %s hook changed %s, which nobody has approved", hook, list(unique(changed))).
+			Want("let the implementer make the change as the hook wants it")
+	}
+	return nil
+}
+
+func (s *stage) rewritten(ctx context.Context) ([]string, error) {
+	files := s.over(s.dir, s.pristine+".check")
+	defer os.Remove(files.index)
+	if err := copyIndex(s.pristine, files.index); err != nil {
+		return nil, err
+	}
+	if _, err := files.run(ctx, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
+		return nil, err
+	}
+	out, err := files.run(ctx, "diff-files", "--name-only", "-z", "--ignore-submodules=all")
+	return splitNUL(out), err
+}
+
+func unique(sorted []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, s := range sorted {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
