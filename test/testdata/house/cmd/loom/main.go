@@ -1,0 +1,14 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+
+	_ "github.com/loomrun/loom/internal/host"
+	_ "github.com/loomrun/loom/internal/tool"
+)
+
+func main() {
+	os.StartProcess("true", nil, nil)
+	exec.Command("true")
+}

@@ -1,0 +1,2 @@
+// Package helper is a word that says nothing.
+package helper
