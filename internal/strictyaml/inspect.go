@@ -2,7 +2,7 @@ package strictyaml
 
 import (
 	"bytes"
-	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -88,8 +88,9 @@ func (m *measurer) refuse(n *yaml.Node, why string) {
 	}
 }
 
-// inspect reports what no document may have, whatever it is decoded into.
-func (d *Document) inspect(n *yaml.Node, path []any, src source) {
+// inspect reports what no document may have, whatever it is decoded into. It
+// goes through the text from front to back.
+func (d *Document) inspect(n *yaml.Node, path []any, src *source) {
 	if tag := src.tag(n); tag != "" {
 		d.report(n, path, fault.New("yaml/tag", "tags are not allowed").Got(tag).Want("leave the tag out"))
 	}
@@ -99,63 +100,72 @@ func (d *Document) inspect(n *yaml.Node, path []any, src source) {
 			d.inspect(c, append(path, i), src)
 		}
 	case yaml.MappingNode:
-		d.inspectKeys(n, path, src)
+		seen := make(map[string]*yaml.Node, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			d.inspect(n.Content[i+1], append(path, n.Content[i].Value), src)
+			here := append(path, n.Content[i].Value)
+			d.inspectKey(n.Content[i], here, seen, src)
+			d.inspect(n.Content[i+1], here, src)
 		}
 	}
 }
 
-func (d *Document) inspectKeys(n *yaml.Node, path []any, src source) {
-	seen := make(map[string]*yaml.Node, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		here := append(path, key.Value)
-		switch first := seen[key.Value]; {
-		case src.tag(key) != "":
-			d.report(key, here, fault.New("yaml/tag", "tags are not allowed").Got(src.tag(key)).Want("leave the tag out"))
-		case key.Tag == "!!merge":
-			d.report(key, here, fault.New("yaml/unknown-key", "merge keys are not allowed").Got("<<").Want("write the keys out"))
-		case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
-			d.report(key, here, fault.New("yaml/type", "a key is not a string").Got(key.Value).Want("quote it"))
-		case first != nil:
-			d.report(key, here, fault.New("yaml/duplicate-key", "the key stands in line %d already", first.Line).Got(key.Value))
-		default:
-			seen[key.Value] = key
-		}
+func (d *Document) inspectKey(key *yaml.Node, path []any, seen map[string]*yaml.Node, src *source) {
+	tag := src.tag(key)
+	switch first := seen[key.Value]; {
+	case tag != "":
+		d.report(key, path, fault.New("yaml/tag", "tags are not allowed").Got(tag).Want("leave the tag out"))
+	case key.Tag == "!!merge":
+		d.report(key, path, fault.New("yaml/unknown-key", "merge keys are not allowed").Got("<<").Want("write the keys out"))
+	case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
+		d.report(key, path, fault.New("yaml/type", "a key is not a string").Got(key.Value).Want("quote it"))
+	case first != nil:
+		d.report(key, path, fault.New("yaml/duplicate-key", "the key stands in line %d already", first.Line).Got(key.Value))
+	default:
+		seen[key.Value] = key
 	}
 }
 
-// source is the text by lines, to see what the library does not tell.
-type source [][]byte
+// source is the text, to see what the library does not tell. It remembers
+// where it looked last, so that looking from front to back costs one pass even
+// if all the text is one line.
+type source struct {
+	lines     [][]byte
+	line, col int
+	rest      []byte // of the line, from col on
+}
 
-func newSource(text []byte) source { return bytes.Split(text, []byte("\n")) }
+func newSource(text []byte) *source { return &source{lines: bytes.Split(text, []byte("\n"))} }
 
 // tag returns the tag that a value is written with. The library forgets a
-// lone "!", which it reads past; the text still has it.
-func (s source) tag(n *yaml.Node) string {
+// lone "!", which it reads past; the text still has it. What stands where a
+// mapping without braces begins belongs to its first key.
+func (s *source) tag(n *yaml.Node) string {
 	if n.Style&yaml.TaggedStyle != 0 {
 		return n.Tag
 	}
+	if n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 {
+		return ""
+	}
 	text := s.from(n.Line, n.Column)
 	if n.Anchor != "" {
-		text = strings.TrimLeft(strings.TrimPrefix(text, "&"+n.Anchor), " ")
+		text = bytes.TrimLeft(bytes.TrimPrefix(text, []byte("&"+n.Anchor)), " ")
 	}
-	if strings.HasPrefix(text, "!") {
+	if bytes.HasPrefix(text, []byte("!")) {
 		return "!"
 	}
 	return ""
 }
 
-func (s source) from(line, col int) string {
-	if line < 1 || line > len(s) {
-		return ""
+func (s *source) from(line, col int) []byte {
+	if line < 1 || line > len(s.lines) {
+		return nil
 	}
-	text := s[line-1]
-	for i := range string(text) {
-		if col--; col == 0 {
-			return string(text[i:])
-		}
+	if line != s.line || col < s.col {
+		s.line, s.col, s.rest = line, 1, s.lines[line-1]
 	}
-	return ""
+	for ; s.col < col && len(s.rest) > 0; s.col++ {
+		_, n := utf8.DecodeRune(s.rest)
+		s.rest = s.rest[n:]
+	}
+	return s.rest
 }

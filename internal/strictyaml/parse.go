@@ -81,7 +81,7 @@ func documents(r io.Reader) (docs []*yaml.Node, err error) {
 // where the surrounding construct began, so the place is looked for anew.
 func syntax(file string, text []byte, err error) *fault.Error {
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	n := min(breaks(text, lines), len(lines))
+	n := breaks(text, lines)
 	line := string(lines[n-1])
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	return fault.New("yaml/syntax", "not YAML: %s", reason(err)).
@@ -102,23 +102,26 @@ func reason(err error) string {
 
 // breaks returns the number of the first line from which on no prefix of the
 // text is YAML. The reader stops at the line with the error, give or take its
-// look-ahead; from there it is searched upwards. The work is bounded: after
-// reading 16 times the largest file the line reached so far is the answer.
+// look-ahead; from there it is searched upwards. When that has read 16 times
+// the largest file, the line where the reader stopped has to do.
 func breaks(text []byte, lines [][]byte) int {
-	stop := reached(text)
-	size, n := 0, 0
-	for n < len(lines) && size < stop {
-		size += len(lines[n])
-		n++
+	reached := reached(text)
+	size, stop := 0, 0
+	for stop < len(lines) && size < reached {
+		size += len(lines[stop])
+		stop++
 	}
-	for work := 0; n > 1 && work < 16*MaxBytes; n-- {
+	work := 0
+	for n := stop; n > 0; n-- {
 		size -= len(lines[n-1])
-		work += size + 1024
 		if _, err := documents(bytes.NewReader(text[:size])); err == nil {
+			return n
+		}
+		if work += size + 1024; work > 16*MaxBytes {
 			break
 		}
 	}
-	return max(n, 1)
+	return max(stop, 1)
 }
 
 // reached returns how many bytes the library had read when it gave up.
