@@ -1,0 +1,119 @@
+package turn
+
+import (
+	"fmt"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Step is what a turn does next: [Begin], [AskModel], [RunTools], [Repair],
+// [Finish] or [Stop].
+type Step interface{ step() }
+
+// Begin builds the prompt and records a StartTurn: nothing is recorded yet.
+type Begin struct{}
+
+// AskModel asks for the next answer to the [Transcript], and records it.
+type AskModel struct {
+	// Nudge is what the transcript ends with when the model seems to go in a
+	// circle; else it is empty.
+	Nudge string
+}
+
+// RunTools runs calls of the last answer, or of the runtime itself, and records
+// an outcome for each. See [Batches] for what may run at once.
+type RunTools struct{ Calls []Call }
+
+// Repair asks again, as AskModel does: the last answer was no use, and the
+// transcript ends with the reason.
+type Repair struct {
+	// Problem is what the model is told.
+	Problem string
+	// Count is how many useless answers there were in a row, from 1.
+	Count int
+}
+
+// Finish ends the turn with the outcome that the model gave.
+type Finish struct{ Outcome *loomv1.Outcome }
+
+// Stop ends the turn without one.
+type Stop struct {
+	// Code is turn/iterations, turn/loop or model/invalid-output.
+	Code string
+	// Reason is a sentence for a person.
+	Reason string
+}
+
+func (Begin) step()    {}
+func (AskModel) step() {}
+func (RunTools) step() {}
+func (Repair) step()   {}
+func (Finish) step()   {}
+func (Stop) step()     {}
+
+// Outcome is the failure that a stopped turn is answered with.
+func (s Stop) Outcome() *loomv1.Outcome {
+	return &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, Code: s.Code, Summary: s.Reason}
+}
+
+// Next returns what t does next for a node. It depends on its arguments alone,
+// so a host that takes a turn over goes on as the last one would have. A shell
+// asks it when all calls of the step before are recorded: a call with an
+// intent and no outcome is taken for one that was cut off.
+func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
+	if !Started(t) {
+		return Begin{}
+	}
+	all := rounds(t)
+	if calls := open(all); len(calls) > 0 {
+		return RunTools{calls}
+	}
+	if len(all) == 1 {
+		return AskModel{}
+	}
+	out, problem := all[len(all)-1].verdict(n)
+	if out != nil {
+		return Finish{out}
+	}
+	if stop, ok := bound(all, n, l); ok {
+		return stop
+	}
+	if problem != "" {
+		return Repair{problem, useless(all, n)}
+	}
+	return AskModel{nudge(all)}
+}
+
+// bound says whether, and why, no other answer may be asked for.
+func bound(all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
+	if bad := useless(all, n); bad > l.repairs() {
+		_, problem := all[len(all)-1].verdict(n)
+		return Stop{"model/invalid-output", fmt.Sprintf("the model gave %s in a row, the last because: %s", count(bad, "useless answer"), firstLine(problem))}, true
+	}
+	if reason := loop(all); reason != "" {
+		return Stop{"turn/loop", reason}, true
+	}
+	if given := len(all) - 1; given >= l.iterations() {
+		return Stop{"turn/iterations", fmt.Sprintf("the model gave %s without finishing, as many as it may", count(given, "answer"))}, true
+	}
+	return Stop{}, false
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// useless counts the answers at the end that nobody could act on.
+func useless(all []*round, n *loomv1.NodeDefinition) int {
+	bad := 0
+	for i := len(all) - 1; i > 0; i-- {
+		if _, problem := all[i].verdict(n); problem == "" {
+			break
+		}
+		bad++
+	}
+	return bad
+}
