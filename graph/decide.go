@@ -1,0 +1,142 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Add adds a node and its links, all or none, and gives the node the next id.
+// Of each link one end is empty and stands for the new node. A link of type
+// supersedes from the new node supersedes the old one, as [Graph.Supersede]
+// does. The node's id, status, author and time are not the caller's to set.
+//
+// It refuses with every problem at once: see [Graph.Link] for the codes, and
+// graph/confidence for a confidence above 100.
+func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
+	d := draft{g: g, id: name(len(g.nodes) + 1), kinds: map[kind]*loomv1.DecisionEdge{}}
+	d.problems = checkNode(cmd.GetNode())
+	if links := cmd.GetLinks(); len(links) > MaxLinks {
+		d.refuse(fault.New("graph/invalid", "%d links where %d is the most", len(links), MaxLinks).At("/links"))
+	} else {
+		for i, l := range links {
+			d.link(fmt.Sprintf("/links/%d", i), l)
+		}
+	}
+	if len(d.problems) == 0 {
+		d.rounds()
+	}
+	if err := fault.Join(d.problems); err != nil {
+		return nil, err
+	}
+	n := proto.CloneOf(cmd.Node)
+	n.Id, n.Status, n.Author, n.Time = d.id, active, nil, nil
+	added := &loomv1.Event{Fact: &loomv1.Event_DecisionAdded{DecisionAdded: &loomv1.DecisionAdded{Node: n}}}
+	return append([]*loomv1.Event{added}, d.facts()...), nil
+}
+
+// Link adds an edge between two nodes; its id, author and time are not the
+// caller's to set, and a weight of 0 means 1. An edge that is there already,
+// with the same weight and rationale, changes nothing. One of type supersedes
+// supersedes its end, as [Graph.Supersede] does.
+//
+// Refusals: graph/unknown-type, graph/unknown-node, graph/self-loop,
+// graph/cycle, which names the way round, graph/duplicate when it is there
+// with another weight or rationale, graph/superseded, and graph/invalid for a
+// weight outside 0 to 1 or a text that is too long.
+func (g *Graph) Link(cmd *loomv1.LinkDecision) ([]*loomv1.Event, error) {
+	return g.link("/edge", "/edge/from", "/edge/to", cmd.GetEdge())
+}
+
+// Supersede puts one node in the place of another in one fact. Doing it again
+// with the same rationale changes nothing. Refusals are those of [Graph.Link];
+// graph/superseded when either of the two is superseded already.
+func (g *Graph) Supersede(cmd *loomv1.SupersedeDecision) ([]*loomv1.Event, error) {
+	return g.link("", "/new", "/old", &loomv1.DecisionEdge{
+		From: cmd.GetNew(), To: cmd.GetOld(), Type: supersedes, Rationale: cmd.GetRationale(),
+	})
+}
+
+func (g *Graph) link(where, from, to string, e *loomv1.DecisionEdge) ([]*loomv1.Event, error) {
+	problems := checkLink(where, e)
+	i, unknownFrom := g.find(from, e.GetFrom())
+	j, unknownTo := g.find(to, e.GetTo())
+	for _, unknown := range []*fault.Error{unknownFrom, unknownTo} {
+		if unknown != nil {
+			problems = append(problems, unknown)
+		}
+	}
+	if err := fault.Join(problems); err != nil {
+		return nil, err
+	}
+	at := ends{i, j}
+	if there, ok := g.kinds[kind{at, e.Type}]; ok {
+		return nil, repeated(where, g.edges[there], e)
+	}
+	if refusal := g.closes(where, e.Type, at); refusal != nil {
+		return nil, refusal
+	}
+	if e.Type == supersedes {
+		for _, end := range []struct {
+			where string
+			at    int32
+		}{{to, j}, {from, i}} {
+			if refusal := g.settled(end.where, end.at); refusal != nil {
+				return nil, refusal
+			}
+		}
+	}
+	return []*loomv1.Event{fact(drawn(e, e.From, e.To, len(g.edges)+1))}, nil
+}
+
+// closes refuses an edge from a node to itself, or one that closes a cycle.
+func (g *Graph) closes(where string, t loomv1.DecisionEdgeType, at ends) *fault.Error {
+	if at.from == at.to {
+		return selfLoop(where, g.nodes[at.from].Id)
+	}
+	if !ordering.has(t) {
+		return nil
+	}
+	if way := g.route(of(t), []int32{at.to}, []int32{at.from}); way != nil {
+		return g.cycle(where, t, g.nodes[at.from].Id, way)
+	}
+	return nil
+}
+
+// repeated is nil when an edge that is there says the same.
+func repeated(where string, there, e *loomv1.DecisionEdge) error {
+	if math.Abs(there.Weight-weight(e)) < 1e-9 && there.Rationale == e.GetRationale() {
+		return nil
+	}
+	return fault.New("graph/duplicate", "%s %s %s is there already, with weight %v and another reason",
+		there.From, edgeWord(there.Type), there.To, there.Weight).At(where)
+}
+
+// weight is an edge's weight, as unset means 1.
+func weight(e *loomv1.DecisionEdge) float64 {
+	if e.GetWeight() == 0 {
+		return 1
+	}
+	return e.Weight
+}
+
+// drawn returns the edge as it is recorded.
+func drawn(e *loomv1.DecisionEdge, from, to string, id int) *loomv1.DecisionEdge {
+	return &loomv1.DecisionEdge{
+		Id: uint64(id), From: from, To: to, Type: e.Type, Weight: weight(e), Rationale: e.Rationale,
+	}
+}
+
+// fact is what records an edge.
+func fact(e *loomv1.DecisionEdge) *loomv1.Event {
+	if e.Type == supersedes {
+		return &loomv1.Event{Fact: &loomv1.Event_DecisionSuperseded{DecisionSuperseded: &loomv1.DecisionSuperseded{
+			Old: e.To, New: e.From, Edge: e,
+		}}}
+	}
+	return &loomv1.Event{Fact: &loomv1.Event_DecisionLinked{DecisionLinked: &loomv1.DecisionLinked{Edge: e}}}
+}

@@ -1,0 +1,75 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// JSON returns a graph in the JSON form of its message, indented, the same
+// bytes for the same graph. It is an error when metadata cannot be JSON, which
+// is so in no graph of this package.
+func JSON(g *loomv1.DecisionGraph) (string, error) {
+	raw, err := protojson.Marshal(g)
+	if err != nil {
+		return "", fmt.Errorf("decision graph as JSON: %w", err)
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		return "", fmt.Errorf("decision graph as JSON: %w", err)
+	}
+	return b.String() + "\n", nil
+}
+
+// view is a graph to be written, which may be a part of one: its nodes by id,
+// and its edges but for those with an end that is not in it.
+type view struct {
+	nodes []*loomv1.DecisionNode
+	byID  map[string]*loomv1.DecisionNode
+	edges []*loomv1.DecisionEdge
+}
+
+func viewOf(g *loomv1.DecisionGraph) view {
+	v := view{byID: map[string]*loomv1.DecisionNode{}}
+	for _, n := range g.GetNodes() {
+		if n != nil && v.byID[n.Id] == nil {
+			v.byID[n.Id] = n
+			v.nodes = append(v.nodes, n)
+		}
+	}
+	for _, e := range g.GetEdges() {
+		if v.byID[e.GetFrom()] != nil && v.byID[e.GetTo()] != nil {
+			v.edges = append(v.edges, e)
+		}
+	}
+	return v
+}
+
+// line makes one printable line of a text: runs of white space are one blank,
+// what would steer a terminal is replaced, and invisible characters are gone.
+func line(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.In(r, unicode.Cc, unicode.Co, unicode.Cs):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// gone reports whether a node no longer counts.
+func gone(n *loomv1.DecisionNode) bool { return n.Status == superseded || n.Status == abandoned }
+
+// against reports whether an edge says what did not stay.
+func against(e *loomv1.DecisionEdge) bool { return e.Type == rejected || e.Type == supersedes }

@@ -1,0 +1,149 @@
+// Package graph is the decision graph of a project: what was wanted, seen,
+// weighed, decided and done, and how one led to the other.
+//
+// A [Graph] is a fold over the decision facts of a journal. Its deciders (Add,
+// Link, Supersede) return the facts that a command leads to, or a refusal, and
+// change nothing; [Graph.Apply] is the only thing that changes a graph, and
+// decides nothing. [DOT], [Mermaid], [JSON] and [Text] write a graph, or a part
+// of one, for other programs and for people.
+//
+// # What it promises
+//
+// After every fact of a log: an edge joins two different nodes that are there,
+// at most once for each type; no edge type that orders things (all but chosen
+// and rejected) has a cycle; a node is superseded exactly when one other has
+// taken its place; confidence is 0 to 100 and weight 0 to 1. Nodes and edges
+// are numbered from 1 in the order of the log and never go away.
+//
+// # What it costs
+//
+// Adding a node costs no more than its links, however large the graph is.
+// Linking two nodes that are there costs the smaller of what leads to the one
+// and what the other leads to. Reads cost what they return, but for
+// [Graph.List], which may look at each node of a bead, execution or type, and
+// [Graph.Snapshot], which is the whole.
+//
+// # What it never does
+//
+// It knows no clock, log or lock, and forgets nothing: a decision that no
+// longer counts is superseded, with its successor, and stays.
+package graph
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Graph is a decision graph; [New] gives an empty one. It is not safe for
+// concurrent use.
+//
+// Nodes and edges in it are replaced and never changed. So what reads and
+// snapshots return is shared with the graph: it may be kept and handed to
+// other goroutines, and stays as it was, but must not be written to.
+type Graph struct {
+	nodes []*loomv1.DecisionNode // nodes[i] is "d(i+1)"
+	edges []*loomv1.DecisionEdge // edges[i] has the id i+1
+	ends  []ends                 // of edges[i]
+	out   [][]int32              // by node: edges from it, oldest first
+	in    [][]int32              // by node: edges to it, oldest first
+	kinds map[kind]int32         // the one edge of each kind
+
+	byType      map[loomv1.DecisionType][]int32
+	byBead      map[string][]int32
+	byExecution map[string][]int32
+}
+
+// ends are the places in nodes of an edge's two ends.
+type ends struct{ from, to int32 }
+
+// kind is what there may be one edge of.
+type kind struct {
+	ends
+	edge loomv1.DecisionEdgeType
+}
+
+// New returns an empty graph.
+func New() *Graph {
+	return &Graph{
+		kinds:       map[kind]int32{},
+		byType:      map[loomv1.DecisionType][]int32{},
+		byBead:      map[string][]int32{},
+		byExecution: map[string][]int32{},
+	}
+}
+
+// Snapshot returns the whole graph, nodes and edges in the order of their
+// numbers.
+func (g *Graph) Snapshot() *loomv1.DecisionGraph {
+	return &loomv1.DecisionGraph{Nodes: slices.Clone(g.nodes), Edges: slices.Clone(g.edges)}
+}
+
+// put adds a node that has been checked.
+func (g *Graph) put(n *loomv1.DecisionNode) {
+	i := int32(len(g.nodes))
+	g.nodes, g.out, g.in = append(g.nodes, n), append(g.out, nil), append(g.in, nil)
+	g.byType[n.Type] = append(g.byType[n.Type], i)
+	if n.Bead != "" {
+		g.byBead[n.Bead] = append(g.byBead[n.Bead], i)
+	}
+	if n.Execution != "" {
+		g.byExecution[n.Execution] = append(g.byExecution[n.Execution], i)
+	}
+}
+
+// join adds an edge that has been checked.
+func (g *Graph) join(e *loomv1.DecisionEdge, at ends) {
+	i := int32(len(g.edges))
+	g.edges, g.ends = append(g.edges, e), append(g.ends, at)
+	g.out[at.from] = append(g.out[at.from], i)
+	g.in[at.to] = append(g.in[at.to], i)
+	g.kinds[kind{at, e.Type}] = i
+}
+
+// retire replaces a node by itself, superseded.
+func (g *Graph) retire(i int32) {
+	n := proto.CloneOf(g.nodes[i])
+	n.Status = loomv1.DecisionStatus_DECISION_STATUS_SUPERSEDED
+	g.nodes[i] = n
+}
+
+// at returns the place of a node, by its id.
+func (g *Graph) at(id string) (int32, bool) {
+	n, ok := number(id)
+	return int32(n - 1), ok && n <= len(g.nodes)
+}
+
+// successor returns the node that took the place of a superseded one, or "".
+func (g *Graph) successor(i int32) string {
+	for _, e := range g.in[i] {
+		if g.edges[e].Type == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_SUPERSEDES {
+			return g.edges[e].From
+		}
+	}
+	return ""
+}
+
+// name returns the id of node number n.
+func name(n int) string { return "d" + strconv.Itoa(n) }
+
+// number returns N of an id "dN", N from 1, written in the one way.
+func number(id string) (int, bool) {
+	digits, ok := strings.CutPrefix(id, "d")
+	if !ok || len(digits) == 0 || len(digits) > 9 || digits[0] == '0' {
+		return 0, false
+	}
+	n := 0
+	for i := range len(digits) {
+		c := digits[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, true
+}
