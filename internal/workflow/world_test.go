@@ -45,21 +45,30 @@ type world struct {
 // newWorld begins an execution of a definition for a bead with a context.
 func newWorld(t testing.TB, def *loomv1.Definition, context map[string]any) *world {
 	t.Helper()
+	w, err := beginWorld(def, context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func beginWorld(def *loomv1.Definition, context map[string]any) (*world, error) {
 	c, err := workflow.Compile(def)
 	if err != nil {
-		t.Fatalf("Compile(%s): %v", def.Name, err)
+		return nil, err
 	}
 	w := &world{def: c, now: noon, approvals: map[string]*loomv1.Approval{}, beads: 1}
 	w.bead = &loomv1.Bead{Id: "p-1", Project: "p", Goal: "mend it", Context: fields(context)}
 	w.x = &loomv1.Execution{Context: proto.CloneOf(w.bead.Context), Priority: loomv1.Priority_PRIORITY_NORMAL}
-	start := &loomv1.ExecutionStarted{Definition: def.Name, Version: def.Version, DefinitionHash: "h", Checks: []string{"go vet ./..."}}
+	return w, w.begin(def.Name)
+}
+
+func (w *world) begin(name string) error {
+	start := &loomv1.ExecutionStarted{Definition: name, Version: "1.0", DefinitionHash: "h", Checks: []string{"go vet ./..."}}
 	if err := w.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: start}}); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := w.run().Begin(); err != nil {
-		t.Fatalf("Begin: %v", err)
-	}
-	return w
+	return w.run().Begin()
 }
 
 func (w *world) run() workflow.Run {

@@ -1,0 +1,281 @@
+package workflow_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// play does up to so many random things.
+func (m *sim) play(steps int) {
+	for range steps {
+		if m.t.Failed() || m.x.EndedAt != nil {
+			return
+		}
+		m.now = m.now.Add(time.Duration(m.rng.IntN(2000)) * time.Millisecond)
+		switch m.rng.IntN(10) {
+		case 0, 1, 2, 3:
+			m.answerSome(false)
+		case 4:
+			m.claimSome()
+		case 5:
+			m.wait()
+		case 6, 7:
+			m.decideSome(m.anyOption)
+		case 8:
+			m.restart()
+		case 9:
+			m.answerAgain()
+		}
+	}
+}
+
+// finish plays without faults until the execution ends: agents succeed, the
+// CEO approves, and rejects what it is asked about for the fifth time.
+func (m *sim) finish() {
+	for step := 0; m.x.EndedAt == nil && !m.t.Failed(); step++ {
+		if step > 500 {
+			m.broken("it does not end")
+			return
+		}
+		m.answerSome(true)
+		m.decideSome(func(a *loomv1.Approval) loomv1.ApprovalDecision {
+			if step > 100 {
+				return reject
+			}
+			return approve
+		})
+		m.unparkAll()
+		if len(m.outstanding()) == 0 || m.rng.IntN(8) == 0 {
+			m.wait()
+		}
+	}
+	for _, g := range m.given {
+		_ = m.tried(func() error { return m.run().Answer(g.attempt, g.who, g.out) })
+	}
+	_ = m.tried(m.run().Tick)
+	_ = m.tried(m.run().Begin)
+}
+
+// replay folds all events from nothing.
+func (m *sim) replay() {
+	x := &loomv1.Execution{}
+	for _, e := range m.events {
+		m.must(workflow.Apply(x, e))
+	}
+	if !proto.Equal(x, m.x) {
+		m.broken("the replay differs")
+	}
+}
+
+// restart loses all but the log or, half of the time, all but a snapshot.
+func (m *sim) restart() {
+	m.saw["restart"]++
+	if m.rng.IntN(2) == 0 {
+		m.x = snapshot(m.t, m.x)
+		return
+	}
+	x := &loomv1.Execution{}
+	for _, e := range m.events {
+		m.must(workflow.Apply(x, e))
+	}
+	m.x = x
+}
+
+// outstanding lists the open attempts in the order of the definition.
+func (m *sim) outstanding() (open []*loomv1.Attempt) {
+	for _, n := range m.def.Definition().Nodes {
+		if a := m.attempt(n.Id); a != nil {
+			open = append(open, a)
+		}
+	}
+	return open
+}
+
+func (m *sim) answerSome(well bool) {
+	open := m.outstanding()
+	if len(open) == 0 {
+		return
+	}
+	a := open[m.rng.IntN(len(open))]
+	who := a.Claimant
+	if who == nil {
+		who = &loomv1.Claimant{Agent: fmt.Sprintf("%s/%d", a.Role, 1+m.rng.IntN(2)), Host: "h", Epoch: 1}
+	}
+	out := m.outcome(a, well || m.rng.IntN(3) > 0)
+	err := m.tried(func() error { return m.run().Answer(a.Id, who, out) })
+	switch fault.Code(err) {
+	case "":
+		m.given = append(m.given, given{a.Id, who, out})
+	case "attempt/own-work":
+		m.saw["own work"]++
+	case "attempt/stale", "outcome/invalid":
+	default:
+		m.broken("Answer(%s): %v", a.Id, err)
+	}
+}
+
+// outcome is what an agent says: with all that is needed when it goes well.
+func (m *sim) outcome(a *loomv1.Attempt, well bool) *loomv1.Outcome {
+	n := m.def.Node(a.Node)
+	patch := fmt.Sprintf("p%d", m.rng.IntN(3))
+	if !well {
+		out := bad(nil)
+		if m.rng.IntN(3) == 0 {
+			out = more()
+		}
+		if n.Kind == loomv1.NodeKind_NODE_KIND_COMMIT && m.rng.IntN(2) == 0 {
+			out.Change = changed(patch).Change
+		}
+		return out
+	}
+	out := ok(m.rng.IntN(3) > 0)
+	switch n.Kind {
+	case loomv1.NodeKind_NODE_KIND_COMMIT:
+		if approved := m.x.Change.GetPatchDigest(); m.rng.IntN(4) > 0 && approved != "" {
+			patch = approved
+		}
+		out.Candidate = committed("c-"+a.Id, patch).Candidate
+	case loomv1.NodeKind_NODE_KIND_VERIFY:
+		out.Checks = verified(m.x.Candidate.GetCommit(), "make").Checks
+		out.Checks[0].Passed = m.rng.IntN(5) > 0
+	case loomv1.NodeKind_NODE_KIND_LAND:
+		out.Landing = landed(m.x.Candidate.GetCommit()).Landing
+	default:
+		if m.rng.IntN(2) == 0 {
+			out.Change = changed(patch).Change
+		}
+	}
+	return out
+}
+
+// answerAgain gives an accepted answer once more, or another to what has ended.
+func (m *sim) answerAgain() {
+	if len(m.given) == 0 {
+		return
+	}
+	g := m.given[m.rng.IntN(len(m.given))]
+	n := len(m.events)
+	err := m.tried(func() error { return m.run().Answer(g.attempt, g.who, g.out) })
+	if err != nil || len(m.events) != n {
+		m.broken("the same answer to %s again: %v and %d events", g.attempt, err, len(m.events)-n)
+	}
+	m.saw["answered twice"]++
+	other := proto.CloneOf(g.out)
+	other.Summary = "something else"
+	if err := m.tried(func() error { return m.run().Answer(g.attempt, g.who, other) }); fault.Code(err) != "attempt/stale" {
+		m.broken("another answer to %s: %v", g.attempt, err)
+	}
+	m.saw["stale answer"]++
+}
+
+func (m *sim) claimSome() {
+	open := m.outstanding()
+	if len(open) == 0 {
+		return
+	}
+	a := open[m.rng.IntN(len(open))]
+	who := &loomv1.Claimant{Agent: fmt.Sprintf("%s/%d", a.Role, 1+m.rng.IntN(2)), Host: "h", Epoch: 1}
+	if a.Claimant != nil {
+		who = a.Claimant
+	}
+	_ = m.tried(func() error { return m.run().Claim(a.Id, a.Generation, who) })
+	switch m.rng.IntN(4) {
+	case 0:
+		_ = m.tried(func() error { return m.run().Release(a.Id, who, "drain") })
+	case 1:
+		_ = m.tried(func() error { return m.run().Park(a.Id, who, "lock") })
+	case 2:
+		_ = m.tried(func() error { return m.run().Unpark(a.Id) })
+	}
+}
+
+func (m *sim) unparkAll() {
+	for _, a := range m.outstanding() {
+		_ = m.tried(func() error { return m.run().Unpark(a.Id) })
+	}
+}
+
+// wait lets time pass until something is due, or not quite.
+func (m *sim) wait() {
+	if at, ok := workflow.Next(m.x); ok && m.rng.IntN(3) > 0 {
+		m.now = at
+	}
+	m.must(m.tried(m.run().Tick))
+	if at, ok := workflow.Next(m.x); ok && !at.After(m.now) {
+		m.broken("a timer of %s is due after the tick at %s", at, m.now)
+	}
+}
+
+func (m *sim) anyOption(a *loomv1.Approval) loomv1.ApprovalDecision {
+	if m.rng.IntN(2) == 0 {
+		return approve
+	}
+	d := a.Options[m.rng.IntN(len(a.Options))]
+	if d == reject && m.rng.IntN(4) > 0 {
+		return approve
+	}
+	return d
+}
+
+func (m *sim) decideSome(choose func(*loomv1.Approval) loomv1.ApprovalDecision) {
+	for _, n := range m.def.Definition().Nodes {
+		a := m.approval(n.Id)
+		if a == nil {
+			continue
+		}
+		d := choose(a)
+		escalated := a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION
+		if escalated || d == approve {
+			m.more[fmt.Sprintf("%s/%d", n.Id, a.Visit)]++
+		}
+		from := len(m.events)
+		m.must(m.decideAs(a, d))
+		m.still()
+		m.checkAnswered(a, d, m.events[from:])
+		return
+	}
+}
+
+func (m *sim) decideAs(a *loomv1.Approval, d loomv1.ApprovalDecision) error {
+	decided := &loomv1.ApprovalDecided{Approval: a.Id, Decision: d, Digest: a.Digest, DecisionNode: "d1"}
+	if err := m.emit(&loomv1.Event{Node: a.Node, Fact: &loomv1.Event_ApprovalDecided{ApprovalDecided: decided}}); err != nil {
+		return err
+	}
+	return m.run().Decide(a, &loomv1.DecideApproval{Approval: a.Id, Digest: a.Digest, Decision: d, Comment: "the CEO says so"})
+}
+
+// checkAnswered wants an answer to have moved the node, and an escalation to
+// have led to none of itself, but that a condition may fail again on retry.
+func (m *sim) checkAnswered(a *loomv1.Approval, d loomv1.ApprovalDecision, events []*loomv1.Event) {
+	if a.Id == m.x.Nodes[a.Node].GetApproval() {
+		m.broken("approval %s is open after %s", a.Id, d)
+	}
+	if a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION || d == retry && !strings.HasPrefix(a.Reason, "attempt/") {
+		return
+	}
+	if slices.ContainsFunc(events, func(e *loomv1.Event) bool {
+		return e.Node == a.Node && e.GetApprovalRequested().GetApproval().GetReason() != ""
+	}) {
+		m.broken("the answer %s to escalation %s escalated it again", d, a.Id)
+	}
+}
+
+// drawn is a definition for a person who looks into a failed seed.
+func drawn(d *loomv1.Definition) string {
+	var b strings.Builder
+	for _, n := range d.Nodes {
+		fmt.Fprintf(&b, "%v\n", n)
+	}
+	for _, e := range d.Edges {
+		fmt.Fprintf(&b, "%v\n", e)
+	}
+	return b.String()
+}

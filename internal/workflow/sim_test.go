@@ -1,0 +1,315 @@
+package workflow_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+var (
+	seeds = flag.Int("seeds", 1500, "how many random executions to simulate")
+	seed  = flag.Uint64("seed", 0, "the first seed")
+)
+
+// sim plays one random execution: agents that answer well, badly, twice, late
+// or not at all, a CEO of any opinion, time that passes, and a host that dies
+// at any moment and folds its log again. After every event it checks what must
+// hold in all of them.
+type sim struct {
+	*world
+	t     testing.TB
+	rng   *rand.Rand
+	seed  uint64
+	twin  *loomv1.Execution // a fold of the same events on another host
+	saw   map[string]int    // how often something was seen
+	asks  map[string]int    // escalations by node and visit
+	more  map[string]int    // what the CEO granted, by node and visit
+	given []given           // answers that were accepted
+	moves uint32            // transitions so far
+}
+
+type given struct {
+	attempt string
+	who     *loomv1.Claimant
+	out     *loomv1.Outcome
+}
+
+// TestWF10_Simulation is the replay and invariant test of RELIABILITY 3.1 for
+// this core: many seeds, each a definition and a run of it.
+func TestWF10_Simulation(t *testing.T) {
+	saw := map[string]int{}
+	events := 0
+	began := time.Now()
+	for s := *seed; s < *seed+uint64(*seeds); s++ {
+		m := newSim(t, s, saw)
+		m.play(60)
+		m.finish()
+		m.replay()
+		events += len(m.events)
+		if t.Failed() {
+			t.Fatalf("seed %d: run with -seed %d -seeds 1\n%s\n%s", s, s, drawn(m.def.Definition()), m.story())
+		}
+	}
+	t.Logf("%d executions, %d events in %s", *seeds, events, time.Since(began))
+	sometimes(t, saw)
+}
+
+// sometimes fails when the simulation has never been where it should have
+// been: a test that never gets there proves nothing.
+func sometimes(t *testing.T, saw map[string]int) {
+	for _, what := range []string{
+		"completed", "rejected", "skipped", "backoff", "continue", "timeout", "rework", "rework by the CEO", "reapproval",
+		"escalation", "dead end", "no value", "override", "granted", "failure edge", "withdrawn attempt", "withdrawn approval",
+		"lapsed", "asked again", "no evidence", "patch changed", "landed", "parked", "released", "restart", "answered twice", "stale answer",
+		"own work",
+	} {
+		if saw[what] == 0 && *seeds >= 1500 {
+			t.Errorf("in %d runs there was never: %s", *seeds, what)
+		}
+	}
+	var counts []string
+	for _, what := range slices.Sorted(maps.Keys(saw)) {
+		counts = append(counts, fmt.Sprintf("%s %d", what, saw[what]))
+	}
+	t.Log(strings.Join(counts, ", "))
+}
+
+func newSim(t testing.TB, seed uint64, saw map[string]int) *sim {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	m := &sim{t: t, rng: rng, seed: seed, saw: saw, asks: map[string]int{}, more: map[string]int{}}
+	def, err := workflow.Compile(randomDefinition(rng))
+	if err != nil {
+		t.Fatalf("seed %d: Compile: %v", seed, err)
+	}
+	m.world = &world{def: def, now: noon, approvals: map[string]*loomv1.Approval{}, beads: 1,
+		bead: &loomv1.Bead{Id: "p-1", Goal: "g"}, x: &loomv1.Execution{}}
+	m.twin = &loomv1.Execution{}
+	start := &loomv1.ExecutionStarted{Definition: "random", Checks: []string{"make"}}
+	m.must(m.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: start}}))
+	m.must(m.run().Begin())
+	m.still()
+	return m
+}
+
+func (m *sim) run() workflow.Run {
+	r := m.world.run()
+	r.Emit = m.emit
+	return r
+}
+
+// emit is the world's, and checks each event before and after.
+func (m *sim) emit(e *loomv1.Event) error {
+	m.before(e)
+	from := len(m.events)
+	if err := m.world.emit(e); err != nil {
+		return err
+	}
+	if err := workflow.Apply(m.twin, proto.CloneOf(m.events[from])); err != nil {
+		return fmt.Errorf("twin: %w", err)
+	}
+	m.after(e)
+	return nil
+}
+
+func (m *sim) broken(format string, args ...any) {
+	m.t.Errorf("seed %d, event %d: %s", m.seed, len(m.events)+1, fmt.Sprintf(format, args...))
+}
+
+func (m *sim) must(err error) {
+	m.t.Helper()
+	if err != nil {
+		m.t.Errorf("seed %d: %v", m.seed, err)
+	}
+}
+
+// before checks an event against the state that it meets.
+func (m *sim) before(e *loomv1.Event) {
+	if m.x.EndedAt != nil {
+		m.broken("%T after the end", e.Fact)
+	}
+	st := m.x.Nodes[e.Node]
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_AttemptDispatched:
+		m.checkDispatch(e.Node, st, f.AttemptDispatched)
+	case *loomv1.Event_ApprovalRequested:
+		m.checkReady(e.Node)
+		if a := f.ApprovalRequested.Approval; a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+			key := fmt.Sprintf("%s/%d", e.Node, a.Visit)
+			if m.asks[key]++; m.asks[key] > 1+m.more[key] {
+				m.broken("%s is escalated again though the CEO granted nothing", key)
+			}
+		}
+	case *loomv1.Event_NodeSkipped:
+		for _, in := range m.into(e.Node) {
+			if taken, settled := m.x.Edges[in.Id]; !settled || taken {
+				m.broken("%s is skipped though edge %s is not dead", e.Node, in.Id)
+			}
+		}
+	case *loomv1.Event_CandidateMade:
+		if a := m.x.Approved; a != nil && a.PatchDigest != f.CandidateMade.Candidate.PatchDigest {
+			m.broken("candidate of patch %s though %s was approved", f.CandidateMade.Candidate.PatchDigest, a.PatchDigest)
+		}
+	case *loomv1.Event_Landed:
+		m.checkLanding(f.Landed.Landing)
+	}
+}
+
+func (m *sim) checkDispatch(node string, st *loomv1.NodeState, d *loomv1.AttemptDispatched) {
+	n := m.def.Node(node)
+	m.checkReady(node)
+	if st.GetAttempt() != nil {
+		m.broken("%s has two attempts at once", node)
+	}
+	key := fmt.Sprintf("%s/%d", node, d.Visit)
+	if most := n.MaxAttempts * uint32(1+m.more[key]); d.Number > most {
+		m.broken("attempt %d of %s, which has %d", d.Number, key, most)
+	}
+	if n.Kind != 0 && d.Role != n.Role {
+		m.broken("%s is dispatched to %s", node, d.Role)
+	}
+}
+
+// checkReady wants every edge into a node settled, and one of them taken.
+func (m *sim) checkReady(node string) {
+	taken := m.def.Node(node).Type == loomv1.NodeType_NODE_TYPE_START
+	for _, e := range m.into(node) {
+		t, settled := m.x.Edges[e.Id]
+		if !settled {
+			m.broken("%s runs before edge %s is settled", node, e.Id)
+		}
+		taken = taken || t
+	}
+	if !taken {
+		m.broken("%s runs though no edge into it was taken", node)
+	}
+}
+
+func (m *sim) into(node string) (in []*loomv1.EdgeDefinition) {
+	for _, e := range m.def.Definition().Edges {
+		if e.To == node {
+			in = append(in, e)
+		}
+	}
+	return in
+}
+
+// checkLanding wants what lands to be the candidate, every check passed on it.
+func (m *sim) checkLanding(l *loomv1.Landing) {
+	c := m.x.Candidate
+	if l.Commit != c.GetCommit() || c.GetPatchDigest() != m.x.Change.GetPatchDigest() {
+		m.broken("landed %s of patch %s, the candidate is %s", l.Commit, m.x.Change.GetPatchDigest(), c)
+	}
+	runs := m.x.Nodes["verify"].GetOutcome().GetChecks()
+	if !slices.ContainsFunc(runs, func(r *loomv1.CheckRun) bool { return r.Commit == l.Commit && r.Passed && r.Command == "make" }) {
+		m.broken("landed %s unverified", l.Commit)
+	}
+}
+
+// after checks the state that an event has made, and counts what was seen.
+func (m *sim) after(e *loomv1.Event) {
+	if len(m.events)%4 == 0 && !proto.Equal(m.x, m.twin) {
+		m.broken("two folds differ after %T", e.Fact)
+	}
+	if _, _, _, is := workflow.Transition(e); is {
+		m.moves++
+	}
+	if m.x.Transitions != m.moves {
+		m.broken("%d transitions are counted, there were %d", m.x.Transitions, m.moves)
+	}
+	for _, what := range kinds(e) {
+		m.saw[what]++
+	}
+}
+
+// kinds says what an event shows, for the list of what must be seen.
+func kinds(e *loomv1.Event) (kinds []string) {
+	see := func(what string, is bool) {
+		if is {
+			kinds = append(kinds, what)
+		}
+	}
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_NodeSkipped:
+		see("skipped", true)
+	case *loomv1.Event_RetryScheduled:
+		see("backoff", true)
+	case *loomv1.Event_AttemptDispatched:
+		see("continue", f.AttemptDispatched.Cause == "continue")
+		see("granted", f.AttemptDispatched.ExtraAttempts > 0)
+	case *loomv1.Event_AttemptEnded:
+		see("timeout", f.AttemptEnded.TimedOut)
+		see("withdrawn attempt", f.AttemptEnded.Outcome.Code == "attempt/withdrawn")
+		see("no evidence", f.AttemptEnded.Outcome.Code == "outcome/no-evidence")
+		see("patch changed", f.AttemptEnded.Outcome.Code == "git/patch-changed")
+	case *loomv1.Event_EdgeSettled:
+		see("override", f.EdgeSettled.Outcome == "override")
+		see("failure edge", f.EdgeSettled.Outcome == "failure")
+	case *loomv1.Event_ReworkStarted:
+		reason := f.ReworkStarted.Reason
+		see("rework by the CEO", reason == "the CEO says so")
+		see("reapproval", reason == "the approval of the change has lapsed")
+		see("rework", reason == "it broke")
+	case *loomv1.Event_ApprovalRequested:
+		reason := f.ApprovalRequested.Approval.Reason
+		see("escalation", reason != "")
+		see("dead end", strings.HasPrefix(reason, "workflow/dead-end"))
+		see("no value", strings.HasPrefix(reason, "condition/evaluation"))
+	case *loomv1.Event_ApprovalLapsed:
+		reason := f.ApprovalLapsed.Reason
+		see("lapsed", true)
+		see("asked again", reason == "another patch was proposed")
+		see("withdrawn approval", strings.HasPrefix(reason, "the execution ended") || strings.HasPrefix(reason, "the work goes back"))
+	case *loomv1.Event_Landed:
+		see("landed", true)
+	case *loomv1.Event_AttemptParked:
+		see("parked", true)
+	case *loomv1.Event_ClaimReleased:
+		see("released", f.ClaimReleased.Reason == "drain")
+	case *loomv1.Event_ExecutionEnded:
+		see("completed", f.ExecutionEnded.Status == completed)
+		see("rejected", f.ExecutionEnded.Status == rejected)
+	}
+	return kinds
+}
+
+// still checks what must hold between two commands: a running execution waits
+// for an agent, a timer or the CEO.
+func (m *sim) still() {
+	if m.x.EndedAt != nil {
+		if _, due := workflow.Next(m.x); due || len(workflow.Queued(m.x)) > 0 {
+			m.broken("the ended execution wants something")
+		}
+		return
+	}
+	for _, st := range m.x.Nodes {
+		if st.Attempt != nil || st.Approval != "" || st.RetryAt != nil && st.Status == loomv1.NodeStatus_NODE_STATUS_BACKOFF {
+			return
+		}
+	}
+	m.broken("nothing is outstanding, and it has not ended")
+}
+
+// tried runs a command that may be refused: then nothing has changed.
+func (m *sim) tried(command func() error) error {
+	n := len(m.events)
+	err := command()
+	if err != nil && (len(m.events) != n || !proto.Equal(m.x, m.twin)) {
+		m.broken("a refusal (%v) changed something", err)
+	}
+	if code := fault.Code(err); err != nil && (code == "" || code == "workflow/inconsistent") {
+		m.broken("refused with %v", err)
+	}
+	m.still()
+	return err
+}
