@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // limited is a refusal with the moment that it ends.
@@ -34,4 +35,25 @@ func RetryAt(err error) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return l.until, true
+}
+
+// spent is an error that cost something.
+type spent struct {
+	cause error
+	usage *loomv1.Usage
+}
+
+func (s *spent) Error() string { return s.cause.Error() }
+func (s *spent) Unwrap() error { return s.cause }
+
+// Spent returns err with what was used before it came to that.
+func Spent(err error, u *loomv1.Usage) error { return &spent{err, u} }
+
+// UsageOf returns what a request used that ended in err: nothing, known, for
+// an error that came before anything was sent.
+func UsageOf(err error) *loomv1.Usage {
+	if s, ok := errors.AsType[*spent](err); ok {
+		return s.usage
+	}
+	return &loomv1.Usage{CostKnown: true}
 }

@@ -1,0 +1,157 @@
+// Package openai asks models through the chat completions protocol, at OpenAI
+// or at any server that speaks it: Ollama, vLLM, llama.cpp, OpenRouter and
+// many others. It translates; waiting, trying again and checking are those of
+// package wire.
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	sdk "github.com/sashabaranov/go-openai"
+
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/wire"
+)
+
+// Origin is OpenAI's own address.
+const Origin = "https://api.openai.com/v1"
+
+// New returns the model that s names.
+func New(s wire.Server) model.Provider {
+	s.Provider = "openai"
+	return &provider{server: s, line: wire.NewLine(s)}
+}
+
+type provider struct {
+	server wire.Server
+	line   *wire.Line
+}
+
+func (p *provider) Name() string   { return p.server.Spec }
+func (p *provider) Scripted() bool { return false }
+
+// Ask is documented at [model.Provider].
+func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
+	request := p.request(r)
+	return p.line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
+		config := sdk.DefaultConfig(p.server.Key)
+		config.BaseURL, config.HTTPClient = p.server.Base, c
+		stream, err := sdk.NewClientWithConfig(config).CreateChatCompletionStream(ctx, request)
+		if err != nil {
+			return beforehand(c, err)
+		}
+		defer stream.Close()
+		return read(c, stream)
+	})
+}
+
+// beforehand tells the call of a request that the client itself refuses to
+// send, because the protocol cannot ask this model so.
+func beforehand(c *wire.Call, err error) error {
+	for _, limit := range []error{
+		sdk.ErrReasoningToolsRequireResponses, sdk.ErrChatCompletionInvalidModel, sdk.ErrReasoningModelMaxTokensDeprecated,
+	} {
+		if errors.Is(err, limit) {
+			return c.Refuse("invalid_request_error", err.Error())
+		}
+	}
+	return err
+}
+
+func read(c *wire.Call, stream *sdk.ChatCompletionStream) error {
+	s := state{call: c}
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return s.end()
+		}
+		if api, ok := errors.AsType[*sdk.APIError](err); ok {
+			return c.Refuse(kind(api), api.Message)
+		}
+		if err != nil {
+			return err
+		}
+		s.chunk(chunk)
+	}
+}
+
+func kind(e *sdk.APIError) string {
+	if code, ok := e.Code.(string); ok && code != "" {
+		return code
+	}
+	if e.Code == 429 {
+		return "rate_limit_exceeded"
+	}
+	return e.Type
+}
+
+func (p *provider) request(r *model.Request) sdk.ChatCompletionRequest {
+	request := sdk.ChatCompletionRequest{
+		Model: p.server.Model, Messages: messages(r),
+		StreamOptions: &sdk.StreamOptions{IncludeUsage: true},
+	}
+	p.bound(&request, r.MaxTokens)
+	for _, t := range r.Tools {
+		request.Tools = append(request.Tools, sdk.Tool{
+			Type:     sdk.ToolTypeFunction,
+			Function: &sdk.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema},
+		})
+	}
+	return request
+}
+
+// defaultTokens bounds an answer that the request does not bound.
+const defaultTokens = 8192
+
+// bound sets the answer's length under the name that the server knows: OpenAI
+// has given up the old one, others know no other.
+func (p *provider) bound(request *sdk.ChatCompletionRequest, tokens int) {
+	if tokens <= 0 {
+		tokens = defaultTokens
+	}
+	if p.server.Official {
+		request.MaxCompletionTokens = tokens
+	} else {
+		request.MaxTokens = tokens
+	}
+}
+
+func messages(r *model.Request) []sdk.ChatCompletionMessage {
+	var out []sdk.ChatCompletionMessage
+	if r.System != "" {
+		out = append(out, sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleSystem, Content: r.System})
+	}
+	for _, m := range r.Messages {
+		out = append(out, message(m))
+	}
+	return out
+}
+
+func message(m model.Message) sdk.ChatCompletionMessage {
+	out := sdk.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}
+	if m.Role == model.RoleTool {
+		out.ToolCallID = m.Call
+		out.Content = toolText(m)
+	}
+	for _, c := range m.Calls {
+		out.ToolCalls = append(out.ToolCalls, sdk.ToolCall{
+			ID: c.Id, Type: sdk.ToolTypeFunction,
+			Function: sdk.FunctionCall{Name: c.Tool, Arguments: c.Arguments},
+		})
+	}
+	return out
+}
+
+// toolText says in words what the protocol has no field for.
+func toolText(m model.Message) string {
+	switch {
+	case m.Failed:
+		return fmt.Sprintf("error: %s", m.Text)
+	case m.Text == "":
+		return "(no output)"
+	}
+	return m.Text
+}

@@ -1,0 +1,70 @@
+// Package price knows what the best known models cost. It never guesses: a
+// model that is not in its dated table has no price, which is not a price of
+// nothing.
+package price
+
+import "strings"
+
+// Rate is a price list in micro-dollars for a million tokens.
+type Rate struct {
+	Input      uint64 // of the prompt, not cached
+	CacheWrite uint64 // of the prompt, put into the cache
+	CacheRead  uint64 // of the prompt, taken from the cache
+	Output     uint64
+}
+
+// Tokens counts what one answer used. The three counts of the prompt do not
+// overlap.
+type Tokens struct {
+	Input, CacheWrite, CacheRead, Output uint64
+}
+
+// Prompt returns the tokens of the whole prompt.
+func (t Tokens) Prompt() uint64 { return t.Input + t.CacheWrite + t.CacheRead }
+
+// most is more tokens than any answer has; counts above it are taken for it,
+// so that no sum overflows.
+const most = 1 << 34
+
+// Bounded returns t with every count at most 2^34.
+func (t Tokens) Bounded() Tokens {
+	return Tokens{min(t.Input, most), min(t.CacheWrite, most), min(t.CacheRead, most), min(t.Output, most)}
+}
+
+// Cost returns the price of t in micro-dollars, rounded up.
+func (r Rate) Cost(t Tokens) uint64 {
+	t = t.Bounded()
+	sum := t.Input*r.Input + t.CacheWrite*r.CacheWrite + t.CacheRead*r.CacheRead + t.Output*r.Output
+	return (sum + 999_999) / 1_000_000
+}
+
+// Of returns the rate of a model of a provider, "anthropic" or "openai", at
+// that provider's own address. A date at the end of the name does not matter.
+func Of(provider, model string) (Rate, bool) {
+	r, ok := table[provider][undated(model)]
+	return r, ok
+}
+
+// undated cuts "-20251001" or "-2025-10-01" off a model's name.
+func undated(model string) string {
+	for _, layout := range []string{"-dddddddd", "-dddd-dd-dd"} {
+		if name, ok := cutDate(model, layout); ok {
+			return name
+		}
+	}
+	return model
+}
+
+func cutDate(model, layout string) (string, bool) {
+	at := len(model) - len(layout)
+	if at <= 0 {
+		return "", false
+	}
+	shape := strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return 'd'
+		}
+		return c
+	}, model[at:])
+	return model[:at], shape == layout && strings.HasPrefix(model[at:], "-20")
+}

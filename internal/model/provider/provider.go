@@ -1,0 +1,143 @@
+// Package provider opens language models by name. It reads the keys and
+// addresses that such services are commonly configured with, and never prints
+// them.
+package provider
+
+import (
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/anthropic"
+	"github.com/loomrun/loom/internal/model/openai"
+	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/model/wire"
+)
+
+// Config says how providers are opened. The zero value works, with nothing in
+// the environment.
+type Config struct {
+	// Env looks up environment variables: ANTHROPIC_API_KEY,
+	// ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL. Nil finds none.
+	Env func(string) string
+
+	// Limits bound each request; its zero value is the default.
+	Limits wire.Limits
+
+	// Client sends the requests. Nil means one of its own.
+	Client *http.Client
+}
+
+// Open opens a model by "scripted", "scripted:NAME", "scripted:FILE",
+// "anthropic:MODEL" or "openai:MODEL" with the keys in env. The last speaks to
+// any server of that protocol that OPENAI_BASE_URL names. It contacts nobody.
+//
+// Errors: model/unknown, with what there is; model/no-key, with the variable
+// to set.
+func Open(spec string, env func(string) string) (model.Provider, error) {
+	return Config{Env: env}.Open(spec)
+}
+
+// Open is [Open] with limits and a client.
+func (c Config) Open(spec string) (model.Provider, error) {
+	kind, name, _ := strings.Cut(spec, ":")
+	switch kind {
+	case "scripted":
+		return openScript(name)
+	case "anthropic":
+		return c.remote(spec, name, "ANTHROPIC", anthropic.Origin, anthropic.New)
+	case "openai":
+		return c.remote(spec, name, "OPENAI", openai.Origin, openai.New)
+	}
+	return nil, unknown(spec)
+}
+
+func unknown(spec string) *fault.Error {
+	return fault.New("model/unknown", "no such model").Got(spec).Want(
+		"there is anthropic:MODEL, openai:MODEL (any server of that protocol, by OPENAI_BASE_URL), scripted:FILE.yaml and scripted:%s",
+		strings.Join(scripted.Names(), ", scripted:"))
+}
+
+// maxScript is the size of the largest policy file that is read.
+const maxScript = 1 << 20
+
+func openScript(name string) (model.Provider, error) {
+	if name == "" {
+		name = scripted.Default
+	}
+	if policy, ok := scripted.Named(name); ok {
+		return scripted.New(name, policy), nil
+	}
+	if !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") {
+		return nil, unknown("scripted:" + name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fault.New("model/unknown", "no such policy file").Got(name).Because(err)
+	}
+	if info.Size() > maxScript {
+		return nil, fault.New("model/unknown", "policy file has %d bytes; at most %d are read", info.Size(), maxScript).At(name)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fault.New("model/unknown", "policy file cannot be read").Got(name).Because(err)
+	}
+	policy, err := scripted.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return scripted.New(name, policy), nil
+}
+
+// remote opens a model behind HTTP; prefix names its variables.
+func (c Config) remote(spec, name, prefix, origin string, open func(wire.Server) model.Provider) (model.Provider, error) {
+	if !modelName(name) {
+		return nil, unknown(spec)
+	}
+	s := wire.Server{
+		Spec: spec, Model: name, Base: origin, Key: c.env(prefix + "_API_KEY"),
+		Limits: c.Limits, Client: c.Client,
+	}
+	if base := c.env(prefix + "_BASE_URL"); base != "" {
+		s.Base = strings.TrimRight(base, "/")
+	}
+	if err := s.CheckBase(prefix + "_BASE_URL"); err != nil {
+		return nil, err
+	}
+	s.Official = s.Base == origin
+	return keyed(s, prefix+"_API_KEY", open)
+}
+
+func keyed(s wire.Server, variable string, open func(wire.Server) model.Provider) (model.Provider, error) {
+	if s.Key == "" && !s.Loopback() {
+		return nil, fault.New("model/no-key", "%s needs a key and %s is not set", s.Spec, variable).
+			Want("set it, or use a server on this machine, or scripted:%s", scripted.Default)
+	}
+	for _, b := range []byte(s.Key) {
+		if b <= ' ' || b >= 0x7f {
+			return nil, fault.New("model/no-key", "%s holds a space, a line break or another byte that no key has", variable).
+				Want("set it again")
+		}
+	}
+	return open(s), nil
+}
+
+func (c Config) env(name string) string {
+	if c.Env == nil {
+		return ""
+	}
+	return strings.TrimSpace(c.Env(name))
+}
+
+// modelName reports whether s can be a model's name: 1 to 128 printable bytes
+// without a space.
+func modelName(s string) bool {
+	for _, b := range []byte(s) {
+		if b <= ' ' || b >= 0x7f {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}

@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/price"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// finish checks the answer of the try that succeeded and settles what all
+// tries used.
+func (a *asking) finish(c *Call) (*model.Response, error) {
+	answer := c.response()
+	answer.Usage = a.usage(c, answer)
+	clean, err := model.Clean(a.request, answer)
+	if err != nil {
+		a.lost = append(a.lost, c)
+	}
+	return clean, err
+}
+
+// usage is what the server reported, raised to what the text must at least
+// have used: a server may err or lie, a budget must not. What tries that
+// broke had used is counted in the same way. The price is known only if
+// nothing had to be raised or counted.
+func (a *asking) usage(c *Call, r *model.Response) *loomv1.Usage {
+	prompt, wrote := model.Floor(a.request.Size()), model.Floor(r.Size())
+	u := &loomv1.Usage{
+		InputTokens:  max(c.tokens.Prompt(), prompt),
+		OutputTokens: max(c.tokens.Output, wrote),
+	}
+	honest := c.counted && c.tokens.Prompt() >= prompt && c.tokens.Output >= wrote
+	if rate, ok := price.Of(a.server.Provider, a.server.Model); ok && a.server.Official {
+		raised := c.tokens
+		raised.Input += u.InputTokens - c.tokens.Prompt()
+		raised.Output = u.OutputTokens
+		u.CostMicroUsd, u.CostKnown = rate.Cost(raised), honest
+	}
+	return add(u, a.spent())
+}
+
+// spent is what the tries that came to nothing have used, as far as it can be
+// counted. Its price is known only if there were none.
+func (a *asking) spent() *loomv1.Usage {
+	u := &loomv1.Usage{CostKnown: len(a.lost) == 0}
+	for _, lost := range a.lost {
+		u.InputTokens += max(lost.tokens.Prompt(), model.Floor(a.request.Size()))
+		u.OutputTokens += max(lost.tokens.Output, model.Floor(lost.response().Size()))
+	}
+	return u
+}
+
+func add(u, more *loomv1.Usage) *loomv1.Usage {
+	return &loomv1.Usage{
+		InputTokens:  u.InputTokens + more.InputTokens,
+		OutputTokens: u.OutputTokens + more.OutputTokens,
+		CostMicroUsd: u.CostMicroUsd + more.CostMicroUsd,
+		CostKnown:    u.CostKnown && more.CostKnown,
+	}
+}
