@@ -77,7 +77,7 @@ func lower(s string) string {
 
 func column(l common.Location) string {
 	if l.Line() <= 1 {
-		return fmt.Sprintf("column %d", l.Column()+1)
+		return fmt.Sprintf("column %d", max(1, l.Column()+1))
 	}
 	return fmt.Sprintf("line %d, column %d", l.Line(), l.Column()+1)
 }
