@@ -51,7 +51,7 @@ func parse(file string, data []byte) (sourced, []*fault.Error) {
 		return sourced{}, errs
 	}
 	r.complete()
-	return sourced{r, doc.Place}, nil
+	return sourced{r, doc.Place, true}, nil
 }
 
 // complete fills in the defaults.

@@ -115,7 +115,7 @@ func (s *Set) Suggest(name string) string {
 func (s *Set) With(more ...Role) (*Set, error) {
 	added := make([]sourced, len(more))
 	for i, r := range more {
-		added[i] = sourced{role: r, at: func(...any) string { return r.Name }}
+		added[i] = sourced{role: r, at: func(...any) string { return "role " + r.Name }, added: true}
 	}
 	set, errs := s.with(added)
 	return set, fault.Join(errs)

@@ -10,10 +10,12 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 )
 
-// sourced is a role and where its fields stand.
+// sourced is a role and where its fields stand. It was added to a set, or was
+// there before.
 type sourced struct {
-	role Role
-	at   func(path ...any) string
+	role  Role
+	at    func(path ...any) string
+	added bool
 }
 
 func (s *Set) with(added []sourced) (*Set, []*fault.Error) {
@@ -38,28 +40,38 @@ func (s *Set) with(added []sourced) (*Set, []*fault.Error) {
 	return set, append(errs, bad...)
 }
 
-// index builds a set and refuses names that mean two roles. Of two roles that
-// want a name, the one that was added is blamed.
+// index builds a set and refuses names that mean two roles.
 func index(all map[string]sourced) (*Set, []*fault.Error) {
 	s := &Set{byName: map[string]Role{}, alias: map[string]string{}}
 	s.names = slices.Sorted(maps.Keys(all))
 	var errs []*fault.Error
 	for _, name := range s.names {
-		a := all[name]
-		s.byName[name] = a.role
-		for i, alias := range a.role.Aliases {
+		s.byName[name] = all[name].role
+		for _, alias := range all[name].role.Aliases {
 			other := s.alias[alias]
 			if _, taken := all[alias]; taken {
 				other = alias
 			}
 			if other != "" {
-				errs = append(errs, fault.New("role/duplicate", "alias %q of role %q is a name of role %q", alias, name, other).
-					At(a.at("aliases", i)))
+				errs = append(errs, fault.New("role/duplicate", "%q names role %q as well as role %q", alias, name, other).
+					At(blame(alias, all[name], all[other])))
 			}
 			s.alias[alias] = name
 		}
 	}
 	return s, errs
+}
+
+// blame returns where a name stands that two roles have: in the one that was
+// added, or the first if both were.
+func blame(name string, a, b sourced) string {
+	if !a.added {
+		a = b
+	}
+	if i := slices.Index(a.role.Aliases, name); i >= 0 {
+		return a.at("aliases", i)
+	}
+	return a.at("name")
 }
 
 // roleFiles lists the YAML files of a directory by name.

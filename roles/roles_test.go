@@ -1,0 +1,241 @@
+package roles_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/roles"
+)
+
+// What each built-in role may do; nothing else can widen it.
+func TestROLE01_Builtin(t *testing.T) {
+	const (
+		read      = "file_read file_search content_search directory_list"
+		decide    = "decision_log decision_query"
+		gitRead   = "git_status git_diff git_log"
+		editors   = read + " file_write file_edit shell " + gitRead + " " + decide
+		reporters = read + " " + decide
+	)
+	want := map[string]string{
+		"architect":           reporters,
+		"backend-engineer":    editors,
+		"ceo":                 "",
+		"engineering-manager": read + " " + gitRead + " " + decide,
+		"implementer":         editors,
+		"lead":                reporters,
+		"project-manager":     read + " file_edit " + decide,
+		"qa-engineer":         read + " shell " + decide,
+		"researcher":          reporters,
+		"web-designer":        editors,
+	}
+	set := roles.Builtin()
+	for _, name := range set.Names() {
+		r, _ := set.Get(name)
+		allowed := strings.Fields(want[name])
+		slices.Sort(allowed)
+		got := append([]string{}, r.Tools.Allow...)
+		slices.Sort(got)
+		if diff := cmp.Diff(allowed, got); diff != "" {
+			t.Errorf("tools of %s, want -, got +:\n%s", name, diff)
+		}
+		if r.Human != (name == "ceo") {
+			t.Errorf("%s is human: %t", name, r.Human)
+		}
+		if !r.Human && (len(r.Persona) < 400 || r.Agents < 1 || r.Limits.Iterations < 1 || r.Limits.ToolTimeout < time.Second || r.Restart.Max < 1) {
+			t.Errorf("%s lacks persona, agents or limits: %+v", name, r)
+		}
+	}
+	if len(set.Names()) != len(want) {
+		t.Errorf("roles %v, want %d", set.Names(), len(want))
+	}
+}
+
+func TestROLE01_Aliases(t *testing.T) {
+	set := roles.Builtin()
+	for alias, name := range map[string]string{"qa": "qa-engineer", "tester": "qa-engineer", "lead": "lead"} {
+		if r, ok := set.Get(alias); !ok || r.Name != name {
+			t.Errorf("Get(%q) = %q, %t, want %q", alias, r.Name, ok, name)
+		}
+	}
+	if r, ok := set.Get("nobody"); ok {
+		t.Errorf("Get(nobody) = %v", r)
+	}
+	if _, ok := set.Get(""); ok {
+		t.Error(`Get("") found a role`)
+	}
+	for word, near := range map[string]string{"qa-enginer": "qa-engineer", "testr": "tester", "zebra": ""} {
+		if got := set.Suggest(word); got != near {
+			t.Errorf("Suggest(%q) = %q, want %q", word, got, near)
+		}
+	}
+}
+
+const sound = `name: poet
+summary: Writes odes.
+persona: You write odes.
+`
+
+func TestROLE01_Defaults(t *testing.T) {
+	got, err := roles.Parse("poet.yaml", []byte(sound))
+	want := roles.Role{
+		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Model: "standard", Agents: 1,
+		Limits:  roles.Limits{Iterations: 25, ToolTimeout: time.Minute},
+		Restart: roles.Restart{Max: 5, Within: time.Minute, Backoff: 500 * time.Millisecond},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v; want -, got +:\n%s", err, diff)
+	}
+}
+
+func TestROLE01_Everything(t *testing.T) {
+	got, err := roles.Parse("poet.yaml", []byte(sound+`
+aliases: [bard]
+model: strong
+tools: {allow: [file_read], ask: [shell]}
+limits: {iterations: 200, tool_timeout: 1h, tokens: 1, micro_usd: 5000000, time: 168h}
+agents: 64
+restart: {max: 1, within: 1s, backoff: 1ms}
+`))
+	want := roles.Role{
+		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Aliases: []string{"bard"}, Model: "strong", Agents: 64,
+		Tools:   roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
+		Limits:  roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
+		Restart: roles.Restart{Max: 1, Within: time.Second, Backoff: time.Millisecond},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v; want -, got +:\n%s", err, diff)
+	}
+}
+
+// listing prints every problem as WHERE CODE VALUE.
+func listing(err error) []string {
+	first, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return nil
+	}
+	var all []string
+	for _, e := range append([]*fault.Error{first}, first.More...) {
+		all = append(all, strings.TrimSpace(e.Where+" "+e.Code+" "+e.Value))
+	}
+	return all
+}
+
+func TestROLE01_Parse_refuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing given", "{}", []string{
+			"r:1:1 yaml/missing-key", "r:1:1 yaml/missing-key", "r:1:1 role/invalid", // name, summary, persona
+		}},
+		{"bad name", "name: Poet\nsummary: s\npersona: p\n", []string{`r:1:7 role/invalid "Poet"`}},
+		{"name of 33 bytes", "name: " + strings.Repeat("a", 33) + "\nsummary: s\npersona: p\n", []string{`r:1:7 role/invalid "` + strings.Repeat("a", 33) + `"`}},
+		{"empty texts", "name: poet\nsummary: ' '\npersona: ''\n", []string{`r:2:10 role/invalid " "`, "r:3:10 role/invalid"}},
+		{"summary of two lines", "name: poet\nsummary: \"a\\nb\"\npersona: p\n", []string{`r:2:10 role/invalid "a\nb"`}},
+		{"aliases", sound + "aliases: [Bard, poet, b, b]\n", []string{
+			`r:4:11 role/invalid "Bard"`, `r:4:17 role/invalid "poet"`, `r:4:26 role/invalid "b"`,
+		}},
+		{"unknown tool", sound + "tools: {allow: [file_raed, git_push]}\n", []string{`r:4:17 role/invalid "file_raed"`, `r:4:28 role/invalid "git_push"`}},
+		{"tool twice", sound + "tools: {allow: [shell, shell], ask: [shell]}\n", []string{`r:4:24 role/invalid "shell"`, `r:4:38 role/invalid "shell"`}},
+		{"unknown tier", sound + "model: gpt-9\n", []string{`r:4:8 role/invalid "gpt-9"`}},
+		{"limits too low", sound + "limits: {iterations: 0, tool_timeout: 1ms, tokens: 0, micro_usd: -1, time: 0s}\n", []string{
+			`r:4:22 role/invalid "0"`, `r:4:39 role/invalid "1ms"`, `r:4:52 role/invalid "0"`, `r:4:66 role/invalid "-1"`, `r:4:76 role/invalid "0s"`,
+		}},
+		{"limits too high", sound + "limits: {iterations: 201, tool_timeout: 61m}\nagents: 65\n", []string{
+			`r:4:22 role/invalid "201"`, `r:4:41 role/invalid "1h1m0s"`, `r:5:9 role/invalid "65"`,
+		}},
+		{"wrong type said once", sound + "agents: 2.0\nmodel: [x]\n", []string{`r:4:9 yaml/type "2.0"`, "r:5:8 yaml/type"}},
+		{"unknown key", sound + "tool: {allow: [shell]}\n", []string{`r:4:1 yaml/unknown-key "tool"`}},
+		{"human with tools", "name: boss\nsummary: s\nhuman: true\ntools: {allow: [shell]}\nagents: 2\n", []string{"r:4:1 role/invalid", "r:5:1 role/invalid"}},
+	} {
+		t.Run("ROLE01 "+tt.name, func(t *testing.T) {
+			got, err := roles.Parse("r", []byte(tt.text))
+			if diff := cmp.Diff(tt.want, listing(err)); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+			if got.Name != "" {
+				t.Errorf("a refused file still gave %+v", got)
+			}
+		})
+	}
+}
+
+func TestROLE01_Load(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	poet := file(sound + "aliases: [bard]\n")
+	for _, tt := range []struct {
+		name  string
+		files fstest.MapFS
+		want  []string // problems
+		names int
+	}{
+		{"no directory", fstest.MapFS{}, nil, 10},
+		{"one more", fstest.MapFS{"roles/poet.yaml": poet, "roles/notes.txt": file("x"), "roles/old/x.yaml": file("x")}, nil, 11},
+		{"an override", fstest.MapFS{"roles/lead.yml": file(strings.Replace(sound, "poet", "lead", 1))}, nil, 10},
+		{"twice", fstest.MapFS{"roles/a.yaml": poet, "roles/b.yaml": file(sound)}, []string{"roles/b.yaml:1:7 role/duplicate"}, 0},
+		{"an alias that is a role", fstest.MapFS{"roles/a.yaml": file(sound + "aliases: [lead]\n")}, []string{"roles/a.yaml:4:11 role/duplicate"}, 0},
+		{"an alias of another", fstest.MapFS{"roles/a.yaml": poet, "roles/b.yaml": file("name: rhymer\nsummary: s\npersona: p\naliases: [bard]\n")}, []string{"roles/b.yaml:4:11 role/duplicate"}, 0},
+		{"a role that is an alias", fstest.MapFS{"roles/qa.yaml": file(strings.Replace(sound, "poet", "qa", 1))}, []string{"roles/qa.yaml:1:7 role/duplicate"}, 0},
+		{"an agent for a human", fstest.MapFS{"roles/ceo.yaml": file(strings.Replace(sound, "poet", "ceo", 1))}, []string{"roles/ceo.yaml:1:1 role/invalid"}, 0},
+		{"all files at once", fstest.MapFS{"roles/a.yaml": file("{}"), "roles/b.yaml": file("name: [")}, []string{
+			"roles/a.yaml:1:1 yaml/missing-key", "roles/a.yaml:1:1 yaml/missing-key", "roles/a.yaml:1:1 role/invalid", `roles/b.yaml:1:1 yaml/syntax "name: ["`,
+		}, 0},
+	} {
+		t.Run("ROLE01 "+tt.name, func(t *testing.T) {
+			set, err := roles.Load(roles.Builtin(), tt.files, "roles")
+			if diff := cmp.Diff(tt.want, listing(err)); diff != "" {
+				t.Fatalf("want -, got +:\n%s", diff)
+			}
+			if err == nil && len(set.Names()) != tt.names {
+				t.Errorf("roles %v, want %d", set.Names(), tt.names)
+			}
+		})
+	}
+}
+
+// The set that roles are added to stays as it was.
+func TestROLE01_With(t *testing.T) {
+	base := roles.Builtin()
+	more, err := base.With(roles.Role{Name: "lead", Persona: "new"}, roles.Role{Name: "poet", Aliases: []string{"bard"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := more.Get("bard"); r.Name != "poet" {
+		t.Errorf("bard is %q", r.Name)
+	}
+	if r, _ := more.Get("lead"); r.Persona != "new" {
+		t.Errorf("lead was not overridden: %q", r.Persona)
+	}
+	if _, ok := base.Get("poet"); ok {
+		t.Error("the base set changed")
+	}
+	if _, err := base.With(roles.Role{Name: "poet", Aliases: []string{"qa"}}); fault.Code(err) != "role/duplicate" {
+		t.Errorf("an alias of another role gave %v", err)
+	}
+}
+
+func ExampleParse() {
+	_, err := roles.Parse("qa.yaml", []byte("name: qa\nsummary: Tests.\npersona: You test.\ntools: {allow: [shel]}\n"))
+	fmt.Println(err)
+	// Output: qa.yaml:4:17: unknown tool (got "shel"); did you mean "shell"?
+}
+
+func FuzzF36_Parse(f *testing.F) {
+	f.Add([]byte(sound))
+	f.Add([]byte("name: boss\nsummary: s\nhuman: true\n"))
+	f.Add([]byte(sound + "tools: {allow: [shell], ask: []}\nlimits: {iterations: 3}\nrestart: {max: 2}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := roles.Parse("r", data)
+		if (err == nil) != (r.Name != "") {
+			t.Errorf("Parse gave %+v and %v", r, err)
+		}
+	})
+}
