@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// ErrParked is what a Worker returns when the attempt waits: its agent takes
+// other work, and the attempt is queued again when what it waits for is there.
+var ErrParked = errors.New("attempt is parked")
+
+// agentActor pulls assignments of its role and carries them out in a goroutine
+// of its own. A panic in the work gives the attempt back and fails the actor,
+// so that supervision sees it.
+type agentActor struct {
+	pool   *Pool
+	name   string
+	cancel context.CancelFunc
+}
+
+type agentFailed struct{ reason any }
+
+func (a *agentActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		ctx, cancel := context.WithCancel(a.pool.stopped)
+		a.cancel = cancel
+		a.pool.working.Add(1)
+		go a.loop(ctx, c.ActorSystem().Root, c.Self())
+	case *agentFailed:
+		panic(m.reason)
+	case *actor.Stopping, *actor.Restarting:
+		a.cancel()
+	}
+}
+
+func (a *agentActor) loop(ctx context.Context, root *actor.RootContext, self *actor.PID) {
+	defer a.pool.working.Done()
+	a.pool.busy.add(1, 0)
+	defer a.pool.busy.add(-1, 0)
+	defer func() {
+		if r := recover(); r != nil {
+			root.Send(self, &agentFailed{r})
+		}
+	}()
+	for ctx.Err() == nil {
+		d, err := a.pool.Queue.Pull(ctx, a.pool.Role)
+		if err != nil {
+			a.pause(ctx, err)
+			continue
+		}
+		a.handle(ctx, d)
+	}
+}
+
+// pause waits a moment after a failed pull.
+func (a *agentActor) pause(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.pool.Logger.Warn("no assignment could be pulled", "agent", a.name, "error", err)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+}
+
+// handle claims an assignment, has it worked on, and answers until it is heard.
+func (a *agentActor) handle(ctx context.Context, d Delivery) {
+	a.pool.busy.add(0, 1)
+	defer a.pool.busy.add(0, -1)
+	stop := keepAlive(d)
+	defer stop()
+	w := d.Assignment()
+	seat := &seat{projects: a.pool.Projects, project: w.Project, attempt: w.Attempt,
+		who: &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start}}
+	brief, err := seat.claim(ctx, w.Generation)
+	switch {
+	case err == nil:
+		a.work(ctx, d, seat, brief)
+	case ctx.Err() != nil || fault.Status(err) == fault.Unavailable:
+		_ = d.Nak(0)
+	default: // somebody else's, or of the past
+		a.pool.Logger.Debug("assignment not taken", "agent", a.name, "attempt", w.Attempt, "error", err)
+		_ = d.Ack(context.WithoutCancel(ctx))
+	}
+}
+
+func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Brief) {
+	defer func() {
+		if r := recover(); r != nil {
+			_ = s.release(context.WithoutCancel(ctx), fmt.Sprintf("agent failed: %v", r))
+			_ = d.Ack(context.WithoutCancel(ctx))
+			panic(r)
+		}
+	}()
+	wctx, cancel := context.WithDeadline(ctx, b.Attempt.Deadline.AsTime())
+	defer cancel()
+	out, err := a.pool.Worker.Work(wctx, b, s)
+	switch {
+	case errors.Is(err, ErrParked):
+	case ctx.Err() != nil: // the host is stopping: somebody goes on later
+		_ = s.release(context.WithoutCancel(ctx), "host is stopping")
+	case gone(err):
+		a.pool.Logger.Info("attempt is no longer ours", "agent", a.name, "attempt", b.Attempt.Id, "error", err)
+	default:
+		if err != nil {
+			out = failure(err)
+		}
+		a.answer(ctx, s, out)
+	}
+	_ = d.Ack(context.WithoutCancel(ctx))
+}
+
+// answer repeats the outcome until the journal has it or nobody wants it.
+func (a *agentActor) answer(ctx context.Context, s *seat, out *loomv1.Outcome) {
+	err := s.answer(ctx, out)
+	if err == nil || gone(err) {
+		return
+	}
+	if ctx.Err() != nil {
+		_ = s.release(context.WithoutCancel(ctx), "host is stopping")
+		return
+	}
+	a.pool.Logger.Warn("outcome refused", "agent", a.name, "attempt", s.attempt, "error", err)
+	if err := s.answer(ctx, failure(err)); err != nil && !gone(err) {
+		_ = s.release(context.WithoutCancel(ctx), "outcome refused: "+err.Error())
+	}
+}
+
+// gone reports whether an error says that the attempt is somebody else's.
+func gone(err error) bool {
+	switch fault.Code(err) {
+	case "attempt/stale", "attempt/claimed", "attempt/unknown":
+		return true
+	}
+	return false
+}
+
+// failure is the outcome of work that ended in an error.
+func failure(err error) *loomv1.Outcome {
+	f := fault.From(err)
+	summary := []rune(f.Error())
+	return &loomv1.Outcome{
+		Status: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, Code: f.Code,
+		Summary: string(summary[:min(len(summary), 120)]), Notes: f.Error(), Fields: &structpb.Struct{},
+	}
+}
+
+// keepAlive tells the queue that a delivery is being worked on.
+func keepAlive(d Delivery) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		t := time.NewTicker(10 * time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				_ = d.InProgress()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}

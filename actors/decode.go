@@ -1,0 +1,82 @@
+package actors
+
+import (
+	"mime"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// MaxSubmission is the most bytes a submission or an error report may have.
+const MaxSubmission = 256 << 10
+
+// Decode reads a message from a publisher: protobuf, or its canonical JSON when
+// the content type says so. Fields that this release does not know are refused,
+// because the publisher means something by them.
+func Decode(contentType string, data []byte, into proto.Message) error {
+	if len(data) > MaxSubmission {
+		return fault.New("submit/too-large", "message has %d bytes, the most is %d", len(data), MaxSubmission)
+	}
+	if isJSON(contentType) {
+		return decodeJSON(data, into)
+	}
+	if err := proto.Unmarshal(data, into); err != nil {
+		return fault.New("submit/malformed", "body is not a %s in protobuf", name(into)).Got(string(data)).
+			Want("send canonical JSON with the header \"Content-Type: application/json\", or protobuf")
+	}
+	if unknown := into.ProtoReflect().GetUnknown(); len(unknown) > 0 {
+		return fault.New("submit/unknown-field", "body has fields that %s does not have", name(into)).Got(string(unknown))
+	}
+	return nil
+}
+
+func decodeJSON(data []byte, into proto.Message) error {
+	err := protojson.UnmarshalOptions{RecursionLimit: 100}.Unmarshal(data, into)
+	if err == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	text = strings.TrimSpace(strings.TrimPrefix(text, "proto:"))
+	code := "submit/malformed"
+	if strings.Contains(text, "unknown field") {
+		code = "submit/unknown-field"
+	}
+	return fault.New(code, "body is not a %s in JSON: %s", name(into), text)
+}
+
+func isJSON(contentType string) bool {
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && t == "application/json"
+}
+
+func name(m proto.Message) string { return string(m.ProtoReflect().Descriptor().Name()) }
+
+// fromSubject fills in what the subject says and refuses a contradiction.
+func fromSubject(subj, what string, field *string) error {
+	var area = map[string]string{"project": "task", "service": "error"}[what]
+	rest := subject.After(subject.Must(area), subj)
+	if len(rest) != 1 {
+		return nil // a request to a service: the field alone counts
+	}
+	if *field == "" {
+		*field = rest[0]
+	}
+	if *field != rest[0] {
+		return fault.New("submit/invalid-field", "the subject says %s %q, the body says %q", what, rest[0], *field).At(what)
+	}
+	_, err := subject.Parse(what, *field)
+	return err
+}
+
+func isReport(subj string) bool {
+	return subject.After(subject.Must("error"), subj) != nil || subj == subject.Service(subject.Must("report"))
+}
+
+func refused(err error) *loomv1.SubmitReply {
+	return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
+}

@@ -1,0 +1,68 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Desk is the operator desk: it takes the CEO's signed commands to the project
+// that each is signed for. It believes nothing: the project checks signature,
+// digest and nonce, and records what it refuses.
+type Desk struct {
+	sys  *System
+	self *actor.PID
+}
+
+type signed struct {
+	cmd   *loomv1.SignedCommand
+	from  *loomv1.Identity
+	reply func(*loomv1.Answer)
+}
+
+// StartDesk starts the operator desk.
+func (s *System) StartDesk(ctx context.Context, projects *Projects) *Desk {
+	props := actor.PropsFromProducer(func() actor.Actor { return &deskActor{ctx, projects} })
+	return &Desk{sys: s, self: s.start("desk", props)}
+}
+
+// Decide carries out a signed command and answers once that is durable.
+// Sending the same one again is refused as replayed, and changes nothing.
+func (d *Desk) Decide(ctx context.Context, from *loomv1.Identity, cmd *loomv1.SignedCommand) *loomv1.Answer {
+	got := make(chan *loomv1.Answer, 1)
+	d.sys.sys.Root.Send(d.self, &signed{cmd, from, func(a *loomv1.Answer) { got <- a }})
+	select {
+	case a := <-got:
+		return a
+	case <-ctx.Done():
+		return &loomv1.Answer{Error: fault.New("host/unavailable", "the operator desk did not answer in time").Proto()}
+	}
+}
+
+type deskActor struct {
+	ctx      context.Context
+	projects *Projects
+}
+
+func (d *deskActor) Receive(c actor.Context) {
+	m, ok := c.Message().(*signed)
+	if !ok {
+		return
+	}
+	cmd := &loomv1.CeoCommand{}
+	if err := proto.Unmarshal(m.cmd.GetPayload(), cmd); err != nil {
+		m.reply(&loomv1.Answer{Error: fault.New("command/malformed", "signed payload is not a CEO command").Proto()})
+		return
+	}
+	go func() {
+		answer, err := d.projects.Do(d.ctx, &loomv1.Command{Project: cmd.Project, Actor: m.from, Body: &loomv1.Command_Signed{Signed: m.cmd}})
+		if err != nil {
+			answer = &loomv1.Answer{Error: fault.From(err).Proto()}
+		}
+		m.reply(answer)
+	}()
+}

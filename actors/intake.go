@@ -1,0 +1,177 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// SystemProject is the journal of what belongs to no registered project, such
+// as submissions for a project that does not exist.
+const SystemProject = "system"
+
+// Letter is a message from a publisher.
+type Letter struct {
+	// Subject it came on.
+	Subject string
+	// ContentType of Data; empty is protobuf.
+	ContentType string
+	Data        []byte
+	// From is stamped by the receiving side.
+	From *loomv1.Identity
+	// Key is used when the publisher gave no idempotency key of its own, so
+	// that a redelivery files nothing twice. Empty for requests.
+	Key string
+}
+
+// Tasks delivers letters that were published to a stream.
+type Tasks interface {
+	// ConsumeTasks calls handle for every letter, one after the other, until
+	// ctx ends. A letter is done when handle returns nil, comes again when it
+	// returns an error that says "unavailable", and is set aside otherwise.
+	ConsumeTasks(ctx context.Context, handle func(context.Context, Letter) error) error
+}
+
+// Intake takes submissions and error reports in.
+type Intake struct {
+	projects *Projects
+	only     func() string // the project of a report that names none
+	log      *slog.Logger
+}
+
+// StartIntake starts the intake actor, which consumes tasks until the system
+// stops. only returns the deployment's only project, or "".
+func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, log *slog.Logger) *Intake {
+	in := &Intake{projects: projects, only: only, log: log}
+	s.start("intake", actor.PropsFromProducer(func() actor.Actor {
+		return newLoop(ctx, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
+	}))
+	return in
+}
+
+// consume handles a letter from the stream.
+func (in *Intake) consume(ctx context.Context, l Letter) error {
+	reply := in.Submit(ctx, l)
+	err := fault.FromProto(reply.Error)
+	if err != nil {
+		in.log.Warn("submission refused", "subject", l.Subject, "error", err)
+	}
+	return err
+}
+
+// Submit files what a letter asks for and answers once that is durable. What is
+// refused is also recorded, as an event of its project, or of the system
+// project when it names none that exists.
+func (in *Intake) Submit(ctx context.Context, l Letter) *loomv1.SubmitReply {
+	cmd, err := in.command(l)
+	if err == nil {
+		cmd.Actor = l.From
+		var answer *loomv1.Answer
+		if answer, err = in.projects.Do(ctx, cmd); err == nil {
+			return answer.GetSubmit()
+		}
+	}
+	if fault.Status(err) != fault.Unavailable {
+		in.reject(ctx, l, cmd.GetProject(), err)
+	}
+	return refused(err)
+}
+
+func (in *Intake) command(l Letter) (*loomv1.Command, error) {
+	if isReport(l.Subject) {
+		return in.report(l)
+	}
+	sub := &loomv1.Submission{}
+	if err := Decode(l.ContentType, l.Data, sub); err != nil {
+		return nil, err
+	}
+	if err := fromSubject(l.Subject, "project", &sub.Project); err != nil {
+		return nil, err
+	}
+	if sub.Project == "" {
+		sub.Project = in.only()
+	}
+	if sub.IdempotencyKey == "" {
+		sub.IdempotencyKey = l.Key
+	}
+	cmd := &loomv1.Command{Project: sub.Project, Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: sub}}}
+	return cmd, checkProject(sub.Project)
+}
+
+func (in *Intake) report(l Letter) (*loomv1.Command, error) {
+	r := &loomv1.ErrorReport{}
+	if err := Decode(l.ContentType, l.Data, r); err != nil {
+		return nil, err
+	}
+	if err := fromSubject(l.Subject, "service", &r.Service); err != nil {
+		return nil, err
+	}
+	if r.Project == "" {
+		r.Project = in.only()
+	}
+	if r.IdempotencyKey == "" {
+		r.IdempotencyKey = l.Key
+	}
+	cmd := &loomv1.Command{Project: r.Project, Body: &loomv1.Command_FileError{FileError: &loomv1.FileError{Report: r}}}
+	return cmd, checkProject(r.Project)
+}
+
+func checkProject(id string) error {
+	if id == "" {
+		return fault.New("submit/unknown-project", "no project is named, and this deployment does not have exactly one").At("project").
+			Want("name one; \"loom project list\" shows them")
+	}
+	return nil
+}
+
+// reject records a refusal; if even that is refused, the log has it.
+func (in *Intake) reject(ctx context.Context, l Letter, project string, why error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	body := &loomv1.Command_RecordRejection{RecordRejection: &loomv1.RecordRejection{Error: fault.From(why).Proto(), Subject: l.Subject}}
+	if project != "" {
+		if _, err := in.projects.Do(ctx, &loomv1.Command{Project: project, Actor: l.From, Body: body}); err == nil {
+			return
+		}
+	}
+	if _, err := in.projects.Do(ctx, &loomv1.Command{Project: SystemProject, Actor: l.From, Body: body}); err != nil {
+		in.log.Error("refused submission could not be recorded", "subject", l.Subject, "error", err)
+	}
+}
+
+// loop is an actor around something that runs until its context ends. When
+// that returns early, the actor fails and is started again by supervision.
+type loop struct {
+	host   context.Context
+	run    func(context.Context) error
+	cancel context.CancelFunc
+}
+
+type loopEnded struct{ err error }
+
+func newLoop(host context.Context, run func(context.Context) error) *loop {
+	return &loop{host: host, run: run}
+}
+
+func (l *loop) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		ctx, cancel := context.WithCancel(l.host)
+		l.cancel = cancel
+		root, self := c.ActorSystem().Root, c.Self()
+		go func() {
+			if err := l.run(ctx); ctx.Err() == nil {
+				root.Send(self, &loopEnded{err})
+			}
+		}()
+	case *loopEnded:
+		panic(m.err)
+	case *actor.Stopping, *actor.Restarting:
+		l.cancel()
+	}
+}

@@ -1,0 +1,193 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/notice"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Sizes of a batch in bytes of encoded events: what it aims at, and what one
+// command's events may not exceed.
+const (
+	batchAim  = 256 << 10
+	batchMost = 1000 << 10
+)
+
+// keeper is the only appender of a partition. One append is under way at a
+// time; all that arrives meanwhile goes into the next batch, so the cost of an
+// fsync is shared by everybody who waits.
+type keeper struct {
+	log     journal.Log
+	head    journal.Head
+	epoch   uint64
+	writer  string
+	out     *outbox
+	parent  *actor.PID
+	slog    *slog.Logger
+	ctx     context.Context
+	serial  uint64
+	waiting []*propose
+	flying  []*propose // in the append under way; nil when there is none
+	broken  bool
+}
+
+// propose asks the keeper to make events durable. Without events it asks to be
+// told when everything proposed before is durable.
+type propose struct {
+	from   *actor.PID
+	ticket uint64
+	events []*loomv1.Event
+	work   []*loomv1.Assignment
+	size   int
+}
+
+// acked tells a project that what it proposed is durable.
+type acked struct {
+	ticket uint64
+	head   journal.Head
+}
+
+// appended is the outcome of an append.
+type appended struct {
+	head journal.Head
+	err  error
+}
+
+// journalFailed tells the partition that its working state is worth nothing
+// any more: it must recover from the journal.
+type journalFailed struct {
+	from *actor.PID
+	err  error
+}
+
+func (k *keeper) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *propose:
+		k.waiting = append(k.waiting, m)
+		k.next(c)
+	case *appended:
+		k.settled(c, m)
+	}
+}
+
+// next begins an append of what waits, unless one is under way.
+func (k *keeper) next(c actor.Context) {
+	for !k.broken && k.flying == nil && len(k.waiting) > 0 {
+		batch := k.take()
+		var events []*loomv1.Event
+		for _, p := range batch {
+			events = append(events, p.events...)
+		}
+		if len(events) == 0 {
+			k.ack(c, batch)
+			continue
+		}
+		k.serial++
+		k.flying = batch
+		go k.append(c.ActorSystem().Root, c.Self(), fmt.Sprintf("%s-%d", k.writer, k.serial), events)
+	}
+}
+
+// take removes as many proposals as fit into one batch.
+func (k *keeper) take() []*propose {
+	size := 0
+	for i, p := range k.waiting {
+		p.size = sizeOf(p.events)
+		if size += p.size; i > 0 && size > batchAim {
+			batch := k.waiting[:i:i]
+			k.waiting = k.waiting[i:]
+			return batch
+		}
+	}
+	batch := k.waiting
+	k.waiting = nil
+	return batch
+}
+
+func sizeOf(events []*loomv1.Event) int {
+	n := 0
+	for _, e := range events {
+		n += proto.Size(e) + 8
+	}
+	return n
+}
+
+// append writes one batch and finds out what became of it. It runs beside the
+// actor; only it touches the journal.
+func (k *keeper) append(root *actor.RootContext, self *actor.PID, id string, events []*loomv1.Event) {
+	b := journal.Seal(k.head, k.log.Partition(), k.epoch, k.writer, id, events)
+	seq, err := k.log.Append(k.ctx, k.head.Sequence, b)
+	switch {
+	case err == nil:
+		root.Send(self, &appended{head: journal.Head{Sequence: seq, Epoch: k.epoch, Hash: b.Hash}})
+	case fault.Code(err) == "journal/unknown":
+		head, err := k.settle(b, err)
+		root.Send(self, &appended{head: head, err: err})
+	default:
+		root.Send(self, &appended{err: err})
+	}
+}
+
+// settle asks the journal until it says whether b is in. It never appends.
+func (k *keeper) settle(b *loomv1.Batch, unknown error) (journal.Head, error) {
+	wait := 50 * time.Millisecond
+	for {
+		in, head, err := journal.Settle(k.ctx, k.log, k.head, b)
+		if err == nil && in {
+			return head, nil
+		}
+		if err == nil || fault.Code(err) == "journal/moved" || k.ctx.Err() != nil {
+			return journal.Head{}, fmt.Errorf("batch %s is not in the journal: %w", b.Id, unknown)
+		}
+		k.slog.Warn("journal does not say what became of a batch", "batch", b.Id, "error", err)
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, 2*time.Second)
+		case <-k.ctx.Done():
+		}
+	}
+}
+
+func (k *keeper) settled(c actor.Context, m *appended) {
+	batch := k.flying
+	k.flying = nil
+	if m.err != nil {
+		k.broken = true
+		c.Send(k.parent, &journalFailed{c.Self(), m.err})
+		return
+	}
+	k.head = m.head
+	k.publish(batch)
+	k.ack(c, batch)
+	k.next(c)
+}
+
+// publish hands the batch's notices and assignments to the outbox.
+func (k *keeper) publish(batch []*propose) {
+	var o outgoing
+	index := uint32(0)
+	for _, p := range batch {
+		for _, e := range p.events {
+			pos := &loomv1.Position{Partition: uint32(k.log.Partition()), Epoch: k.epoch, Sequence: k.head.Sequence, Index: index}
+			o.notices = append(o.notices, notice.Of(e, pos))
+			index++
+		}
+		o.work = append(o.work, p.work...)
+	}
+	k.out.put(o)
+}
+
+func (k *keeper) ack(c actor.Context, batch []*propose) {
+	for _, p := range batch {
+		c.Send(p.from, &acked{ticket: p.ticket, head: k.head})
+	}
+}

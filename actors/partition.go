@@ -1,0 +1,323 @@
+package actors
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Partition says what a partition actor works with.
+type Partition struct {
+	Log       journal.Log
+	Snapshots journal.Snapshots
+	Notices   Notices
+	Work      Work
+	Clock     Clock
+	Logger    *slog.Logger
+
+	// Deployment, CEO and LockLease go to the projects' cores.
+	Deployment string
+	CEO        ed25519.PublicKey
+	LockLease  time.Duration
+
+	// Host and Start name the writer; claims of earlier starts are released.
+	Host  string
+	Start uint64
+	// Epoch of the journal.
+	Epoch uint64
+	// SnapshotEvery is after how many events of a project its state is saved.
+	// Zero means 2,000.
+	SnapshotEvery int
+	// Sweep is how often queued attempts are offered again. Zero means 10 s.
+	Sweep time.Duration
+}
+
+// Partition returns the properties of a partition actor.
+func (s *System) partitionProps(ctx context.Context, p Partition) *actor.Props {
+	if p.SnapshotEvery == 0 {
+		p.SnapshotEvery = 2000
+	}
+	if p.Sweep == 0 {
+		p.Sweep = 10 * time.Second
+	}
+	return actor.PropsFromProducer(func() actor.Actor { return &partition{Partition: p, host: ctx} }, actor.WithSupervisor(stops{}))
+}
+
+// partition recovers the projects of one partition and routes to them.
+type partition struct {
+	Partition
+	host context.Context // ends with the host
+
+	ctx         context.Context // ends with this recovery
+	cancel      context.CancelFunc
+	incarnation int
+	serving     bool
+	failures    int
+	out         *outbox
+	keeper      *actor.PID
+	projects    map[string]*actor.PID
+	quarantined map[string]error
+	snaps       *snapshotter
+	ready       []chan<- struct{}
+}
+
+// request asks a project to decide a command. reply is called once.
+type request struct {
+	cmd   *loomv1.Command
+	reply func(*loomv1.Answer)
+}
+
+// look asks a project for a view. reply is called once.
+type look struct {
+	view  project.View
+	query *loomv1.Query
+	reply func(*loomv1.View)
+}
+
+// list asks a partition for the ids of its projects.
+type list struct{ reply func([]string) }
+
+// awaitReady asks to be told when the partition serves.
+type awaitReady struct{ done chan<- struct{} }
+
+type recovered struct {
+	incarnation int
+	*recovery
+	err error
+}
+
+type again struct{ incarnation int }
+type sweep struct{ incarnation int }
+
+func (p *partition) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		p.recover(c)
+	case *recovered:
+		p.recovered(c, m)
+	case *again:
+		if m.incarnation == p.incarnation {
+			p.recover(c)
+		}
+	case *request:
+		p.route(c, m)
+	case *look:
+		p.look(c, m)
+	case *list:
+		p.list(m)
+	case *awaitReady:
+		p.await(m)
+	case *journalFailed:
+		p.fail(c, m.from, m.err)
+	case *actor.Terminated:
+		p.fail(c, m.Who, fmt.Errorf("actor %s stopped", m.Who.Id))
+	case *sweep:
+		p.sweep(c, m)
+	case *actor.Stopping, *actor.Restarting:
+		p.close()
+	}
+}
+
+// recover replays the journal beside the actor; requests are refused with
+// host/unavailable until it is done.
+func (p *partition) recover(c actor.Context) {
+	p.close()
+	p.incarnation++
+	p.ctx, p.cancel = context.WithCancel(p.host)
+	inc, ctx, root, self := p.incarnation, p.ctx, c.ActorSystem().Root, c.Self()
+	go func() {
+		r, err := p.replay(ctx)
+		root.Send(self, &recovered{inc, r, err})
+	}()
+}
+
+func (p *partition) recovered(c actor.Context, m *recovered) {
+	if m.incarnation != p.incarnation {
+		return
+	}
+	if m.err != nil {
+		p.Logger.Error("partition cannot be recovered", "partition", p.Log.Partition(), "error", m.err)
+		p.retry(c)
+		return
+	}
+	p.quarantined = m.quarantined
+	for id, err := range m.quarantined {
+		p.Logger.Error("project quarantined", "project", id, "error", err)
+	}
+	p.Clock.AtLeast(m.last)
+	p.out = newOutbox(p.ctx, p.Notices, p.Work, p.Logger)
+	p.out.put(outgoing{notices: m.unsent})
+	p.keeper = p.child(c, "keeper", &keeper{
+		log: p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
+		out: p.out, parent: c.Self(), slog: p.Logger, ctx: p.ctx,
+	})
+	p.snaps = newSnapshotter(p.ctx, p.Snapshots, p.Log.Partition(), p.Epoch, p.Logger, m)
+	p.projects = map[string]*actor.PID{}
+	for id, s := range m.states {
+		p.adopt(c, id, s)
+	}
+	p.serving = true
+	for _, done := range p.ready {
+		close(done)
+	}
+	p.ready = nil
+	p.schedule(c)
+}
+
+// adopt spawns the actor of a project and frees what dead starts of this host
+// held in it.
+func (p *partition) adopt(c actor.Context, id string, s *project.State) *actor.PID {
+	pid := p.child(c, "project-"+id, &projectActor{
+		id: id, state: s, keeper: p.keeper, clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery,
+	})
+	p.projects[id] = pid
+	c.Send(pid, &request{reply: func(*loomv1.Answer) {}, cmd: &loomv1.Command{
+		Project: id, Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: p.Host},
+		Body: &loomv1.Command_ReleaseHost{ReleaseHost: &loomv1.ReleaseHost{Host: p.Host, Epoch: p.Start}},
+	}})
+	c.Send(pid, &sweep{p.incarnation})
+	return pid
+}
+
+func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PID {
+	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }), name+"$")
+	c.Watch(pid)
+	return pid
+}
+
+func (p *partition) route(c actor.Context, m *request) {
+	id := m.cmd.GetProject()
+	pid, err := p.find(id)
+	if err == nil && pid == nil {
+		if m.cmd.GetRegisterProject() == nil && (id != SystemProject || m.cmd.GetRecordRejection() == nil) {
+			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
+		} else {
+			pid = p.adopt(c, id, project.New(p.config(id)))
+		}
+	}
+	if err != nil {
+		m.reply(&loomv1.Answer{Error: fault.From(err).Proto()})
+		return
+	}
+	c.Send(pid, m)
+}
+
+func (p *partition) look(c actor.Context, m *look) {
+	pid, err := p.find(m.query.GetProject())
+	if err == nil && pid == nil {
+		err = fault.New("project/unknown", "project %q is not registered on this deployment", m.query.GetProject()).At("project")
+	}
+	if err != nil {
+		m.reply(&loomv1.View{Error: fault.From(err).Proto()})
+		return
+	}
+	c.Send(pid, m)
+}
+
+// find returns the project's actor, nil for one that does not exist.
+func (p *partition) find(id string) (*actor.PID, error) {
+	if !p.serving {
+		return nil, unavailable(p.Log.Partition())
+	}
+	if err, ok := p.quarantined[id]; ok {
+		return nil, fault.New("project/quarantined", "project %q cannot be replayed and is set aside: %s", id, err).At("project")
+	}
+	return p.projects[id], nil
+}
+
+func unavailable(partition int) *fault.Error {
+	return fault.New("host/unavailable", "partition %d is recovering from its journal", partition).Want("try again in a moment")
+}
+
+func (p *partition) list(m *list) {
+	ids := make([]string, 0, len(p.projects))
+	for id := range p.projects {
+		ids = append(ids, id)
+	}
+	m.reply(ids)
+}
+
+func (p *partition) await(m *awaitReady) {
+	if p.serving {
+		close(m.done)
+		return
+	}
+	p.ready = append(p.ready, m.done)
+}
+
+// fail drops all working state of the partition and begins again from the
+// journal. Failures of an earlier incarnation are old news.
+func (p *partition) fail(c actor.Context, who *actor.PID, err error) {
+	if !p.serving || !p.owns(who) {
+		return
+	}
+	p.Logger.Error("partition recovers", "partition", p.Log.Partition(), "because", err)
+	p.serving = false
+	for _, pid := range c.Children() {
+		c.Unwatch(pid)
+		c.Stop(pid)
+	}
+	p.keeper, p.projects = nil, nil
+	p.retry(c)
+}
+
+func (p *partition) owns(who *actor.PID) bool {
+	if p.keeper != nil && p.keeper.Equal(who) {
+		return true
+	}
+	for _, pid := range p.projects {
+		if pid.Equal(who) {
+			return true
+		}
+	}
+	return false
+}
+
+// retry recovers after a delay that grows while recovery does not help.
+func (p *partition) retry(c actor.Context) {
+	p.failures++
+	inc, root, self := p.incarnation, c.ActorSystem().Root, c.Self()
+	d := restarts{backoff: 20 * time.Millisecond, most: 10 * time.Second}.delay(min(p.failures, 12))
+	time.AfterFunc(d, func() { root.Send(self, &again{inc}) })
+}
+
+// sweep has every project offer its queued attempts again.
+func (p *partition) sweep(c actor.Context, m *sweep) {
+	if m.incarnation != p.incarnation {
+		return
+	}
+	p.failures = 0 // it served for a whole sweep
+	for _, pid := range p.projects {
+		c.Send(pid, m)
+	}
+	p.schedule(c)
+}
+
+func (p *partition) schedule(c actor.Context) {
+	inc, root, self := p.incarnation, c.ActorSystem().Root, c.Self()
+	timer := time.AfterFunc(p.Sweep, func() { root.Send(self, &sweep{inc}) })
+	context.AfterFunc(p.ctx, func() { timer.Stop() })
+}
+
+func (p *partition) close() {
+	p.serving = false
+	if p.cancel != nil {
+		p.cancel()
+		if p.snaps != nil {
+			<-p.snaps.done
+		}
+	}
+}
+
+func (p *partition) config(id string) project.Config {
+	return project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease}
+}

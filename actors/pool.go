@@ -1,0 +1,165 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Queue hands out assignments.
+type Queue interface {
+	// Pull waits for an assignment of a role, or until ctx ends.
+	Pull(ctx context.Context, role string) (Delivery, error)
+}
+
+// Delivery is one assignment from the queue. It comes again, to somebody, if
+// it is neither acknowledged nor kept alive.
+type Delivery interface {
+	Assignment() *loomv1.Assignment
+	// InProgress keeps it from being delivered again for half a minute.
+	InProgress() error
+	// Ack ends it.
+	Ack(ctx context.Context) error
+	// Nak has it delivered again after delay.
+	Nak(delay time.Duration) error
+}
+
+// Worker does the work of an assignment.
+type Worker interface {
+	// Work carries out the attempt that b describes and returns its outcome,
+	// ErrParked when it waits for a lock, or an error, which is recorded as a
+	// failed outcome. It may be called again for the same attempt after a
+	// crash and then goes on from what b.Turn has.
+	Work(ctx context.Context, b *loomv1.Brief, s Seat) (*loomv1.Outcome, error)
+}
+
+// Pool says how agents of a role work on this host.
+type Pool struct {
+	Role     string
+	Agents   int
+	Host     string
+	Start    uint64
+	Queue    Queue
+	Projects *Projects
+	Worker   Worker
+	Logger   *slog.Logger
+	// RestartMax, RestartWithin and Backoff bound restarts of a failing agent.
+	// Zero means 10 within a minute, from 200 ms on.
+	RestartMax      int
+	RestartWithin   time.Duration
+	RestartBackoff  time.Duration
+	working         *sync.WaitGroup
+	busy            *busyCount
+	stopped, finish context.Context
+}
+
+// Pools is the role pools of a host.
+type Pools struct {
+	sys     *System
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+	mu      sync.Mutex
+	pools   []*Pool
+	pids    []*actor.PID
+}
+
+// StartPools starts a pool for each entry.
+func (s *System) StartPools(ctx context.Context, list []Pool) *Pools {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &Pools{sys: s, cancel: cancel}
+	for _, pool := range list {
+		pool.stopped = ctx
+		pool.working = &p.working
+		pool.busy = &busyCount{}
+		if pool.RestartMax == 0 {
+			pool.RestartMax, pool.RestartWithin = 10, time.Minute
+		}
+		if pool.RestartBackoff == 0 {
+			pool.RestartBackoff = 200 * time.Millisecond
+		}
+		p.pools = append(p.pools, &pool)
+		props := actor.PropsFromProducer(func() actor.Actor { return &poolActor{Pool: &pool} },
+			actor.WithSupervisor(restarts{max: pool.RestartMax, within: pool.RestartWithin, backoff: pool.RestartBackoff, most: 30 * time.Second}))
+		p.pids = append(p.pids, s.start("pool-"+pool.Role, props))
+	}
+	return p
+}
+
+// Stop has every agent give back what it works on and waits for that.
+func (p *Pools) Stop() {
+	p.cancel()
+	p.working.Wait()
+	for _, pid := range p.pids {
+		p.sys.stopActor(pid)
+	}
+}
+
+// Counts says how many agents each role has, and how many work.
+func (p *Pools) Counts() []*loomv1.RoleCount {
+	var out []*loomv1.RoleCount
+	for _, pool := range p.pools {
+		actual, busy := pool.busy.read()
+		out = append(out, &loomv1.RoleCount{Role: pool.Role, Desired: uint32(pool.Agents), Actual: uint32(actual), Busy: uint32(busy)})
+	}
+	return out
+}
+
+type busyCount struct {
+	mu           sync.Mutex
+	actual, busy int
+}
+
+func (b *busyCount) add(actual, busy int) {
+	b.mu.Lock()
+	b.actual += actual
+	b.busy += busy
+	b.mu.Unlock()
+}
+
+func (b *busyCount) read() (actual, busy int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.actual, b.busy
+}
+
+// poolActor keeps the agents of one role. An agent that failed too often is
+// replaced by a new one after a pause, so a pool never silently shrinks.
+type poolActor struct {
+	*Pool
+	agents map[string]int
+}
+
+type replace struct{ n int }
+
+func (p *poolActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		p.agents = map[string]int{}
+		for n := 1; n <= p.Agents; n++ {
+			p.spawn(c, n)
+		}
+	case *replace:
+		p.spawn(c, m.n)
+	case *actor.Terminated:
+		n, ok := p.agents[m.Who.Id]
+		if !ok || p.stopped.Err() != nil {
+			return
+		}
+		delete(p.agents, m.Who.Id)
+		p.Logger.Error("agent failed too often; a new one takes its place in a minute", "role", p.Role, "agent", n)
+		root, self := c.ActorSystem().Root, c.Self()
+		time.AfterFunc(time.Minute, func() { root.Send(self, &replace{n}) })
+	}
+}
+
+func (p *poolActor) spawn(c actor.Context, n int) {
+	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return &agentActor{pool: p.Pool, name: fmt.Sprintf("%s/%d", p.Role, n)} }), fmt.Sprintf("agent-%d$", n))
+	c.Watch(pid)
+	p.agents[pid.Id] = n
+}

@@ -1,0 +1,123 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// unsentNotices is how many of the newest notices are published again at
+// recovery: a dead keeper may have made events durable without telling anybody.
+// Observers know a notice again by its position.
+const unsentNotices = 256
+
+// recovery is what a partition's journal says.
+type recovery struct {
+	states      map[string]*project.State
+	quarantined map[string]error
+	head        journal.Head
+	last        time.Time
+	unsent      []*loomv1.Notice
+	index       *loomv1.SnapshotIndex
+	since       map[string]uint64 // sequence of the first event of each project after the floor
+}
+
+// replay folds the journal into the projects' states, from the newest usable
+// snapshots on. A snapshot that cannot be used costs time, never state.
+func (p *partition) replay(ctx context.Context) (*recovery, error) {
+	r := p.fromSnapshots(ctx)
+	err := p.Log.Read(ctx, r.head.Sequence+1, func(seq uint64, b *loomv1.Batch) error {
+		head, err := journal.Check(r.head, seq, b)
+		if err != nil {
+			return err
+		}
+		r.head = head
+		for i, e := range b.Events {
+			p.replayEvent(r, seq, e)
+			r.notice(notice.Of(e, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}))
+		}
+		return nil
+	})
+	return r, err
+}
+
+// fromSnapshots loads every snapshot of the index, or none of them: the journal
+// is then read from its beginning.
+func (p *partition) fromSnapshots(ctx context.Context) *recovery {
+	empty := func() *recovery {
+		return &recovery{states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{},
+			index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}}}
+	}
+	index, err := p.Snapshots.Index(ctx, p.Log.Partition())
+	if err != nil || index == nil || index.Floor == 0 {
+		return empty()
+	}
+	r := empty()
+	for id, ref := range index.Projects {
+		snap, err := p.Snapshots.Load(ctx, ref)
+		if err != nil || snap == nil {
+			p.Logger.Warn("snapshot is not usable; reading the journal from its beginning", "project", id, "error", err)
+			return empty()
+		}
+		s, err := project.Restore(p.config(id), snap.State)
+		if err != nil {
+			p.Logger.Warn("snapshot does not restore; reading the journal from its beginning", "project", id, "error", err)
+			return empty()
+		}
+		r.states[id] = s
+	}
+	if !p.anchored(ctx, index) {
+		p.Logger.Warn("snapshots do not match the journal; reading it from its beginning", "partition", p.Log.Partition())
+		return empty()
+	}
+	r.index = index
+	r.head = journal.Head{Sequence: index.Floor, Epoch: p.Epoch, Hash: index.FloorHash}
+	return r
+}
+
+// anchored reports whether the journal has, at the index's floor, the batch
+// that the index says it has.
+func (p *partition) anchored(ctx context.Context, index *loomv1.SnapshotIndex) bool {
+	found := false
+	stop := context.Canceled
+	_ = p.Log.Read(ctx, index.Floor, func(seq uint64, b *loomv1.Batch) error {
+		found = seq == index.Floor && string(b.Hash) == string(index.FloorHash)
+		return stop
+	})
+	return found
+}
+
+func (p *partition) replayEvent(r *recovery, seq uint64, e *loomv1.Event) {
+	if _, bad := r.quarantined[e.Project]; bad {
+		return
+	}
+	s, ok := r.states[e.Project]
+	if !ok {
+		s = project.New(p.config(e.Project))
+		r.states[e.Project] = s
+	}
+	if e.Number <= s.Number() {
+		return // the snapshot has it
+	}
+	if _, seen := r.since[e.Project]; !seen {
+		r.since[e.Project] = seq
+	}
+	if err := s.Apply(e); err != nil {
+		r.quarantined[e.Project] = err
+		delete(r.states, e.Project)
+		return
+	}
+	if t := e.Time.AsTime(); t.After(r.last) {
+		r.last = t
+	}
+}
+
+func (r *recovery) notice(n *loomv1.Notice) {
+	if r.unsent = append(r.unsent, n); len(r.unsent) > 2*unsentNotices {
+		r.unsent = append(r.unsent[:0:0], r.unsent[len(r.unsent)-unsentNotices:]...)
+	}
+}

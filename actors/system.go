@@ -1,0 +1,120 @@
+package actors
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// System is the actor system of a host: the one place that touches
+// protoactor's own defaults, which lose mail and stop actors silently.
+type System struct {
+	sys  *actor.ActorSystem
+	root *actor.PID
+	log  *slog.Logger
+	stop sync.Once
+}
+
+// NewSystem starts an actor system with its one root actor. onLost is told of
+// every top-level actor that failed more often than its budget allows.
+func NewSystem(log *slog.Logger, onLost func(name string)) *System {
+	quiet := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
+	s := &System{sys: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), log: log}
+	s.sys.EventStream.Subscribe(func(ev any) {
+		if f, ok := ev.(*actor.SupervisorEvent); ok {
+			log.Error("actor failed", "actor", f.Child.Id, "then", f.Directive.String(), "reason", fmt.Sprint(f.Reason))
+		}
+	})
+	props := actor.PropsFromProducer(func() actor.Actor { return &root{onLost: onLost} },
+		actor.WithSupervisor(restarts{max: 10, within: time.Minute, backoff: 100 * time.Millisecond, most: 10 * time.Second}))
+	s.root, _ = s.sys.Root.SpawnNamed(props, "host") // the name is free in a new system
+	return s
+}
+
+// start spawns a named top-level actor under the root.
+func (s *System) start(name string, props *actor.Props) *actor.PID {
+	done := make(chan *actor.PID, 1)
+	s.sys.Root.Send(s.root, &spawn{name, props, done})
+	return <-done
+}
+
+// Stop stops every actor and waits until they have stopped. It may be called
+// more than once.
+func (s *System) Stop() {
+	s.stop.Do(func() {
+		_ = s.sys.Root.StopFuture(s.root).Wait()
+		s.sys.Shutdown()
+	})
+}
+
+func (s *System) stopActor(pid *actor.PID) { _ = s.sys.Root.StopFuture(pid).Wait() }
+
+// root owns the top-level actors; strategies that reach further up would end
+// the process.
+type root struct{ onLost func(string) }
+
+type spawn struct {
+	name  string
+	props *actor.Props
+	done  chan<- *actor.PID
+}
+
+func (r *root) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *spawn:
+		pid, err := c.SpawnNamed(m.props, m.name)
+		if err != nil {
+			pid = c.SpawnPrefix(m.props, m.name)
+		}
+		c.Watch(pid)
+		m.done <- pid
+	case *actor.Terminated:
+		if r.onLost != nil {
+			r.onLost(m.Who.Id)
+		}
+	}
+}
+
+// restarts restarts a failed child after a delay that doubles with each
+// failure within a window, with a quarter of jitter, and stops it, visibly to
+// its watcher, when max is exceeded.
+type restarts struct {
+	max           int
+	within        time.Duration
+	backoff, most time.Duration
+}
+
+// HandleFailure implements actor.SupervisorStrategy. The child's mailbox stays
+// suspended until it is restarted.
+func (r restarts) HandleFailure(sys *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, rs *actor.RestartStatistics, reason, _ any) {
+	rs.Fail()
+	failures := rs.NumberOfFailures(r.within)
+	directive := actor.RestartDirective
+	if failures > r.max {
+		directive = actor.StopDirective
+	}
+	sys.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
+	if directive == actor.StopDirective {
+		supervisor.StopChildren(child)
+		return
+	}
+	time.AfterFunc(r.delay(failures), func() { supervisor.RestartChildren(child) })
+}
+
+func (r restarts) delay(failures int) time.Duration {
+	d := min(r.backoff<<min(failures-1, 16), r.most)
+	return d*3/4 + rand.N(d/2+1)
+}
+
+// stops stops a failed child at once: its watcher decides what comes next.
+type stops struct{}
+
+// HandleFailure implements actor.SupervisorStrategy.
+func (stops) HandleFailure(sys *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	sys.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.StopDirective})
+	supervisor.StopChildren(child)
+}

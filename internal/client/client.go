@@ -1,0 +1,175 @@
+// Package client is how programs talk to a running host over NATS: the command
+// line, and tests that look at a host from outside. It uses nothing that any
+// other NATS client could not use: the subjects and messages of loom.v1.
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// Client talks to one host. It is safe for concurrent use.
+type Client struct{ nc *nats.Conn }
+
+// Options says where the host is and who asks.
+type Options struct {
+	URL            string
+	User, Password string // empty for a client without credentials
+	InboxPrefix    string
+	Name           string
+}
+
+// Connect connects to a host; it fails with host/not-running when nobody
+// listens there.
+func Connect(o Options) (*Client, error) {
+	opts := []nats.Option{nats.Name(o.Name), nats.Timeout(3 * time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond)}
+	if o.User != "" {
+		opts = append(opts, nats.UserInfo(o.User, o.Password))
+	}
+	if o.InboxPrefix != "" {
+		opts = append(opts, nats.CustomInboxPrefix(o.InboxPrefix))
+	}
+	nc, err := nats.Connect(o.URL, opts...)
+	if err != nil {
+		return nil, fault.New("host/not-running", "no host answers at %s", o.URL).Want("start one with \"loom up\"").Because(err)
+	}
+	return &Client{nc}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() { c.nc.Close() }
+
+// Submit files a bead and returns once it is durable.
+func (c *Client) Submit(ctx context.Context, s *loomv1.Submission) (*loomv1.SubmitReply, error) {
+	reply := &loomv1.SubmitReply{}
+	return reply, c.call(ctx, "submit", s, reply)
+}
+
+// Report files an error report and returns once it is durable.
+func (c *Client) Report(ctx context.Context, r *loomv1.ErrorReport) (*loomv1.SubmitReply, error) {
+	reply := &loomv1.SubmitReply{}
+	return reply, c.call(ctx, "report", r, reply)
+}
+
+// Look asks for a view: bead, execution, inbox, graph, lock or project.
+func (c *Client) Look(ctx context.Context, view string, q *loomv1.Query) (*loomv1.View, error) {
+	reply := &loomv1.View{}
+	return reply, c.call(ctx, view, q, reply)
+}
+
+// History returns the transitions of an execution, oldest first.
+func (c *Client) History(ctx context.Context, execution string) ([]*loomv1.Transition, error) {
+	reply := &loomv1.HistoryReply{}
+	err := c.call(ctx, "history", &loomv1.HistoryRequest{Execution: execution}, reply)
+	return reply.Transitions, err
+}
+
+// Host asks the host about itself.
+func (c *Client) Host(ctx context.Context) (*loomv1.HostReply, error) {
+	reply := &loomv1.HostReply{}
+	return reply, c.call(ctx, "host", &loomv1.HostRequest{}, reply)
+}
+
+// Decide presents a CEO's signed command. It needs a connection with the CEO's
+// credentials.
+func (c *Client) Decide(ctx context.Context, cmd *loomv1.SignedCommand) error {
+	reply := &loomv1.Answer{}
+	return c.request(ctx, subject.CEO(subject.Must("ceo"), subject.Must("decide")), cmd, reply)
+}
+
+// Notices returns a page of history.
+func (c *Client) Notices(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.NoticesReply, error) {
+	reply := &loomv1.NoticesReply{}
+	return reply, c.call(ctx, "notices", q, reply)
+}
+
+// pollEvery is how long a follower waits for a wake-up before it looks anyway.
+const pollEvery = 2 * time.Second
+
+// Follow calls fn for every notice that q asks for, from its cursor on, each
+// once and in order, until fn or ctx ends it. With live it waits for more at
+// the end of the journal; else it returns there. Subscriptions only wake it up:
+// what it hands out comes from the journal, so nothing is missed over a
+// reconnection or a restart of the host.
+func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
+	wake := make(chan struct{}, 1)
+	if live {
+		sub, err := c.nc.Subscribe(subject.Notices(subject.Token{}, subject.Token{}), func(*nats.Msg) {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = sub.Unsubscribe() }()
+	}
+	q = proto.CloneOf(q)
+	for {
+		page, err := c.Notices(ctx, q)
+		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil) {
+			return err
+		}
+		for _, n := range page.GetNotices() {
+			if err := fn(n); err != nil {
+				return err
+			}
+		}
+		if page.GetNext() != nil {
+			q.After = page.Next
+		}
+		if err == nil && !page.End {
+			continue
+		}
+		if !live {
+			return nil
+		}
+		select {
+		case <-wake:
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+type answer interface {
+	proto.Message
+	GetError() *loomv1.Error
+}
+
+func (c *Client) call(ctx context.Context, service string, req proto.Message, reply answer) error {
+	return c.request(ctx, subject.Service(subject.Must(service)), req, reply)
+}
+
+func (c *Client) request(ctx context.Context, subj string, req proto.Message, reply answer) error {
+	data, err := proto.Marshal(req)
+	if err != nil {
+		return err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+	}
+	msg, err := c.nc.RequestWithContext(ctx, subj, data)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return fault.New("host/unavailable", "the host does not serve %s just now", subj)
+	case err != nil:
+		return fault.New("host/unavailable", "no answer from the host").Because(err)
+	}
+	if err := proto.Unmarshal(msg.Data, reply); err != nil {
+		return fault.New("host/unavailable", "the answer cannot be read: %s", err)
+	}
+	return fault.FromProto(reply.GetError())
+}

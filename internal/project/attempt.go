@@ -1,0 +1,275 @@
+package project
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// attempt returns the outstanding attempt with this id and its execution, or
+// nil for an id that is not outstanding.
+func (s *State) attempt(id string) (*loomv1.Execution, *loomv1.Attempt) {
+	i := strings.LastIndex(id, "-a")
+	if i < 0 {
+		return nil, nil
+	}
+	x := s.p.Executions[id[:i]]
+	for _, n := range x.GetNodes() {
+		if n.Attempt.GetId() == id {
+			return x, n.Attempt
+		}
+	}
+	return x, nil
+}
+
+// execution returns the execution that an attempt id belongs to.
+func (d *decision) executionOf(attempt string) (*loomv1.Execution, error) {
+	x, _ := d.s.attempt(attempt)
+	if x == nil {
+		return nil, fault.New("attempt/unknown", "attempt %q is of no execution of project %q", attempt, d.s.cfg.ID).At("attempt")
+	}
+	return x, nil
+}
+
+func (d *decision) claim(c *loomv1.ClaimAttempt) (*loomv1.Answer, error) {
+	x, err := d.executionOf(c.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	defer d.about(x)()
+	if err := d.run(x).Claim(c.Attempt, c.Generation, c.Claimant); err != nil {
+		return nil, err
+	}
+	_, a := d.s.attempt(c.Attempt)
+	return &loomv1.Answer{Body: &loomv1.Answer_Brief{Brief: d.s.brief(x, a)}}, nil
+}
+
+// held refuses unless the attempt is outstanding and held by c.
+func (d *decision) held(id string, c *loomv1.Claimant) (*loomv1.Execution, error) {
+	x, a := d.s.attempt(id)
+	if a == nil {
+		return nil, fault.New("attempt/stale", "attempt %q is not outstanding", id).At("attempt")
+	}
+	if !proto.Equal(a.Claimant, c) {
+		return nil, fault.New("attempt/claimed", "attempt %q is held by %s, not by %s", id, name(a.Claimant), name(c)).At("claimant")
+	}
+	return x, nil
+}
+
+func name(c *loomv1.Claimant) string {
+	if c == nil {
+		return "nobody"
+	}
+	return c.Agent + "@" + c.Host
+}
+
+func (d *decision) recordTurn(c *loomv1.RecordTurn) error {
+	x, err := d.held(c.Attempt, c.Claimant)
+	if err != nil {
+		return err
+	}
+	t := d.s.p.Turns[c.Attempt]
+	if t == nil {
+		t = &loomv1.Turn{Attempt: c.Attempt}
+	}
+	events, err := turn.Decide(t, c.Records)
+	if err != nil {
+		return err
+	}
+	defer d.about(x)()
+	_, a := d.s.attempt(c.Attempt)
+	d.node, d.attempt = a.Node, a.Id
+	return d.all(events, nil)
+}
+
+func (d *decision) park(c *loomv1.ParkAttempt) error {
+	x, err := d.held(c.Attempt, c.Claimant)
+	if err != nil {
+		return err
+	}
+	defer d.about(x)()
+	if err := d.run(x).Park(c.Attempt, c.Claimant, c.WaitsFor); err != nil {
+		return err
+	}
+	// What it waits for may have come while it made up its mind.
+	if claim, ok := d.s.locks.Claim(d.repository(), c.Attempt); !ok || claim.Token != 0 {
+		return d.run(x).Unpark(c.Attempt)
+	}
+	return nil
+}
+
+func (d *decision) answer(c *loomv1.AnswerAttempt) error {
+	x, err := d.executionOf(c.Attempt)
+	if err != nil {
+		return err
+	}
+	defer d.about(x)()
+	return d.run(x).Answer(c.Attempt, c.Claimant, c.Outcome)
+}
+
+func (d *decision) release(c *loomv1.ReleaseAttempt) error {
+	x, err := d.held(c.Attempt, c.Claimant)
+	if err != nil {
+		return err
+	}
+	defer d.about(x)()
+	return d.run(x).Release(c.Attempt, c.Claimant, c.Reason)
+}
+
+// releaseHost frees what earlier starts of a host held, in a fixed order.
+func (d *decision) releaseHost(c *loomv1.ReleaseHost) error {
+	for _, x := range d.s.running() {
+		for _, a := range outstanding(x) {
+			if a.Claimant == nil || a.Claimant.Host != c.Host || a.Claimant.Epoch >= c.Epoch {
+				continue
+			}
+			undo := d.about(x)
+			err := d.run(x).Release(a.Id, a.Claimant, "host "+c.Host+" started again")
+			undo()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// running returns the running executions by id.
+func (s *State) running() []*loomv1.Execution {
+	list := make([]*loomv1.Execution, 0, len(s.open))
+	for id := range s.open {
+		list = append(list, s.p.Executions[id])
+	}
+	slices.SortFunc(list, func(a, b *loomv1.Execution) int { return strings.Compare(a.Id, b.Id) })
+	return list
+}
+
+func outstanding(x *loomv1.Execution) []*loomv1.Attempt {
+	var list []*loomv1.Attempt
+	for _, n := range x.Nodes {
+		if n.Attempt != nil {
+			list = append(list, n.Attempt)
+		}
+	}
+	slices.SortFunc(list, func(a, b *loomv1.Attempt) int { return strings.Compare(a.Id, b.Id) })
+	return list
+}
+
+func (d *decision) acquire(c *loomv1.AcquireLock) (*loomv1.Answer, error) {
+	x, err := d.held(c.Request, c.Holder)
+	if err != nil {
+		return nil, err
+	}
+	defer d.about(x)()
+	if err := d.lock(d.s.locks.Acquire(d.now, d.repository(), c)); err != nil {
+		return nil, err
+	}
+	claim, ok := d.s.locks.Claim(d.repository(), c.Request)
+	if !ok {
+		return nil, fault.New("lock/unknown", "request %q is not in the queue", c.Request)
+	}
+	return &loomv1.Answer{Body: &loomv1.Answer_Lock{Lock: claim}}, nil
+}
+
+// lock emits the facts of the commit lock, each about the execution whose
+// claim it is.
+func (d *decision) lock(events []*loomv1.Event, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if request := lockRequest(d.s, e); request != "" {
+			if x, _ := d.s.attempt(request); x != nil {
+				e.Bead, e.Execution, e.Attempt = x.Bead, x.Id, request
+			}
+		}
+		if err := d.emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockRequest returns the request, an attempt id, that a lock's fact is about.
+func lockRequest(s *State, e *loomv1.Event) string {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_LockRequested:
+		return f.LockRequested.Claim.GetRequest()
+	case *loomv1.Event_LockGranted:
+		return f.LockGranted.Request
+	case *loomv1.Event_LockWithdrawn:
+		return f.LockWithdrawn.Request
+	}
+	return s.locks.Status(s.p.GetConfig().GetRepository()).GetHolder().GetRequest()
+}
+
+func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
+	key, _ := d.requestKey(c.Request, c)
+	if r, ok := d.s.p.Requests[key]; ok && key != "" {
+		n, _ := d.s.graph.Node(r.Id)
+		return decided(n), nil
+	}
+	events, err := d.s.graph.Add(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if f := e.GetDecisionAdded(); f != nil {
+			f.Request = key
+		}
+	}
+	if err := d.all(events, nil); err != nil {
+		return nil, err
+	}
+	n, _ := d.s.graph.Node(events[0].GetDecisionAdded().GetNode().GetId())
+	return decided(n), nil
+}
+
+func decided(n *loomv1.DecisionNode) *loomv1.Answer {
+	return &loomv1.Answer{Body: &loomv1.Answer_Decision{Decision: n}}
+}
+
+// brief returns everything an agent needs to work on a.
+func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.Brief {
+	b := &loomv1.Brief{
+		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.p.Beads[x.Bead]), Execution: proto.CloneOf(x),
+		Project: proto.CloneOf(s.p.Config), Turn: proto.CloneOf(s.p.Turns[a.Id]), Deployment: s.cfg.Deployment,
+		Comment: s.comment(x),
+	}
+	for _, n := range s.p.Definitions[x.DefinitionHash].GetNodes() {
+		if n.Id == a.Node {
+			b.Node = proto.CloneOf(n)
+		}
+	}
+	for _, n := range s.graph.List(graph.Filter{Execution: x.Id}) {
+		b.Decisions = append(b.Decisions, proto.CloneOf(n))
+		if n.Type == loomv1.DecisionType_DECISION_TYPE_GOAL && b.Goal == "" {
+			b.Goal = n.Id
+		}
+	}
+	return b
+}
+
+// comment returns what the CEO last said about the execution, if it asked for
+// changes.
+func (s *State) comment(x *loomv1.Execution) string {
+	var last *loomv1.Approval
+	for _, a := range s.p.Approvals {
+		if a.Execution != x.Id || a.DecidedAt == nil {
+			continue
+		}
+		if last == nil || a.DecidedAt.AsTime().After(last.DecidedAt.AsTime()) {
+			last = a
+		}
+	}
+	if last.GetDecision() != loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES {
+		return ""
+	}
+	return last.Comment
+}

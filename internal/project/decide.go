@@ -1,0 +1,187 @@
+package project
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/commitlock"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Do decides cmd at the journal time now, which must not lie before [State.Time],
+// and returns the facts to make durable and the answer to give once they are.
+// The facts have been applied already.
+//
+// A refusal is an answer with an error. A Go error means that the state is
+// inconsistent: it must be thrown away and replayed.
+func (s *State) Do(now time.Time, cmd *loomv1.Command) ([]*loomv1.Event, *loomv1.Answer, error) {
+	if now.Before(s.Time()) {
+		now = s.Time()
+	}
+	d := &decision{s: s, now: now, actor: cmd.Actor}
+	answer, err := d.dispatch(cmd)
+	if d.broken != nil {
+		return nil, nil, d.broken
+	}
+	if err != nil {
+		if len(d.events) > 0 && !d.refusalRecorded {
+			return nil, nil, fmt.Errorf("project %q: %T refused after %d events: %w", s.cfg.ID, cmd.Body, len(d.events), err)
+		}
+		return d.events, &loomv1.Answer{Error: fault.From(err).Proto()}, nil
+	}
+	if answer == nil {
+		answer = &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{}}}
+	}
+	return d.events, answer, nil
+}
+
+// decision is one command being decided.
+type decision struct {
+	s     *State
+	now   time.Time
+	actor *loomv1.Identity
+
+	// What the facts being emitted are about.
+	bead, execution, node, attempt string
+
+	events          []*loomv1.Event
+	broken          error // a fact that could not be applied
+	refusalRecorded bool  // the refusal is itself a fact
+}
+
+func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
+	switch c := cmd.Body.(type) {
+	case *loomv1.Command_RegisterProject:
+		return nil, d.register(c.RegisterProject.Config)
+	case *loomv1.Command_StoreDefinition:
+		return nil, d.storeDefinition(c.StoreDefinition.Definition)
+	case *loomv1.Command_FileBead:
+		return d.fileBead(c.FileBead.Submission)
+	case *loomv1.Command_FileError:
+		return d.fileError(c.FileError.Report)
+	case *loomv1.Command_RecordRejection:
+		return nil, d.emit(&loomv1.Event{Fact: &loomv1.Event_SubmissionRejected{SubmissionRejected: &loomv1.SubmissionRejected{
+			Error: c.RecordRejection.Error, Subject: c.RecordRejection.Subject,
+		}}})
+	case *loomv1.Command_ClaimAttempt:
+		return d.claim(c.ClaimAttempt)
+	case *loomv1.Command_RecordTurn:
+		return nil, d.recordTurn(c.RecordTurn)
+	case *loomv1.Command_ParkAttempt:
+		return nil, d.park(c.ParkAttempt)
+	case *loomv1.Command_AnswerAttempt:
+		return nil, d.answer(c.AnswerAttempt)
+	case *loomv1.Command_ReleaseAttempt:
+		return nil, d.release(c.ReleaseAttempt)
+	case *loomv1.Command_ReleaseHost:
+		return nil, d.releaseHost(c.ReleaseHost)
+	case *loomv1.Command_AcquireLock:
+		return d.acquire(c.AcquireLock)
+	case *loomv1.Command_RenewLock:
+		return nil, d.lock(d.s.locks.Renew(d.now, d.repository(), c.RenewLock.Token))
+	case *loomv1.Command_ReleaseLock:
+		return nil, d.lock(d.s.locks.Release(d.now, d.repository(), c.ReleaseLock.Token))
+	case *loomv1.Command_AddDecision:
+		return d.addDecision(c.AddDecision)
+	case *loomv1.Command_LinkDecision:
+		return nil, d.all(d.s.graph.Link(c.LinkDecision))
+	case *loomv1.Command_SupersedeDecision:
+		return nil, d.all(d.s.graph.Supersede(c.SupersedeDecision))
+	case *loomv1.Command_Signed:
+		return nil, d.signed(c.Signed)
+	case *loomv1.Command_Tick:
+		return nil, d.tick()
+	}
+	return nil, fault.New("command/malformed", "command %T is not one that this release knows", cmd.Body)
+}
+
+// emit numbers, stamps and applies a fact, then what follows from it.
+func (d *decision) emit(e *loomv1.Event) error {
+	if d.broken != nil {
+		return d.broken
+	}
+	d.stamp(e)
+	if err := d.s.Apply(e); err != nil {
+		d.broken = err
+		return err
+	}
+	d.events = append(d.events, e)
+	return d.follow(e)
+}
+
+func (d *decision) stamp(e *loomv1.Event) {
+	e.Number = d.s.p.LastNumber + 1
+	e.Time = timestamppb.New(d.now)
+	e.Project = d.s.cfg.ID
+	e.Bead = first(e.Bead, d.bead)
+	e.Execution = first(e.Execution, d.execution)
+	e.Node = first(e.Node, d.node)
+	e.Attempt = first(e.Attempt, d.attempt)
+	if e.Actor == nil {
+		e.Actor = proto.CloneOf(d.actor)
+	}
+	commitlock.Stamp(e, d.s.cfg.Epoch)
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// all emits the facts of a core's decider, or passes on its refusal.
+func (d *decision) all(events []*loomv1.Event, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := d.emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// about says what the facts to come are about; it returns how to undo that.
+func (d *decision) about(x *loomv1.Execution) func() {
+	bead, execution, node, attempt := d.bead, d.execution, d.node, d.attempt
+	d.bead, d.execution, d.node, d.attempt = x.Bead, x.Id, "", ""
+	return func() { d.bead, d.execution, d.node, d.attempt = bead, execution, node, attempt }
+}
+
+// run returns the workflow core on execution x.
+func (d *decision) run(x *loomv1.Execution) workflow.Run {
+	return workflow.Run{
+		Def: d.s.defs[x.DefinitionHash], X: x, Bead: d.s.p.Beads[x.Bead], Now: d.now,
+		Emit: d.emit, NextBead: d.nextBead,
+	}
+}
+
+func (d *decision) nextBead() string {
+	return fmt.Sprintf("%s-%d", d.s.cfg.ID, d.s.p.BeadCount+1)
+}
+
+func (d *decision) repository() string { return d.s.p.GetConfig().GetRepository() }
+
+func (d *decision) tick() error {
+	if err := d.lock(d.s.locks.Tick(d.now)); err != nil {
+		return err
+	}
+	for _, id := range d.s.timers.due(d.now, d.s.p.Executions) {
+		x := d.s.p.Executions[id]
+		undo := d.about(x)
+		err := d.run(x).Tick()
+		undo()
+		d.s.timers.set(x)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

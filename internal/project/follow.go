@@ -1,0 +1,172 @@
+package project
+
+import (
+	"fmt"
+
+	"github.com/loomrun/loom/graph"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// follow emits what one core's fact means to the others: a bead's status, what
+// the decision graph should know, locks that end with their attempt, attempts
+// that wait for a lock.
+func (d *decision) follow(e *loomv1.Event) error {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_ExecutionStarted:
+		return d.followStart(e)
+	case *loomv1.Event_ApprovalRequested:
+		return d.followAsked(f.ApprovalRequested.Approval)
+	case *loomv1.Event_ApprovalDecided:
+		return d.followDecided(f.ApprovalDecided)
+	case *loomv1.Event_ApprovalLapsed:
+		return d.followLapsed(f.ApprovalLapsed)
+	case *loomv1.Event_ChangeProposed:
+		return d.followChange(e, f.ChangeProposed.Change)
+	case *loomv1.Event_Landed:
+		return d.followLanded(e, f.Landed.Landing)
+	case *loomv1.Event_AttemptEnded:
+		return d.freeLock(e.Attempt)
+	case *loomv1.Event_LockGranted:
+		return d.followGrant(f.LockGranted)
+	case *loomv1.Event_ExecutionEnded:
+		return d.followEnd(e, f.ExecutionEnded)
+	}
+	return nil
+}
+
+func (d *decision) followStart(e *loomv1.Event) error {
+	if err := d.beadStatus(e.Bead, loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, ""); err != nil {
+		return err
+	}
+	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, d.s.p.Beads[e.Bead].Goal, "", 100, "")
+}
+
+func (d *decision) followAsked(a *loomv1.Approval) error {
+	bead := &loomv1.Bead{
+		Id: a.Id, Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_APPROVAL,
+		Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Goal: a.Question, Description: a.Reason,
+		Priority: d.s.p.Beads[a.Bead].GetPriority(), About: a.Bead,
+	}
+	if err := d.emit(&loomv1.Event{Bead: a.Id, Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: bead}}}); err != nil {
+		return err
+	}
+	return d.beadStatus(a.Bead, loomv1.BeadStatus_BEAD_STATUS_WAITING, "waits for approval "+a.Id)
+}
+
+func (d *decision) followDecided(f *loomv1.ApprovalDecided) error {
+	return d.closeApproval(f.Approval, f.Comment)
+}
+
+func (d *decision) followLapsed(f *loomv1.ApprovalLapsed) error {
+	return d.closeApproval(f.Approval, f.Reason)
+}
+
+func (d *decision) closeApproval(id, reason string) error {
+	a := d.s.p.Approvals[id]
+	if a == nil || ended(d.s.p.Beads[id].GetStatus()) {
+		return nil
+	}
+	if err := d.beadStatus(id, loomv1.BeadStatus_BEAD_STATUS_CLOSED, reason); err != nil {
+		return err
+	}
+	if d.s.p.Beads[a.Bead].GetStatus() != loomv1.BeadStatus_BEAD_STATUS_WAITING || d.waits(a.Bead) {
+		return nil
+	}
+	return d.beadStatus(a.Bead, loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, "")
+}
+
+// waits reports whether an approval is open for a node of the bead's execution.
+func (d *decision) waits(bead string) bool {
+	for _, n := range d.s.p.Executions[d.s.p.Beads[bead].Execution].GetNodes() {
+		if n.Approval != "" && !ended(d.s.p.Beads[n.Approval].GetStatus()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
+	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, len(c.Files))
+	if len(c.Files) == 1 {
+		title = fmt.Sprintf("change %.12s proposed: %s", c.PatchDigest, c.Files[0].Path)
+	}
+	return d.note(loomv1.DecisionType_DECISION_TYPE_ACTION, title, "", 100, d.leading(e.Execution))
+}
+
+func (d *decision) followLanded(e *loomv1.Event, l *loomv1.Landing) error {
+	title := fmt.Sprintf("commit %.12s landed on %s", l.Commit, l.Ref)
+	return d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution))
+}
+
+// leading returns the newest node of the execution that a new one can follow
+// from: a decision or action, else its goal.
+func (d *decision) leading(execution string) string {
+	best := ""
+	for _, n := range d.s.graph.List(graph.Filter{Execution: execution}) {
+		switch n.Type {
+		case loomv1.DecisionType_DECISION_TYPE_DECISION, loomv1.DecisionType_DECISION_TYPE_ACTION:
+			best = n.Id
+		case loomv1.DecisionType_DECISION_TYPE_GOAL:
+			best = first(best, n.Id)
+		}
+	}
+	return best
+}
+
+// note adds a node of the runtime's own to the decision graph, led to by from.
+func (d *decision) note(t loomv1.DecisionType, title, description string, confidence uint32, from string) error {
+	cmd := &loomv1.AddDecision{Node: &loomv1.DecisionNode{
+		Type: t, Title: cut(title, 300), Description: description, Confidence: confidence, Bead: d.bead, Execution: d.execution,
+	}}
+	if from != "" {
+		cmd.Links = append(cmd.Links, &loomv1.DecisionEdge{From: from, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO})
+	}
+	return d.all(d.s.graph.Add(cmd))
+}
+
+// freeLock gives back what an attempt holds or waits for.
+func (d *decision) freeLock(request string) error {
+	claim, ok := d.s.locks.Claim(d.repository(), request)
+	if !ok {
+		return nil
+	}
+	if claim.Token != 0 {
+		return d.lock(d.s.locks.Release(d.now, d.repository(), claim.Token))
+	}
+	return d.lock(d.s.locks.Withdraw(d.now, d.repository(), request))
+}
+
+// followGrant queues the attempt again that was parked until the grant.
+func (d *decision) followGrant(f *loomv1.LockGranted) error {
+	x, a := d.s.attempt(f.Request)
+	if a == nil || a.Parked == "" {
+		return nil
+	}
+	defer d.about(x)()
+	return d.run(x).Unpark(a.Id)
+}
+
+func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
+	status, outcome := loomv1.BeadStatus_BEAD_STATUS_FAILED, "ended without success"
+	switch f.Status {
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+		status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "done"
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:
+		status, outcome = loomv1.BeadStatus_BEAD_STATUS_ABORTED, "stopped by the CEO"
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:
+		outcome = "rejected by the CEO"
+	}
+	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, "bead "+e.Bead+" "+outcome, f.Reason, 100, d.leading(e.Execution)); err != nil {
+		return err
+	}
+	return d.beadStatus(e.Bead, status, f.Reason)
+}
+
+func (d *decision) beadStatus(bead string, status loomv1.BeadStatus, reason string) error {
+	if b := d.s.p.Beads[bead]; b.GetStatus() == status && b.GetReason() == reason {
+		return nil
+	}
+	return d.emit(&loomv1.Event{Bead: bead, Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{
+		Status: status, Reason: cut(reason, 300),
+	}}})
+}

@@ -1,0 +1,226 @@
+package project
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// View names what a query can ask for.
+type View string
+
+// The views of a project.
+const (
+	Beads      View = "bead"
+	Executions View = "execution"
+	Inbox      View = "inbox"
+	Graph      View = "graph"
+	Lock       View = "lock"
+	Projects   View = "project"
+)
+
+// Views lists all views.
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects}
+
+// Look answers a query from the present state. The answer is a copy.
+func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
+	limit := int(cmp.Or(q.Limit, 100))
+	out := &loomv1.View{}
+	switch v {
+	case Projects:
+		if s.p.Config != nil {
+			out.Projects = append(out.Projects, proto.CloneOf(s.p.Config))
+		}
+		return out, nil
+	case Beads:
+		return out, s.lookBeads(out, q, limit)
+	case Executions:
+		return out, s.lookExecutions(out, q, limit)
+	case Inbox:
+		return out, s.lookInbox(out, q, limit)
+	case Graph:
+		return out, s.lookGraph(out, q)
+	case Lock:
+		for _, l := range s.locks.Snapshot().Locks {
+			out.Locks = append(out.Locks, proto.CloneOf(l))
+		}
+		return out, nil
+	}
+	return nil, fault.New("usage/argument", "no view %q", v)
+}
+
+func (s *State) lookBeads(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if q.Id != "" {
+		b, ok := s.p.Beads[q.Id]
+		if !ok {
+			return fault.New("bead/unknown", "bead %q is not known in project %q", q.Id, s.cfg.ID).At("id")
+		}
+		out.Beads = append(out.Beads, proto.CloneOf(b))
+		return nil
+	}
+	for _, b := range newest(s.p.Beads) {
+		if len(out.Beads) == limit {
+			break
+		}
+		if q.Filter == "" || Word(b.Status) == q.Filter {
+			out.Beads = append(out.Beads, proto.CloneOf(b))
+		}
+	}
+	return nil
+}
+
+func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if q.Id != "" {
+		x, ok := s.p.Executions[first(s.p.Beads[q.Id].GetExecution(), q.Id)]
+		if !ok {
+			return fault.New("execution/unknown", "execution %q is not known in project %q", q.Id, s.cfg.ID).At("id")
+		}
+		out.Executions = append(out.Executions, proto.CloneOf(x))
+		out.Definition = proto.CloneOf(s.p.Definitions[x.DefinitionHash])
+		return nil
+	}
+	for _, x := range newest(s.p.Executions) {
+		if len(out.Executions) == limit {
+			break
+		}
+		if q.Filter == "" || Word(x.Status) == q.Filter {
+			out.Executions = append(out.Executions, proto.CloneOf(x))
+		}
+	}
+	return nil
+}
+
+// lookInbox lists open approvals, or gives one by its id or its bead's.
+func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
+	for _, a := range newest(s.p.Approvals) {
+		open := a.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED && !ended(s.p.Beads[a.Id].GetStatus())
+		wanted := open && (q.Id == "" || q.Id == a.Bead) || a.Id == q.Id || q.Id == "" && q.Filter == "all"
+		if wanted && len(out.Approvals) < limit {
+			out.Approvals = append(out.Approvals, proto.CloneOf(a))
+		}
+	}
+	if q.Id != "" && len(out.Approvals) == 0 {
+		return fault.New("approval/unknown", "nothing to decide about %q in project %q", q.Id, s.cfg.ID).At("id")
+	}
+	return nil
+}
+
+func (s *State) lookGraph(out *loomv1.View, q *loomv1.Query) error {
+	whole := s.graph.Snapshot()
+	if q.Id == "" {
+		out.Graph = whole
+		return nil
+	}
+	b, ok := s.p.Beads[strings.TrimSuffix(q.Id, "-x1")]
+	if !ok {
+		return fault.New("bead/unknown", "bead %q is not known in project %q", q.Id, s.cfg.ID).At("id")
+	}
+	out.Graph = &loomv1.DecisionGraph{}
+	in := map[string]bool{}
+	for _, n := range s.graph.List(graph.Filter{Bead: b.Id}) {
+		in[n.Id] = true
+		out.Graph.Nodes = append(out.Graph.Nodes, proto.CloneOf(n))
+	}
+	for _, e := range whole.Edges {
+		if in[e.From] && in[e.To] {
+			out.Graph.Edges = append(out.Graph.Edges, e)
+		}
+	}
+	return nil
+}
+
+// Decisions returns active decision nodes of an execution, newest last; text
+// filters by words in title and description.
+func (s *State) Decisions(f graph.Filter, text string) []*loomv1.DecisionNode {
+	var out []*loomv1.DecisionNode
+	for _, n := range s.graph.List(f) {
+		if strings.Contains(strings.ToLower(n.Title+"\n"+n.Description), strings.ToLower(text)) {
+			out = append(out, proto.CloneOf(n))
+		}
+	}
+	return out
+}
+
+// Queued returns the assignments that must be in the work queue: attempts that
+// are dispatched, unclaimed and not parked.
+func (s *State) Queued() []*loomv1.Assignment {
+	var out []*loomv1.Assignment
+	for _, x := range s.running() {
+		for _, a := range workflow.Queued(x) {
+			out = append(out, s.assignment(x, a))
+		}
+	}
+	return out
+}
+
+// Assignment returns what an event puts into the work queue, or nil.
+func (s *State) Assignment(e *loomv1.Event) *loomv1.Assignment {
+	switch e.Fact.(type) {
+	case *loomv1.Event_AttemptDispatched, *loomv1.Event_ClaimReleased:
+	default:
+		return nil
+	}
+	x, a := s.attempt(e.Attempt)
+	if a == nil || a.Claimant != nil || a.Parked != "" {
+		return nil
+	}
+	return s.assignment(x, a)
+}
+
+func (s *State) assignment(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.Assignment {
+	return &loomv1.Assignment{
+		Project: s.cfg.ID, Attempt: a.Id, Generation: a.Generation, Role: a.Role, Bead: x.Bead,
+		Priority: x.Priority, DispatchedAt: a.DispatchedAt,
+	}
+}
+
+// Word returns an enum's value as people write it: "in_progress" for
+// BEAD_STATUS_IN_PROGRESS.
+func Word(e interface{ String() string }) string {
+	s := strings.ToLower(e.String())
+	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_"} {
+		if rest, ok := strings.CutPrefix(s, prefix); ok {
+			return rest
+		}
+	}
+	return s
+}
+
+// newest returns the values of m, the highest numbered id first.
+func newest[T interface{ GetId() string }](m map[string]T) []T {
+	list := make([]T, 0, len(m))
+	for _, v := range m {
+		list = append(list, v)
+	}
+	slices.SortFunc(list, func(a, b T) int {
+		return cmp.Or(cmp.Compare(ordinal(b.GetId()), ordinal(a.GetId())), strings.Compare(a.GetId(), b.GetId()))
+	})
+	return list
+}
+
+// ordinal returns the number in "PROJECT-N" and "PROJECT-N-x1".
+func ordinal(id string) int {
+	id = strings.TrimSuffix(id, "-x1")
+	n, _ := strconv.Atoi(id[strings.LastIndexByte(id, '-')+1:])
+	return n
+}
+
+// Of returns the project that a bead's, execution's or attempt's id belongs
+// to, or "" for something else.
+func Of(id string) string {
+	parts := strings.Split(id, "-")
+	for i := len(parts) - 1; i > 0; i-- {
+		if p := parts[i]; p != "" && strings.Trim(p, "0123456789") == "" {
+			return strings.Join(parts[:i], "-")
+		}
+	}
+	return ""
+}
