@@ -237,7 +237,7 @@ func hexHash(parts ...string) string {
 // recall answers a request that was answered before.
 func (d *decision) recall(key, digest string) (*loomv1.Answer, error) {
 	r, ok := d.s.p.Requests[key]
-	if key == "" || !ok {
+	if key == "" || !ok || d.now.Sub(r.Time.AsTime()) >= rememberFor {
 		return nil, nil
 	}
 	if r.Digest != digest {
