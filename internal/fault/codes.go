@@ -120,6 +120,7 @@ var codes = map[string]Exit{
 	"projection/closed":   Unavailable,
 	"projection/failed":   Unavailable,
 	"blob/missing":        Integrity,
+	"blob/too-large":      Limit,
 	"blob/corrupt":        Integrity,
 	"host/port":           Conflict,
 	"host/unavailable":    Unavailable,

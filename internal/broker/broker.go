@@ -1,0 +1,274 @@
+// Package broker runs the embedded NATS server, and is the host's way to
+// everything on it: streams, work queue, notices, tasks and services.
+//
+// It promises that an acknowledged write of a truth stream is on the disk,
+// that a missing or changed truth stream is refused by name and never made
+// anew, and that a connection can do what its row in the table of users says
+// and nothing else. It never decides anything about a bead.
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// DefaultListen is where a host listens unless it is told otherwise.
+const DefaultListen = "127.0.0.1:4222"
+
+// Config says how to run a broker. Only Dir is required.
+type Config struct {
+	// Dir is the open data directory; it must stay open until Close.
+	Dir *datadir.Dir
+
+	// Listen is the TCP address to listen on, for example DefaultListen; port
+	// 0 chooses a free one. Empty means none: only this process can connect.
+	Listen string
+
+	// RequireAuth refuses clients without credentials. It is implied when
+	// Listen is not a loopback address.
+	RequireAuth bool
+
+	// Publishers are users that may submit with a key of their own.
+	Publishers []Publisher
+
+	// JournalBytes bounds all journals together. Zero means 20 GiB.
+	JournalBytes int64
+
+	// BlobBytes bounds the blobs. Zero means 20 GiB.
+	BlobBytes int64
+
+	// Logger receives what the server and the broker have to say. Nil
+	// discards it.
+	Logger *slog.Logger
+
+	// WorkLost is called, from a goroutine of its own, when the work queue
+	// turned out to be gone and has been made anew: whatever is assigned and
+	// not claimed must be published again. Nil ignores it.
+	WorkLost func()
+}
+
+// Publisher is a user of the edge account that submits with its own nkey.
+type Publisher struct {
+	// Name is a token; it names the publisher in identities and in the
+	// prefix of its inboxes, "_INBOX_publisher_NAME".
+	Name string
+	// Key is the public nkey, "U...".
+	Key string
+}
+
+// Broker is a running server and the host's connections to it.
+type Broker struct {
+	config  Config
+	log     *slog.Logger
+	users   []user
+	server  *server.Server
+	conns   map[string]*nats.Conn // by account
+	js      map[string]jetstream.JetStream
+	files   []string // written at start, removed by Close
+	done    chan struct{}
+	running sync.WaitGroup // handlers of requests
+	workers workers
+	lost    atomic.Uint64 // notices
+
+	mu       sync.Mutex
+	services []micro.Service
+}
+
+// Start runs a server on the data directory and returns when it is ready: the
+// streams are as they must be, and writes are proven to be synced. It blocks
+// for some ten milliseconds, more when there is much to recover.
+//
+// It returns host/port when the address is taken, data/sync when an
+// acknowledged write was not on the disk, data/stream-missing and
+// data/stream-drift with the stream's name, and host/unavailable when the
+// server does not come up.
+func Start(ctx context.Context, config Config) (*Broker, error) {
+	config = config.withDefaults()
+	if err := config.checkListen(ctx); err != nil {
+		return nil, err
+	}
+	users, err := config.users()
+	if err != nil {
+		return nil, err
+	}
+	b := &Broker{
+		config: config, log: config.Logger, users: users, done: make(chan struct{}),
+		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{byRole: map[string]jetstream.Consumer{}},
+	}
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.announce} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return b, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.JournalBytes == 0 {
+		c.JournalBytes = 20 << 30
+	}
+	if c.BlobBytes == 0 {
+		c.BlobBytes = 20 << 30
+	}
+	return c
+}
+
+// anonymous says whether clients without credentials are let in.
+func (c Config) anonymous() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	return err == nil && !c.RequireAuth && loopback(host)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// startWithin bounds recovery of the streams.
+const startWithin = 2 * time.Minute
+
+// serve starts the server.
+func (b *Broker) serve(context.Context) error {
+	if err := os.MkdirAll(b.config.Dir.Path("jetstream"), 0o700); err != nil {
+		return fault.New("data/permissions", "the store cannot be made").At(b.config.Dir.Path("jetstream")).Because(err)
+	}
+	options, err := b.config.options(b.users)
+	if err != nil {
+		return err
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return fault.New("host/unavailable", "the embedded server refuses its configuration").Because(err)
+	}
+	logger := &serverLog{log: b.log}
+	s.SetLoggerV2(logger, false, false, false)
+	b.server = s
+	s.Start()
+	go func() { s.WaitForShutdown(); close(b.done) }()
+	for began := time.Now(); !s.ReadyForConnections(100 * time.Millisecond); {
+		if reason := logger.reason(); reason != nil || time.Since(began) > startWithin {
+			return fault.New("host/unavailable", "the embedded server does not come up").Because(reason)
+		}
+	}
+	return nil
+}
+
+// connect opens the host's connections, one an account.
+func (b *Broker) connect(context.Context) error {
+	for _, u := range b.users {
+		if u.kind != host {
+			continue
+		}
+		nc, err := nats.Connect("", append(u.options(), nats.InProcessServer(b.server), nats.Name("host"),
+			nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ErrorHandler(b.complain))...)
+		if err != nil {
+			return fault.New("host/unavailable", "no connection to account %s", u.account).Because(err)
+		}
+		js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(answerWithin),
+			jetstream.WithPublishAsyncMaxPending(noticesPending), jetstream.WithPublishAsyncErrHandler(b.noticeFailed))
+		if err != nil {
+			return fmt.Errorf("broker: %w", err)
+		}
+		b.conns[u.account], b.js[u.account] = nc, js
+	}
+	return nil
+}
+
+// answerWithin bounds a request to the server whose context has no deadline.
+const answerWithin = 5 * time.Second
+
+// complain logs what a connection could not hand to anybody.
+func (b *Broker) complain(_ *nats.Conn, sub *nats.Subscription, err error) {
+	args := []any{"error", err}
+	if sub != nil {
+		args = append(args, "subject", sub.Subject)
+	}
+	b.log.Error("broker connection", args...)
+}
+
+// Core returns the host's connection to the account of journals and queues.
+func (b *Broker) Core() *nats.Conn { return b.conns[core] }
+
+// Edge returns the host's connection to the account of clients.
+func (b *Broker) Edge() *nats.Conn { return b.conns[edge] }
+
+// Control returns the host's connection to the account of the CEO.
+func (b *Broker) Control() *nats.Conn { return b.conns[control] }
+
+// URL returns where clients connect, or "" when there is no listener.
+func (b *Broker) URL() string {
+	if b.config.Listen == "" {
+		return ""
+	}
+	return b.server.ClientURL()
+}
+
+// Done is closed when the server has stopped, by Close or by itself.
+func (b *Broker) Done() <-chan struct{} { return b.done }
+
+// Close stops the services, lets their handlers end, drains the connections
+// and stops the server. It blocks until the server has written everything, or
+// until ctx ends: then it stops the server without waiting for handlers.
+func (b *Broker) Close(ctx context.Context) error {
+	b.retract()
+	b.mu.Lock()
+	services := b.services
+	b.services = nil
+	b.mu.Unlock()
+	var errs []error
+	for _, s := range services {
+		errs = append(errs, s.Stop())
+	}
+	errs = append(errs, b.await(ctx))
+	for _, account := range accounts {
+		if nc := b.conns[account]; nc != nil {
+			errs = append(errs, flush(ctx, nc))
+			nc.Close()
+		}
+	}
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+	return errors.Join(errs...)
+}
+
+// await blocks until no handler runs.
+func (b *Broker) await(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() { b.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("broker: handlers still run: %w", ctx.Err())
+	}
+}
+
+// flush sends what is buffered, within a second.
+func flush(ctx context.Context, nc *nats.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := nc.FlushWithContext(ctx); err != nil && !nc.IsClosed() {
+		return fmt.Errorf("broker: flush: %w", err)
+	}
+	return nil
+}

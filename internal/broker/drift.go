@@ -1,0 +1,132 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// ensureStreams makes what is missing for good reason, and refuses the rest.
+// What is about to be created is in the manifest before it is, and what was
+// created is in it before anything is written to it; so a crash in between is
+// told from damage.
+func (b *Broker) ensureStreams(ctx context.Context) error {
+	dir, all := b.config.Dir, b.config.streams()
+	var truth []string
+	for _, s := range all {
+		if s.truth {
+			truth = append(truth, s.config.Name)
+		}
+	}
+	before := dir.Manifest()
+	created := func(name string) bool { return slices.Contains(before.Truth, name) }
+	if !slices.ContainsFunc(truth, func(n string) bool { return !created(n) }) {
+		return b.ensure(ctx, all, created)
+	}
+	if err := dir.Intend(slices.DeleteFunc(slices.Clone(truth), created)...); err != nil {
+		return err
+	}
+	if err := b.ensure(ctx, all, created); err != nil {
+		return err
+	}
+	return dir.Created(truth...)
+}
+
+// ensure checks or makes all streams at once.
+func (b *Broker) ensure(ctx context.Context, all []stream, created func(string) bool) error {
+	errs := make([]error, len(all))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, s := range all {
+		group.Go(func() error {
+			errs[i] = b.ensureStream(ctx, s, created(s.config.Name))
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return errors.Join(errs...)
+}
+
+func (b *Broker) ensureStream(ctx context.Context, s stream, created bool) error {
+	found, err := b.js[s.account].Stream(ctx, s.config.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound) && s.truth && created:
+		return fault.New("data/stream-missing", "stream %s is missing, and nothing else holds what was in it", s.config.Name).
+			At(b.config.Dir.Path()).Want("restore the directory from a backup")
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return b.create(ctx, s)
+	case err != nil:
+		return fault.New("host/unavailable", "stream %s does not answer", s.config.Name).Because(err)
+	}
+	return b.compare(ctx, s, found.CachedInfo().Config)
+}
+
+func (b *Broker) create(ctx context.Context, s stream) error {
+	if _, err := b.js[s.account].CreateStream(ctx, s.config); err != nil {
+		return fault.New("host/unavailable", "stream %s cannot be created", s.config.Name).Because(err)
+	}
+	return nil
+}
+
+// compare makes a derived stream anew when it differs from the table, and
+// refuses a truth stream that does. How much a stream may hold is a matter of
+// configuration, and adjusted.
+func (b *Broker) compare(ctx context.Context, s stream, have jetstream.StreamConfig) error {
+	fields := differences(s.config, have)
+	switch {
+	case len(fields) == 0:
+		return nil
+	case !slices.ContainsFunc(fields, func(f string) bool { return !adjustable[f] }):
+		b.log.Info("stream limits change", "stream", s.config.Name, "fields", fields)
+		if _, err := b.js[s.account].UpdateStream(ctx, s.config); err != nil {
+			return fault.New("data/stream-drift", "stream %s cannot take its new limits", s.config.Name).Because(err)
+		}
+		return nil
+	case s.truth:
+		return fault.New("data/stream-drift", "stream %s was changed by somebody else: %s", s.config.Name, strings.Join(fields, ", ")).
+			At(b.config.Dir.Path()).Want("set %s back", fields[0])
+	}
+	b.log.Warn("derived stream is made anew", "stream", s.config.Name, "fields", fields)
+	if err := b.js[s.account].DeleteStream(ctx, s.config.Name); err != nil {
+		return fmt.Errorf("broker: stream %s: %w", s.config.Name, err)
+	}
+	return b.create(ctx, s)
+}
+
+var adjustable = map[string]bool{"max_bytes": true, "max_age": true}
+
+// differences returns the fields of a stream's configuration that differ,
+// sorted, by their names on the wire.
+func differences(want, have jetstream.StreamConfig) []string {
+	w, h := fields(want), fields(have)
+	all := maps.Clone(w)
+	maps.Copy(all, h)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(f string) bool {
+		return reflect.DeepEqual(w[f], h[f])
+	})
+}
+
+// fields returns a configuration as JSON values, without what the server
+// itself notes and without absent values.
+func fields(c jetstream.StreamConfig) map[string]any {
+	c.Metadata = nil
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // a configuration is plain data
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		panic(err)
+	}
+	return m
+}

@@ -1,0 +1,45 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+)
+
+// serverLog hands the server's log lines on, and keeps its reason for giving
+// up instead of ending the process.
+type serverLog struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	fatal string
+}
+
+func (l *serverLog) say(level slog.Level, format string, v []any) {
+	l.log.Log(context.Background(), level, "nats: "+fmt.Sprintf(format, v...))
+}
+
+func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.say(slog.LevelError, format, v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fatal = fmt.Sprintf(format, v...)
+}
+
+// reason returns why the server gave up, or nil.
+func (l *serverLog) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fatal == "" {
+		return nil
+	}
+	return errors.New(l.fatal)
+}

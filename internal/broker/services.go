@@ -1,0 +1,134 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// Request is a request to a service.
+type Request struct {
+	Subject string
+	// Header is the client's own, "Content-Type" for example.
+	Header map[string][]string
+	Data   []byte
+	// Who made it, as the server saw the connection; never what the request
+	// says. On a CEO subject it is the way in only: the signature decides.
+	Who *loomv1.Identity
+}
+
+// Handler answers a request with the body of the reply. It runs on a goroutine
+// of its own and may block. An error is answered as a loomv1.Error, with the
+// headers of NATS services; use it when the answer has no place for one.
+type Handler func(context.Context, Request) ([]byte, error)
+
+// inFlight is how many requests of one service are handled at once.
+const inFlight = 256
+
+// Serve answers requests to loom.v1.svc.NAME, for every host that serves it
+// one of them gets each request. It returns when the server knows. A message
+// without a reply subject is no request and is ignored: nobody waits for it,
+// and it is what the server would make of a client that chose a service as
+// the reply subject of something else.
+func (b *Broker) Serve(name string, handle Handler) error {
+	token, err := subject.Parse("service", name)
+	if err != nil {
+		return err
+	}
+	return b.add(b.Core(), name, subject.Service(token), handle)
+}
+
+// ServeCEO answers the signed commands in the account of the CEO.
+func (b *Broker) ServeCEO(handle Handler) error {
+	return b.add(b.Control(), "ceo", subject.CEOs(), handle)
+}
+
+func (b *Broker) add(nc *nats.Conn, name, subj string, handle Handler) error {
+	s, err := micro.AddService(nc, micro.Config{Name: "loom-" + name, Version: "1.0.0", QueueGroup: "loom"})
+	if err != nil {
+		return fmt.Errorf("broker: service %s: %w", name, err)
+	}
+	slots := make(chan struct{}, inFlight)
+	err = s.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+		if r.Reply() == "" {
+			return
+		}
+		slots <- struct{}{}
+		b.running.Go(func() {
+			defer func() { <-slots }()
+			b.answer(r, handle)
+		})
+	}), micro.WithEndpointSubject(subj))
+	if err != nil {
+		return fmt.Errorf("broker: service %s: %w", name, err)
+	}
+	b.mu.Lock()
+	b.services = append(b.services, s)
+	b.mu.Unlock()
+	return flush(context.Background(), nc)
+}
+
+// answer handles one request.
+func (b *Broker) answer(r micro.Request, handle Handler) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
+	defer cancel()
+	who, err := b.who(r)
+	var body []byte
+	if err == nil {
+		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who})
+	}
+	if err == nil {
+		err = r.Respond(body)
+	} else {
+		err = refuse(r, fault.From(err))
+	}
+	if err != nil {
+		b.log.Warn("an answer did not leave", "subject", r.Subject(), "error", err)
+	}
+}
+
+// requestWithin bounds a handler: by then the server has forgotten where the
+// answer would go.
+const requestWithin = 90 * 1e9
+
+func refuse(r micro.Request, e *fault.Error) error {
+	data, err := proto.Marshal(e.Proto())
+	if err != nil {
+		return err
+	}
+	return r.Error(strconv.Itoa(int(fault.Status(e))), e.Code+": "+e.Message, data)
+}
+
+// who returns the identity of the connection that made a request. The server
+// writes it into a header as the request comes over from the edge account, in
+// place of whatever the client wrote there. A request without it came from
+// the service's own account: from a host, or in the control account from the
+// CEO's connection.
+func (b *Broker) who(r micro.Request) (*loomv1.Identity, error) {
+	stamp := r.Headers().Get(server.ClientInfoHdr)
+	if stamp == "" {
+		return b.users[0].identity(), nil
+	}
+	var info server.ClientInfo
+	if err := json.Unmarshal([]byte(stamp), &info); err != nil {
+		return nil, fault.New("request/denied", "the request's sender cannot be read")
+	}
+	i := slices.IndexFunc(b.users, func(u user) bool {
+		return u.account == info.Account && info.User != "" && (u.public == info.User || u.public == "" && u.name == info.User)
+	})
+	if i < 0 {
+		return nil, fault.New("request/denied", "the request's sender is not known")
+	}
+	return b.users[i].identity(), nil
+}
