@@ -84,31 +84,40 @@ func column(l common.Location) string {
 
 var unknownName = regexp.MustCompile(`^(undeclared reference to|undefined field) '([^']*)'`)
 
-// hint says which name was meant by an unknown one. A field is looked for
-// together with what stands before its point.
+// hint says which name was meant by an unknown one.
 func hint(expr, text string, scope Scope) string {
 	m := unknownName.FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}
 	word := m[2]
-	if m[1] == "undefined field" {
-		if at := regexp.MustCompile("[a-z_][a-zA-Z0-9_.`-]*\\.`?" + regexp.QuoteMeta(word)).FindString(expr); at != "" {
-			word = strings.ReplaceAll(at, "`", "")
-		}
-	}
-	near, fields := suggest.Hint(word, scope.names()), scope.fieldsUnder(word)
-	switch {
+	switch near := suggest.Hint(word, scope.names()); {
+	case m[1] == "undefined field":
+		return scope.fieldHint(pathTo(word, expr))
 	case word == "outcome":
 		return "there is no outcome here"
 	case near != "":
 		return near
-	case fields != "":
-		return "known are " + fields
-	case m[1] == "undeclared reference to":
-		return fmt.Sprintf("text is written in quotes: %q", word)
 	}
-	return ""
+	return fmt.Sprintf("text is written in quotes: %q", word)
+}
+
+// pathTo returns a field together with what stands before its point.
+func pathTo(field, expr string) string {
+	at := regexp.MustCompile("[a-z_][a-zA-Z0-9_.`-]*\\.`?" + regexp.QuoteMeta(field)).FindString(expr)
+	return strings.ReplaceAll(at, "`", "")
+}
+
+func (s Scope) fieldHint(path string) string {
+	before := path[:strings.LastIndexByte(path, '.')+1]
+	known := slices.DeleteFunc(s.names(), func(n string) bool { return !strings.HasPrefix(n, before) || !strings.Contains(n, ".") })
+	switch near := suggest.Hint(path, known); {
+	case near != "":
+		return near
+	case len(known) > 0:
+		return "known are " + strings.Join(known, ", ")
+	}
+	return "the node declares no outcome fields"
 }
 
 // names lists what an expression in the scope can read, sorted.
@@ -125,19 +134,4 @@ func (s Scope) names() []string {
 	names = append(names, "context")
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// fieldsUnder lists what could stand in place of the last part of a name.
-func (s Scope) fieldsUnder(name string) string {
-	i := strings.LastIndexByte(name, '.')
-	if i < 0 {
-		return ""
-	}
-	var under []string
-	for _, n := range s.names() {
-		if strings.HasPrefix(n, name[:i+1]) {
-			under = append(under, n)
-		}
-	}
-	return strings.Join(under, ", ")
 }

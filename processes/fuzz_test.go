@@ -1,0 +1,42 @@
+package processes_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/processes"
+	"github.com/loomrun/loom/roles"
+)
+
+// Whatever the bytes, there is an answer; what was accepted is valid as a
+// message, and written out and read again it is the same.
+func FuzzF36_Parse(f *testing.F) {
+	files, _ := filepath.Glob("testdata/broken/*.yaml")
+	for _, file := range append(files, "auto-bug-workflow/process.yaml") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	rs := roles.Builtin()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		def, err := processes.Parse("p.yaml", data, rs)
+		if err != nil {
+			return
+		}
+		if errs := processes.Validate(def, rs); len(errs) > 0 {
+			t.Fatalf("the file is accepted, but not the message: %v", errs)
+		}
+		again, err := processes.Parse("p.yaml", []byte(source(def)), rs)
+		if err != nil {
+			t.Fatalf("accepted %q, but not\n%s\n%v", data, source(def), err)
+		}
+		if !proto.Equal(def, again) {
+			t.Errorf("%v\nbecame\n%v", def, again)
+		}
+	})
+}
