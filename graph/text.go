@@ -15,7 +15,7 @@ const (
 
 // Text returns a graph as an indented tree for a terminal, a line a node:
 // goals first, under each node what it leads to and the options that were
-// chosen or rejected at it, older ones first. A node that is reached in
+// chosen or rejected at it, in the order of their links. A node that is reached in
 // several ways stands in full at the first, and with "see above" at the
 // others. What no longer counts is struck through, with what took its place.
 // Edges whose ends are not both in g are left out.
@@ -35,6 +35,7 @@ func Text(g *loomv1.DecisionGraph) string {
 type tree struct {
 	view
 	children map[string][]*loomv1.DecisionNode
+	hung     map[[2]string]bool // which child is under which node
 	parents  map[string]int
 	says     map[string]map[string][]string // by node: what is said of it, and the nodes it is said with
 	done     map[string]bool
@@ -43,7 +44,7 @@ type tree struct {
 
 func treeOf(v view) *tree {
 	t := &tree{
-		view: v, children: map[string][]*loomv1.DecisionNode{}, parents: map[string]int{},
+		view: v, children: map[string][]*loomv1.DecisionNode{}, hung: map[[2]string]bool{}, parents: map[string]int{},
 		says: map[string]map[string][]string{}, done: map[string]bool{},
 	}
 	for _, e := range v.edges {
@@ -64,11 +65,12 @@ func treeOf(v view) *tree {
 
 // hang puts the end of an edge under its start, once.
 func (t *tree) hang(e *loomv1.DecisionEdge) {
-	child := t.byID[e.To]
-	if e.From == e.To || slices.Contains(t.children[e.From], child) {
+	pair := [2]string{e.From, e.To}
+	if e.From == e.To || t.hung[pair] {
 		return
 	}
-	t.children[e.From] = append(t.children[e.From], child)
+	t.hung[pair] = true
+	t.children[e.From] = append(t.children[e.From], t.byID[e.To])
 	t.parents[e.To]++
 }
 
