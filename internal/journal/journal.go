@@ -70,7 +70,7 @@ type Snapshots interface {
 	// can be read.
 	Index(ctx context.Context, partition int) (*loomv1.SnapshotIndex, error)
 
-	// SaveIndex replaces the partition's index, and may then drop the
-	// snapshots that only the old one named.
+	// SaveIndex replaces the partition's index, and then drops the snapshots
+	// that only the old one named. It is safe to repeat.
 	SaveIndex(ctx context.Context, index *loomv1.SnapshotIndex) error
 }

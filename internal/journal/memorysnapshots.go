@@ -77,8 +77,15 @@ func (m *MemorySnapshots) SaveIndex(ctx context.Context, index *loomv1.SnapshotI
 	if err != nil {
 		return fault.New("internal/error", "snapshot index cannot be encoded").Because(err)
 	}
+	old, err := m.Index(ctx, int(index.Partition))
+	if err != nil {
+		return err
+	}
 	m.acquire()
 	defer m.release()
 	m.indexes[index.Partition] = data
+	for _, object := range Superseded(old, index) {
+		delete(m.objects, object)
+	}
 	return ctx.Err()
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -20,4 +21,17 @@ func RefOf(s *loomv1.Snapshot) *loomv1.SnapshotRef {
 // Matches says whether s is as of the position that ref names.
 func Matches(ref *loomv1.SnapshotRef, s *loomv1.Snapshot) bool {
 	return s.Sequence == ref.Sequence && bytes.Equal(s.Hash, ref.Hash)
+}
+
+// Superseded returns the objects that only the older of two indexes names,
+// sorted. Either may be nil.
+func Superseded(older, newer *loomv1.SnapshotIndex) []string {
+	var objects []string
+	for project, ref := range older.GetProjects() {
+		if ref.GetObject() != newer.GetProjects()[project].GetObject() {
+			objects = append(objects, ref.GetObject())
+		}
+	}
+	slices.Sort(objects)
+	return objects
 }

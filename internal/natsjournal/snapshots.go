@@ -73,11 +73,9 @@ func (s *Snapshots) SaveIndex(ctx context.Context, index *loomv1.SnapshotIndex) 
 	if err := s.put(ctx, indexName(int(index.Partition)), index); err != nil {
 		return err
 	}
-	for project, ref := range old.GetProjects() {
-		if ref.Object != index.Projects[project].GetObject() {
-			if err := s.store.Delete(ctx, ref.Object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-				return fault.New("host/unavailable", "snapshot %q cannot be dropped", ref.Object).Because(err)
-			}
+	for _, object := range journal.Superseded(old, index) {
+		if err := s.store.Delete(ctx, object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			return fault.New("host/unavailable", "snapshot %q cannot be dropped", object).Because(err)
 		}
 	}
 	return nil
