@@ -173,6 +173,85 @@ func TestWF07_ApprovedButStuckEscalatesTheApprovalNode(t *testing.T) {
 	}
 }
 
+// An answer to an escalation approves no change: only an approval node does.
+func TestP09_AnEscalationApprovesNoChange(t *testing.T) {
+	w := newWorld(t, define("s start\na task\nb task max=1\ng approval\nc task kind=commit\ne end\ns -> a\na -> b\nb -> g\ng -> c\nc -> e"), nil)
+	w.answer(t, "a", changed("p1"))
+	w.answer(t, "b", bad(nil))
+	w.decide(t, "b", approve, "")
+	w.want(t, "g waiting")
+	if w.x.Approved != nil {
+		t.Errorf("approved = %v, want nothing", w.x.Approved)
+	}
+}
+
+// An approval carries the newest attempts, with their notes cut.
+func TestWF07_EscalationsCarryABoundedHistory(t *testing.T) {
+	w := newWorld(t, define("s start\na task max=9 multi\ne end\ns -> a\na -> e"), nil)
+	for range 3 {
+		for w.attempt("a") != nil {
+			out := more()
+			out.Notes = strings.Repeat("n", 5000)
+			w.answer(t, "a", out)
+		}
+		if h := w.approval("a").History; len(h) > 20 || h[len(h)-1].Number != w.x.Nodes["a"].Attempts {
+			t.Errorf("history of %d attempts ends with number %d, want at most 20 and the newest", len(h), h[len(h)-1].Number)
+		}
+		for _, a := range w.approval("a").History {
+			if len(a.Outcome.Notes) != 1024 {
+				t.Fatalf("notes of %d bytes, want 1024", len(a.Outcome.Notes))
+			}
+		}
+		w.decide(t, "a", retry, "")
+	}
+	if h := w.x.Nodes["a"].History; len(h) != 27 || len(h[0].Outcome.Notes) != 5000 {
+		t.Errorf("the execution keeps %d attempts, notes of %d bytes; want 27 and 5000", len(h), len(h[0].Outcome.Notes))
+	}
+}
+
+// A duty that has been done can be passed: only its edge could not be read.
+func TestWF07_ADutyThatIsDoneMayBePassed(t *testing.T) {
+	w := newWorld(t, define("s start\nc task kind=commit\ne end\ns -> c\nc -> e ? context.missing"), nil)
+	w.x.Change = &loomv1.Change{PatchDigest: "p1"}
+	w.answer(t, "c", committed("c1", "p1"))
+	wantOptions(t, w.approval("c"), approve, retry, skip, reject)
+	w.decide(t, "c", approve, "")
+	w.wantEnd(t, completed)
+}
+
+// The last working node is one that ran this time: b did in the first visit,
+// and was skipped in the second.
+func TestWF07_RequestChangesGoesToWorkOfThisVisit(t *testing.T) {
+	w := newWorld(t, define(`
+		s start
+		a task
+		b task
+		c task max=1
+		g approval
+		e end
+		s -> a
+		a -> b ? outcome.ok
+		a -> g
+		b -> g
+		a -> c
+		c -> e
+		g -> e`, okField("a"), func(n map[string]*loomv1.NodeDefinition) {
+		n["c"].OnFailure = &loomv1.FailurePolicy{Max: 1, Rework: []*loomv1.ReworkRule{{To: "a"}}}
+	}), nil)
+	w.answer(t, "a", ok(true))
+	w.answer(t, "b", good(nil))
+	w.answer(t, "c", bad(nil))
+	w.answer(t, "a", ok(false))
+	w.want(t, "b skipped", "g waiting")
+	n := len(w.events)
+	w.decide(t, "g", requestChanges, "")
+	check(t, w.since(n), `
+		g decided: request_changes
+		c answered failure attempt/withdrawn
+		g sends back to a (0): a b c g
+		a dispatched to researcher: 3.1`)
+}
+
 func TestWF07_DecideRefuses(t *testing.T) {
 	decideOn := func(w *world, a *loomv1.Approval, d loomv1.ApprovalDecision) error {
 		return w.run().Decide(a, &loomv1.DecideApproval{Approval: a.Id, Decision: d})
@@ -183,6 +262,15 @@ func TestWF07_DecideRefuses(t *testing.T) {
 	gone := bug(t, "approve")
 	old := gone.approval("approve")
 	gone.decide(t, "approve", approve, "")
+	again := bug(t, "approve")
+	first := again.approval("approve")
+	again.decide(t, "approve", requestChanges, "")
+	again.answer(t, "investigate", changed("p2"))
+	second := again.approval("approve").Id
+	if err := again.emit(&loomv1.Event{Node: "approve", Fact: &loomv1.Event_ApprovalDecided{
+		ApprovalDecided: &loomv1.ApprovalDecided{Approval: second, Decision: approve}}}); err != nil {
+		t.Fatal(err)
+	}
 	over := bug(t, "approve")
 	last := over.approval("approve")
 	over.decide(t, "approve", reject, "")
@@ -196,6 +284,7 @@ func TestWF07_DecideRefuses(t *testing.T) {
 		{"no decision", decideOn(open, open.approval("approve"), 0), "approval/option"},
 		{"another execution", decideOn(open, foreign, approve), "approval/unknown"},
 		{"carried out before", decideOn(gone, old, approve), "approval/lapsed"},
+		{"of an earlier visit", decideOn(again, first, approve), "approval/lapsed"},
 		{"execution ended", decideOn(over, last, approve), "approval/lapsed"},
 	} {
 		wantCode(t, tt.name, tt.err, tt.code)

@@ -204,3 +204,70 @@ func TestBYD12_ASkippedVerificationDoesNotCount(t *testing.T) {
 		t.Errorf("refusal = %q, want %q", got, want)
 	}
 }
+
+// With its candidate gone there is nothing that a check could have run on.
+func TestBYD12_VerificationOfNothing(t *testing.T) {
+	w := newWorld(t, define(`
+		s start
+		b task
+		c task kind=commit
+		v task kind=verify
+		e end
+		s -> b
+		s -> c
+		c -> v
+		v -> e
+		b -> e`), nil)
+	w.x.Change = &loomv1.Change{PatchDigest: "p1"}
+	w.answer(t, "c", committed("c1", "p1"))
+	w.answer(t, "b", changed("p2"))
+	w.answer(t, "v", &loomv1.Outcome{Status: success, Checks: verified("", "go vet ./...").Checks})
+	if got, want := w.x.Nodes["v"].History[0].Outcome.Refusal, "there is no candidate to verify"; got != want {
+		t.Errorf("refusal = %q, want %q", got, want)
+	}
+}
+
+func TestWF08_TheSameChangeIsProposedOnce(t *testing.T) {
+	w := newWorld(t, define("s start\na task\nb task\ne end\ns -> a\na -> b\nb -> e"), nil)
+	w.answer(t, "a", changed("p1"))
+	n := len(w.events)
+	w.answer(t, "b", changed("p1"))
+	check(t, w.since(n), "b answered success\nb-e taken: success\ncompleted")
+}
+
+// What was verified before a later commit says nothing about that commit.
+func TestBYD12_AVerificationCountsForItsOwnCandidate(t *testing.T) {
+	w := newWorld(t, define(`
+		s start
+		c task kind=commit
+		v task kind=verify
+		d task kind=commit
+		l task kind=land max=1
+		e end
+		s -> c
+		c -> v
+		v -> d
+		d -> l
+		l -> e`), nil)
+	w.x.Change = &loomv1.Change{PatchDigest: "p1"}
+	w.answer(t, "c", committed("c1", "p1"))
+	w.answer(t, "v", &loomv1.Outcome{Status: success, Checks: verified("c1", "go vet ./...").Checks})
+	w.answer(t, "d", committed("c2", "p1"))
+	w.answer(t, "l", &loomv1.Outcome{Status: success, Landing: landed("c2").Landing})
+	if got, want := w.x.Nodes["l"].History[0].Outcome.Refusal, `node "v" has not verified candidate c2`; got != want {
+		t.Errorf("refusal = %q, want %q", got, want)
+	}
+}
+
+// An approval before the work is none of its result: the commit has no
+// evidence, and asking again before the work would not bring any.
+func TestWF08_AnApprovalBeforeTheWorkDoesNotCoverIt(t *testing.T) {
+	w := newWorld(t, define("s start\ng approval\na task\nc task kind=commit\ne end\ns -> g\ng -> a\na -> c\nc -> e"), nil)
+	w.decide(t, "g", approve, "")
+	w.answer(t, "a", changed("p1"))
+	n := len(w.events)
+	w.answer(t, "c", committed("c1", "p1"))
+	check(t, w.since(n), `
+		c answered failure outcome/no-evidence
+		c backs off`)
+}

@@ -118,12 +118,15 @@ func TestWF04_WhatFailureDoes(t *testing.T) {
 // fires at its very instant, once.
 func TestWF04_Backoff(t *testing.T) {
 	w := newWorld(t, define("s start\na task max=9\ne end\ns -> a\na -> e"), nil)
+	even := 0
 	for n, base := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		base *= time.Second
 		w.answer(t, "a", bad(nil))
 		at, _ := workflow.Next(w.x)
 		if d := at.Sub(w.now); d < base*8/10 || d > base*12/10 {
 			t.Errorf("backoff %d is %s, want %s within a fifth", n+1, d, base)
+		} else if d == base {
+			even++
 		}
 		w.pass(t, at.Sub(w.now)-1)
 		w.want(t, "a backoff")
@@ -136,6 +139,9 @@ func TestWF04_Backoff(t *testing.T) {
 	}
 	w.answer(t, "a", bad(nil))
 	w.want(t, "a waiting")
+	if even > 2 {
+		t.Errorf("%d of 8 backoffs are even: failures of one moment would come again in one moment", even)
+	}
 }
 
 func TestWF04_BackoffIsTheSameOnEveryHost(t *testing.T) {

@@ -92,7 +92,7 @@ func TestWF08_VerifyAndLandChangeNothing(t *testing.T) {
 func TestWF08_LongWordsAreCutAtARune(t *testing.T) {
 	w := newWorld(t, define("s start\na task\ne end\ns -> a\na -> e"), nil)
 	a := w.attempt("a")
-	given := &loomv1.Outcome{Status: failure, Summary: strings.Repeat("é", 300), Notes: strings.Repeat("x", workflow.NotesBytes+1)}
+	given := &loomv1.Outcome{Status: failure, Summary: "x" + strings.Repeat("é", 300), Notes: strings.Repeat("x", workflow.NotesBytes+1)}
 	w.answer(t, "a", given)
 	got := w.x.Nodes["a"].History[0].Outcome
 	if len(got.Summary) > workflow.SummaryBytes || !utf8.ValidString(got.Summary) || !strings.HasSuffix(got.Summary, "é [cut]") {
