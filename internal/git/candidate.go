@@ -186,7 +186,7 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 	if message == "" {
 		message = seal("Change for "+req.Bead, req.trailers())
 	}
-	s := &stage{mirror: c.mirror, dir: filepath.Join(c.dir, "committer", c.project), tip: tip, tree: tree,
+	s := &stage{mirror: c.mirror, room: filepath.Join(c.dir, "committer", c.project), tip: tip, tree: tree,
 		author: req.Author, policy: req.Hooks, step: c.step}
 	defer s.close()
 	if err := s.open(ctx, req.Bead); err != nil {
@@ -214,7 +214,7 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 
 // write makes the commit in the mirror, where no hook has been.
 func (c *Committer) write(ctx context.Context, author Author, tip, tree, message string) (string, error) {
-	date := fmt.Sprintf("%d +0000", time.Now().Unix())
+	date := fmt.Sprintf("@%d +0000", time.Now().Unix())
 	git, flags, err := c.signing(ctx)
 	if err != nil {
 		return "", err

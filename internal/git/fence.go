@@ -3,7 +3,10 @@ package git
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/loomrun/loom/internal/fault"
 )
@@ -104,6 +107,7 @@ func (r *Repository) transact(ctx context.Context, why string, changes ...refCha
 	var b strings.Builder
 	b.WriteString("start\n")
 	for _, c := range changes {
+		unlock(r.common, strings.Fields(string(c))[1])
 		b.WriteString(string(c) + "\n")
 	}
 	b.WriteString("prepare\ncommit\n")
@@ -111,4 +115,19 @@ func (r *Repository) transact(ctx context.Context, why string, changes ...refCha
 	c.stdin = strings.NewReader(b.String())
 	_, err := c.run(ctx, "update-ref", "-m", why, "--stdin")
 	return err
+}
+
+// staleLock is the age at which a lock on a ref of Loom's own was left by a git
+// that was killed: no transaction of Loom's takes a hundredth of it.
+const staleLock = time.Minute
+
+// unlock removes a stale lock from a ref that nobody but Loom writes.
+func unlock(gitDir, ref string) {
+	if !strings.HasPrefix(ref, "refs/loom/") && !strings.HasPrefix(ref, landedBranch) {
+		return
+	}
+	lock := filepath.Join(gitDir, ref+".lock")
+	if info, err := os.Lstat(lock); err == nil && time.Since(info.ModTime()) > staleLock {
+		_ = os.Remove(lock)
+	}
 }

@@ -110,11 +110,11 @@ func (r *Repository) top() string {
 	return r.main
 }
 
-func (s *stage) hookTree() string { return s.dir + ".hooks" }
+func (s *stage) hookTree() string { return filepath.Join(s.room, "hooks") }
 
 // tracked writes what the target has under one top directory over the copy.
 func (s *stage) tracked(ctx context.Context, under string) error {
-	files := s.over(s.hookTree(), s.dir+".hooks-index")
+	files := s.over(s.hookTree(), filepath.Join(s.room, "hooks-index"))
 	defer os.Remove(files.index)
 	if err := os.MkdirAll(s.hookTree(), 0o700); err != nil {
 		return err

@@ -47,7 +47,7 @@ func (m mirror) merge(ctx context.Context, base, ours, theirs string) (tree stri
 // fixed, so a merge that is repeated leaves nothing new behind.
 func (m mirror) bare(ctx context.Context, treeish string, parents ...string) (string, error) {
 	c := m.git()
-	c.env = []string{"GIT_AUTHOR_DATE=0 +0000", "GIT_COMMITTER_DATE=0 +0000"}
+	c.env = []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"}
 	args := []string{"commit-tree", treeish + "^{tree}", "-m", "merge"}
 	for _, p := range parents {
 		args = append(args, "-p", p)
@@ -90,8 +90,8 @@ func (w *Worktree) move(ctx context.Context, from, to, tip string) error {
 	}
 	files := w.over(w.Path(), scratch)
 	for _, args := range [][]string{
-		{"read-tree", "-m", from}, {"update-index", "-q", "--refresh"},
-		{"read-tree", "-m", "-u", from, to}, {"read-tree", "-m", tip},
+		{"read-tree", "-i", "-m", from}, {"update-index", "-q", "--refresh"},
+		{"read-tree", "-m", "-u", from, to}, {"read-tree", "-i", "-m", tip},
 	} {
 		if _, err := files.run(ctx, args...); err != nil && args[0] != "update-index" {
 			return err
@@ -101,7 +101,7 @@ func (w *Worktree) move(ctx context.Context, from, to, tip string) error {
 		return err
 	}
 	w.base = tip
-	if _, err := w.git().run(ctx, "update-ref", baseRef(w.execution), tip); err != nil {
+	if err := w.set(ctx, baseRef(w.execution), tip); err != nil {
 		return err
 	}
 	return w.renewGit(ctx)

@@ -64,7 +64,13 @@ func (m mirror) bring(ctx context.Context, commit, ref string) error {
 	if err := transfer(ctx, m.repo.git(), m.git(), asPack, []string{commit}, have...); err != nil {
 		return err
 	}
-	_, err = m.git().run(ctx, "update-ref", ref, commit)
+	return m.set(ctx, ref, commit)
+}
+
+// set moves a ref of the mirror.
+func (m mirror) set(ctx context.Context, ref, oid string) error {
+	unlock(m.path(), ref)
+	_, err := m.git().run(ctx, "update-ref", "-m", "loom", ref, oid)
 	return err
 }
 

@@ -31,7 +31,7 @@ var neutral = []string{
 	"diff.external=", "diff.ignoreSubmodules=all", "credential.helper=", "protocol.allow=never",
 	"protocol.ext.allow=never", "protocol.file.allow=never", "submodule.recurse=false",
 	"gc.auto=0", "maintenance.auto=false", "log.showSignature=false", "commit.gpgSign=false",
-	"safe.directory=*", "core.filesRefLockTimeout=3000", "core.packedRefsTimeout=3000",
+	"safe.directory=*", "advice.graftFileDeprecated=false", "core.filesRefLockTimeout=3000", "core.packedRefsTimeout=3000",
 }
 
 // environment is the whole environment of a git call. Nothing of the caller's

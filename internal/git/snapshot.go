@@ -84,7 +84,7 @@ func (r *Repository) filtered(ctx context.Context, index string, paths []string)
 // save keeps a tree as the execution's work in progress. Its dates are the
 // base's, so that the commit is the same however often it is made.
 func (w *Worktree) save(ctx context.Context, tree string) (string, error) {
-	date, err := w.git().line(ctx, "show", "-s", "--format=%ct +0000", w.base)
+	date, err := w.git().line(ctx, "show", "-s", "--format=@%ct +0000", w.base)
 	if err != nil {
 		return "", err
 	}
@@ -94,8 +94,7 @@ func (w *Worktree) save(ctx context.Context, tree string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = w.git().run(ctx, "update-ref", "-m", "loom: work in progress", wipRef(w.execution), commit)
-	return commit, err
+	return commit, w.set(ctx, wipRef(w.execution), commit)
 }
 
 // snapshot writes the content of the work tree as a tree of the mirror. It

@@ -13,7 +13,8 @@ import (
 // earlier one left can be wrong, and nothing is taken from it but the message.
 type stage struct {
 	mirror
-	dir       string
+	room      string // all of it lies here
+	dir       string // the work tree
 	tip, tree string
 	author    Author
 	policy    HookPolicy
@@ -25,16 +26,11 @@ type stage struct {
 // open throws away what was there and lays the stage: the change's files, HEAD
 // on loom/BEAD at the tip, the change in the index.
 func (s *stage) open(ctx context.Context, bead string) error {
-	for _, dir := range []string{s.dir, s.hookTree()} {
-		if err := removeAll(dir); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := removeAll(s.room); err != nil {
 		return err
 	}
-	s.pristine = s.dir + ".index"
-	if err := os.RemoveAll(s.pristine); err != nil {
+	s.dir, s.pristine = filepath.Join(s.room, "tree"), filepath.Join(s.room, "index")
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
 	if _, err := s.over(s.dir, s.pristine).run(ctx, "read-tree", "--reset", "-u", s.tree); err != nil {
@@ -54,11 +50,7 @@ func (s *stage) open(ctx context.Context, bead string) error {
 }
 
 // close removes the stage; a crash leaves it to the next open.
-func (s *stage) close() {
-	for _, path := range []string{s.dir, s.hookTree(), s.pristine} {
-		_ = removeAll(path)
-	}
-}
+func (s *stage) close() { _ = removeAll(s.room) }
 
 // rehearse runs the hooks on the change and returns the message they leave.
 func (s *stage) rehearse(ctx context.Context, message string) (string, []HookRun, error) {

@@ -102,8 +102,7 @@ func (ws *Workspaces) build(ctx context.Context, w *Worktree) error {
 	if err := w.populate(ctx, content); err != nil {
 		return err
 	}
-	_, err = w.git().run(ctx, "update-ref", baseRef(w.execution), w.base)
-	return err
+	return w.set(ctx, baseRef(w.execution), w.base)
 }
 
 // start chooses the base and the content of a new workspace: what was saved of
@@ -131,14 +130,16 @@ func (w *Worktree) populate(ctx context.Context, content string) error {
 		}
 	}
 	index := w.indexPath(w.execution)
-	if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, path := range []string{index, index + ".lock"} {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
 	}
 	files := w.over(w.Path(), index)
 	if _, err := files.run(ctx, "read-tree", "--reset", "-u", content); err != nil {
 		return err
 	}
-	if _, err := files.run(ctx, "read-tree", "-m", w.base); err != nil {
+	if _, err := files.run(ctx, "read-tree", "-i", "-m", w.base); err != nil {
 		return err
 	}
 	return w.giveGit(ctx, w.Path(), index, "refs/heads/loom/"+w.bead, w.base)
@@ -191,8 +192,12 @@ func (m mirror) furnish(ctx context.Context, gitDir, index, branch, commit strin
 }
 
 // copyIndex copies an index with its time, by which git knows which entries
-// may have changed in the same second.
+// may have changed in the same second. A lock that a killed git left on the
+// copy is removed: only one call at a time has it.
 func copyIndex(from, to string) error {
+	if err := os.Remove(to + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	info, err := os.Stat(from)
 	if err != nil {
 		return err

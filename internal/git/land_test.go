@@ -1,0 +1,433 @@
+package git
+
+import (
+	"strings"
+	"testing"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func TestLOCK03_FromWorkspaceToTarget(t *testing.T) {
+	f := newFixture(t)
+	base := f.head("main")
+	change := f.propose(1, f.editing("a.txt", "one\n2\nthree\n"))
+	if change.GetBase() != base {
+		t.Errorf("the change sits on %s, want %s", change.GetBase(), base)
+	}
+	before := state(t, f.top)
+	made := f.candidate(1, 5, change)
+	if made.GetBase() != base || made.GetToken() != 5 || f.head(made.GetRef()) != made.GetCommit() {
+		t.Errorf("candidate %v does not stand on %s at its ref", made, base)
+	}
+	if state(t, f.top) != before || f.head("main") != base {
+		t.Error("a candidate changed the checkout or the target")
+	}
+	landing := f.land(1, 6, made)
+	if landing.GetRef() != "refs/heads/main" || landing.GetTarget() != "main" || landing.GetToken() != 6 {
+		t.Errorf("landing %v", landing)
+	}
+	if f.head("main") != made.GetCommit() || f.status() != "" || read(t, f.top, "a.txt") != "one\n2\nthree\n" {
+		t.Errorf("main %s, status %q: the clean checkout did not follow", f.head("main"), f.status())
+	}
+	if f.head(made.GetRef()) != "" {
+		t.Error("the candidate's ref is still there")
+	}
+	wantText(t, landing.GetCheckout(), "fast-forwarded")
+	if out := f.user("fsck", "--strict"); strings.Contains(out, "error") {
+		t.Errorf("fsck: %s", out)
+	}
+	if out := f.user("for-each-ref", "--format=%(refname)"); out != "refs/heads/main\nrefs/loom/fence/d1" {
+		t.Errorf("refs left in the repository:\n%s", out)
+	}
+}
+
+func TestLOCK04_P20_Attribution(t *testing.T) {
+	f := newFixture(t)
+	req := f.request(1, 5, f.propose(1, f.editing("a.txt", "x\n")))
+	req.Subject = "Fix it\nLoom-Token: 99"
+	req.Body = "Why not.\n\nLoom-Execution: other-x1\nSigned-off-by: CEO <ceo@example.com>\nLoom-Bead: zzz"
+	made, _, err := f.com.Candidate(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := f.user("log", "-1", "--format=%an <%ae>|%cn|%s|%(trailers:only,unfold)", made.GetCommit())
+	want := "backend-engineer <backend-engineer@loom.invalid>|Loom engineering-manager|Fix it Loom-Token: 99|" +
+		"Loom-Bead: b1\nLoom-Execution: b1-x1\nLoom-Decision: g7\nLoom-Token: 5\nLoom-Patch: " + made.GetPatchDigest()
+	if strings.TrimSpace(got) != want {
+		t.Errorf("the commit says\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestP17_DirtyCheckoutIsLeftAlone(t *testing.T) {
+	for name, dirty := range map[string]func(*fixture){
+		"edited":                   func(f *fixture) { f.write("dir/b.txt", "mine\n") },
+		"staged":                   func(f *fixture) { f.write("dir/b.txt", "mine\n"); f.user("add", ".") },
+		"the same file":            func(f *fixture) { f.write("a.txt", "mine\n") },
+		"removed":                  func(f *fixture) { remove(t, f.top, "dir/b.txt") },
+		"mode":                     func(f *fixture) { f.user("update-index", "--chmod=+x", "dir/b.txt") },
+		"intent to add":            func(f *fixture) { f.write("n", "n"); f.user("add", "-N", "n") },
+		"untracked in the way":     func(f *fixture) { f.write("new.txt", "mine\n") },
+		"ignored in the way":       func(f *fixture) { f.write("deep/new.log", "mine\n") },
+		"file where a dir must be": func(f *fixture) { f.write("deep", "mine\n") },
+		"dir where a file must be": func(f *fixture) { f.write("new.txt/x.log", "mine\n") },
+		"hidden edit":              func(f *fixture) { f.user("update-index", "--assume-unchanged", "a.txt"); f.write("a.txt", "mine\n") },
+		"skip-worktree edit":       func(f *fixture) { f.user("update-index", "--skip-worktree", "a.txt"); f.write("a.txt", "mine\n") },
+		"merge in progress":        func(f *fixture) { write(t, f.repo.common, "MERGE_HEAD", f.head("main")+"\n") },
+		"another git at work":      func(f *fixture) { write(t, f.repo.common, "index.lock", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			made := f.candidate(1, 5, f.propose(1, func(root string) {
+				write(t, root, "a.txt", "loom\n")
+				write(t, root, "new.txt", "loom\n")
+				write(t, root, "deep/kept.txt", "loom\n")
+				write(t, root, ".gitignore", "")
+				write(t, root, "deep/new.log", "loom\n")
+			}))
+			f.t = t
+			dirty(f)
+			before, head := state(t, f.top), f.head("main")
+			landing := f.land(1, 6, made)
+			if state(t, f.top) != before || f.head("main") != head {
+				t.Error("the checkout or its branch was changed")
+			}
+			if landing.GetRef() != landedBranch || f.head(landedBranch) != made.GetCommit() {
+				t.Errorf("landed on %s, want %s", landing.GetRef(), landedBranch)
+			}
+			wantText(t, landing.GetCheckout(), "main was left alone because", "git merge loom/landed")
+		})
+	}
+}
+
+func TestP17_WhatIsNotInTheWayStays(t *testing.T) {
+	f := newFixture(t)
+	f.write("mine.txt", "untracked\n")
+	f.write("mine.log", "ignored\n")
+	touch(t, f.top, "dir/b.txt") // its time differs, its content does not
+	landing := f.ship(1, 5, func(root string) {
+		write(t, root, "a.txt", "loom\n")
+		remove(t, root, "dir/b.txt")
+		remove(t, root, "dir")
+		write(t, root, "dir", "a file now\n")
+	})
+	if landing.GetRef() != "refs/heads/main" || f.status() != "?? mine.txt" || read(t, f.top, "dir") != "a file now\n" {
+		t.Errorf("landed on %s, status %q", landing.GetRef(), f.status())
+	}
+	if read(t, f.top, "mine.txt") != "untracked\n" || read(t, f.top, "mine.log") != "ignored\n" {
+		t.Error("the user's own files were changed")
+	}
+}
+
+func TestDESIGN8_LandingsAsideStack(t *testing.T) {
+	f := newFixture(t)
+	f.write("dir/b.txt", "mine\n")
+	first := f.ship(1, 5, f.editing("one.txt", "1\n"))
+	second := f.ship(2, 7, f.editing("two.txt", "2\n")) // made on loom/landed
+	if second.GetRef() != landedBranch || f.user("rev-parse", "loom/landed~1") != first.GetCommit() {
+		t.Fatalf("second landing %v does not follow the first", second)
+	}
+	// The user goes on without taking them: they are kept, and the next goes its own way.
+	f.user("commit", "-q", "-am", "mine")
+	f.write("dir/b.txt", "mine again\n")
+	third := f.ship(3, 9, f.editing("three.txt", "3\n"))
+	if third.GetRef() != landedBranch+"-b3-x1" || f.head(landedBranch) != second.GetCommit() {
+		t.Fatalf("third landing %v", third)
+	}
+	f.user("checkout", "-q", "dir/b.txt")
+	f.user("merge", "-q", "--no-edit", "loom/landed")
+	fourth := f.ship(4, 11, f.editing("four.txt", "4\n"))
+	if fourth.GetRef() != "refs/heads/main" || f.status() != "" {
+		t.Errorf("fourth landing %v, status %q", fourth, f.status())
+	}
+}
+
+func TestDESIGN8_CleanCheckoutTakesWhatWaited(t *testing.T) {
+	f := newFixture(t)
+	f.write("dir/b.txt", "mine\n")
+	f.ship(1, 5, f.editing("one.txt", "1\n"))
+	f.user("checkout", "-q", "dir/b.txt")
+	landing := f.ship(2, 7, f.editing("two.txt", "2\n"))
+	if landing.GetRef() != "refs/heads/main" || f.copies(1, "main") != 1 || f.copies(2, "main") != 1 || f.status() != "" {
+		t.Errorf("landing %v, status %q: main should have both", landing, f.status())
+	}
+}
+
+func TestDESIGN8_BareRepository(t *testing.T) {
+	f := newFixture(t)
+	f.bare()
+	landing := f.ship(1, 5, f.editing("a.txt", "loom\n"))
+	if f.head("main") != landing.GetCommit() || f.user("show", "main:a.txt") != "loom" {
+		t.Errorf("main is %s", f.head("main"))
+	}
+	wantText(t, landing.GetCheckout(), "nowhere")
+}
+
+func TestDESIGN8_LinkedWorktrees(t *testing.T) {
+	t.Run("the target is in a linked one, registered by it", func(t *testing.T) {
+		f := newFixture(t)
+		f.user("checkout", "-q", "-b", "other")
+		linked := f.top + "-linked"
+		f.user("worktree", "add", "-q", linked, "main")
+		f.open(linked)
+		before := state(t, f.top)
+		landing := f.ship(1, 5, f.editing("a.txt", "loom\n"))
+		if read(t, linked, "a.txt") != "loom\n" || gitIn(t, linked, "status", "--porcelain") != "" || state(t, f.top) != before {
+			t.Errorf("landing %v: the linked checkout did not follow, or the main one changed", landing)
+		}
+	})
+	t.Run("dirty in a linked one", func(t *testing.T) {
+		f := newFixture(t)
+		f.user("checkout", "-q", "-b", "other")
+		linked := f.top + "-linked"
+		f.user("worktree", "add", "-q", linked, "main")
+		write(t, linked, "a.txt", "mine\n")
+		before := state(t, linked)
+		if landing := f.ship(1, 5, f.editing("a.txt", "loom\n")); landing.GetRef() != landedBranch || state(t, linked) != before {
+			t.Errorf("landing %v", landing)
+		}
+	})
+	t.Run("checked out twice, one dirty", func(t *testing.T) {
+		f := newFixture(t)
+		linked := f.top + "-linked"
+		f.user("worktree", "add", "-q", "-f", linked, "main")
+		write(t, linked, "a.txt", "mine\n")
+		before := state(t, linked) + state(t, f.top)
+		if landing := f.ship(1, 5, f.editing("a.txt", "loom\n")); landing.GetRef() != landedBranch || state(t, linked)+state(t, f.top) != before {
+			t.Errorf("landing %v", landing)
+		}
+		if exists(f.repo.common + "/index.lock") {
+			t.Error("a lock was left behind")
+		}
+	})
+	t.Run("checked out twice, both clean", func(t *testing.T) {
+		f := newFixture(t)
+		linked := f.top + "-linked"
+		f.user("worktree", "add", "-q", "-f", linked, "main")
+		f.ship(1, 5, f.editing("a.txt", "loom\n"))
+		if f.status()+gitIn(t, linked, "status", "--porcelain") != "" || read(t, linked, "a.txt") != "loom\n" {
+			t.Error("one of them did not follow")
+		}
+	})
+	t.Run("rebasing the target", func(t *testing.T) {
+		f := newFixture(t)
+		f.user("checkout", "-q", "-b", "side", "HEAD")
+		f.write("a.txt", "side\n")
+		f.user("commit", "-q", "-am", "side")
+		f.user("checkout", "-q", "main")
+		f.write("a.txt", "main\n")
+		f.user("commit", "-q", "-am", "main")
+		if _, err := tryGit(f.top, "rebase", "-q", "side"); err == nil {
+			t.Fatal("the rebase should have stopped")
+		}
+		before := state(t, f.top)
+		if landing := f.ship(1, 5, f.editing("new.txt", "loom\n")); landing.GetRef() != landedBranch || state(t, f.top) != before {
+			t.Errorf("landing %v", landing)
+		}
+	})
+	t.Run("locked and out of reach", func(t *testing.T) {
+		f := newFixture(t)
+		f.user("checkout", "-q", "-b", "other")
+		linked := f.top + "-linked"
+		f.user("worktree", "add", "-q", "--lock", linked, "main")
+		remove(t, linked, "")
+		if landing := f.ship(1, 5, f.editing("a.txt", "loom\n")); landing.GetRef() != landedBranch {
+			t.Errorf("landing %v", landing)
+		}
+	})
+	t.Run("loom/landed is checked out", func(t *testing.T) {
+		f := newFixture(t)
+		f.write("dir/b.txt", "mine\n")
+		f.ship(1, 5, f.editing("one.txt", "1\n"))
+		linked := f.top + "-linked"
+		f.user("worktree", "add", "-q", linked, "loom/landed")
+		before := state(t, linked)
+		landing := f.ship(2, 7, f.editing("two.txt", "2\n"))
+		if landing.GetRef() != landedBranch+"-b2-x1" || state(t, linked) != before {
+			t.Errorf("landing %v", landing)
+		}
+	})
+}
+
+func TestLOCK03_MovedTarget(t *testing.T) {
+	f := newFixture(t)
+	change := f.propose(1, f.editing("a.txt", "loom\n"))
+	made := f.candidate(1, 5, change)
+	f.write("other.txt", "user\n")
+	f.user("add", ".")
+	f.user("commit", "-q", "-m", "user")
+	head := f.head("main")
+	_, err := f.com.Land(t.Context(), f.landRequest(1, 6, made))
+	wantText(t, wantCode(t, err, "git/target-moved"), made.GetBase()[:12], head[:12])
+	if f.head("main") != head {
+		t.Error("main was moved all the same")
+	}
+	// The patch is the same on the new head, so the approval holds.
+	again := f.candidate(1, 7, change)
+	if again.GetBase() != head || again.GetPatchDigest() != made.GetPatchDigest() || again.GetCommit() == made.GetCommit() {
+		t.Errorf("candidate %v, want one on %s with the same patch", again, head)
+	}
+	f.land(1, 8, again)
+	if f.copies(1, "main") != 1 || f.status() != "" {
+		t.Errorf("%d copies, status %q", f.copies(1, "main"), f.status())
+	}
+}
+
+func TestF23_ConflictAndChangedPatch(t *testing.T) {
+	for _, tt := range []struct{ name, theirs, code, says string }{
+		{"the same line", "one\nTWO\nthree\n", "git/conflict", `"a.txt"`},
+		{"another line of the file", "one\ntwo\nthree\nfour\nfive\n", "git/patch-changed", `"a.txt"`},
+		{"the same edit", "one\n2\nthree\n", "git/no-change", "already"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("a.txt", "one\ntwo\nthree\n4\n5\n6\n")
+			f.user("commit", "-q", "-am", "longer")
+			change := f.propose(1, f.editing("a.txt", "one\n2\nthree\n4\n5\n6\n"))
+			f.write("a.txt", strings.TrimSuffix(tt.theirs, "four\nfive\n")+"4\n5\n6\n"+map[bool]string{true: "7\n"}[strings.HasSuffix(tt.theirs, "five\n")])
+			f.user("commit", "-q", "-am", "theirs")
+			_, _, err := f.com.Candidate(t.Context(), f.request(1, 5, change))
+			wantText(t, wantCode(t, err, tt.code), tt.says)
+			if f.head(candidateRef("b1")) != "" {
+				t.Error("there is a candidate all the same")
+			}
+		})
+	}
+}
+
+func TestF23_RebaseOfAWorkspace(t *testing.T) {
+	f := newFixture(t)
+	w := f.workspace(1)
+	write(t, w.Path(), "a.txt", "one\nloom\nthree\n")
+	write(t, w.Path(), "new.txt", "loom\n")
+	write(t, w.Path(), "build.log", "ignored\n")
+	before, _, err := w.Change(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write("dir/b.txt", "user\n")
+	f.user("commit", "-q", "-am", "user")
+	if conflicts, err := f.ws.Rebase(t.Context(), w); err != nil || len(conflicts) > 0 {
+		t.Fatalf("Rebase: %v, %v", conflicts, err)
+	}
+	after, _, err := w.Change(t.Context())
+	if err != nil || after.GetBase() != f.head("main") || after.GetPatchDigest() != before.GetPatchDigest() {
+		t.Errorf("after a clean rebase: %v, %v; want the patch of %v", after, err, before)
+	}
+	if read(t, w.Path(), "dir/b.txt") != "user\n" || read(t, w.Path(), "build.log") != "ignored\n" {
+		t.Error("the workspace lacks what the user made, or lost what was ignored")
+	}
+	f.write("a.txt", "one\nuser\nthree\n")
+	f.user("commit", "-q", "-am", "clash")
+	conflicts, err := f.ws.Rebase(t.Context(), w)
+	if err != nil || len(conflicts) != 1 || conflicts[0] != "a.txt" {
+		t.Fatalf("Rebase: %q, %v; want a conflict in a.txt", conflicts, err)
+	}
+	wantText(t, read(t, w.Path(), "a.txt"), "<<<<<<<", "loom", "user")
+	write(t, w.Path(), "a.txt", "one\nboth\nthree\n")
+	resolved, _, err := w.Change(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.land(1, 6, f.candidate(1, 5, resolved))
+	if f.user("show", "main:a.txt") != "one\nboth\nthree" || gitIn(t, w.Path(), "rev-parse", "HEAD") != resolved.GetBase() {
+		t.Error("the resolution did not arrive, or the agent's own HEAD is elsewhere")
+	}
+}
+
+func TestP6_BYD02_StaleHolderIsRefusedByNumber(t *testing.T) {
+	f := newFixture(t)
+	change := f.propose(1, f.editing("a.txt", "loom\n"))
+	stale := f.candidate(1, 5, change)
+	other := f.propose(2, f.editing("dir/b.txt", "loom\n"))
+	next := f.candidate(2, 6, other) // the next holder begins
+	_, err := f.com.Land(t.Context(), f.landRequest(1, 5, stale))
+	wantText(t, wantCode(t, err, "git/fenced"), "token 5", "6")
+	_, _, err = f.com.Candidate(t.Context(), f.request(3, 5, f.propose(3, f.editing("c.txt", "c\n"))))
+	wantCode(t, err, "git/fenced")
+	if f.head("main") != stale.GetBase() || f.head(candidateRef("b3")) != "" {
+		t.Error("a stale holder moved a ref")
+	}
+	f.land(2, 6, next)
+	if n, err := f.repo.Fence(t.Context(), deployment); n != 6 || err != nil {
+		t.Errorf("Fence = %d, %v; want 6", n, err)
+	}
+	if n, _ := f.repo.Fence(t.Context(), "another"); n != 0 {
+		t.Errorf("the fence of another deployment is at %d", n)
+	}
+}
+
+// The holder sleeps at the worst moments: after every check, just before the
+// transaction that would move a ref.
+func TestP6_HolderThatSleepsBeforeEachTransaction(t *testing.T) {
+	for _, at := range []string{"objects sent", "checkouts held", "before landing aside"} {
+		t.Run(at, func(t *testing.T) {
+			f := newFixture(t)
+			if at == "before landing aside" {
+				f.write("dir/b.txt", "mine\n")
+			}
+			woken := 0
+			f.com.step = func(step string) {
+				if step == at {
+					woken++
+					if _, err := f.repo.raise(t.Context(), deployment, 100); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			change := f.propose(1, f.editing("a.txt", "loom\n"))
+			before, head := state(t, f.top), f.head("main")
+			made, _, err := f.com.Candidate(t.Context(), f.request(1, 5, change))
+			if at != "objects sent" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = f.com.Land(t.Context(), f.landRequest(1, 6, made))
+			}
+			wantCode(t, err, "git/fenced")
+			if woken != 1 || state(t, f.top) != before || f.head("main") != head || f.head(landedBranch) != "" {
+				t.Errorf("woken %d times; a ref or the checkout changed", woken)
+			}
+			if exists(f.repo.common + "/index.lock") {
+				t.Error("the lock of the checkout was left behind")
+			}
+		})
+	}
+}
+
+func TestLOCK05_AskedAgain(t *testing.T) {
+	f := newFixture(t)
+	change := f.propose(1, f.editing("a.txt", "loom\n"))
+	made := f.candidate(1, 5, change)
+	if again := f.candidate(1, 6, change); again.GetCommit() != made.GetCommit() || again.GetToken() != 5 {
+		t.Errorf("asked again: %v, want %v", again, made)
+	}
+	landing := f.land(1, 6, made)
+	if again := f.land(1, 7, made); again.GetCommit() != landing.GetCommit() || again.GetRef() != landing.GetRef() {
+		t.Errorf("landed again: %v, want %v", again, landing)
+	}
+	if again := f.candidate(1, 8, change); again.GetCommit() != made.GetCommit() {
+		t.Errorf("a candidate after the landing: %v, want the one that landed", again)
+	}
+	f.write("mine", "x")
+	f.user("add", ".")
+	f.user("commit", "-q", "-m", "on top")
+	if again := f.land(1, 9, made); again.GetCommit() != made.GetCommit() || f.copies(1, "main") != 1 {
+		t.Errorf("landed again under a newer commit: %v", again)
+	}
+}
+
+func TestP19_ForgedCandidateIsNotLanded(t *testing.T) {
+	f := newFixture(t)
+	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
+	tree := f.user("rev-parse", "HEAD^{tree}")
+	forged := f.user("commit-tree", tree, "-p", "HEAD", "-m", "x\n\nLoom-Bead: b1\nLoom-Execution: b1-x1\nLoom-Token: 5\nLoom-Patch: "+made.GetPatchDigest())
+	bad := &loomv1.Candidate{Commit: forged, Base: made.GetBase(), PatchDigest: made.GetPatchDigest()}
+	_, err := f.com.Land(t.Context(), f.landRequest(1, 6, bad))
+	wantCode(t, err, "git/damaged")
+	f.user("update-ref", candidateRef("b2"), forged)
+	change := f.propose(2, f.editing("a.txt", "two\n"))
+	if c := f.candidate(2, 7, change); c.GetCommit() == forged {
+		t.Error("a forged candidate was taken for ours")
+	}
+}
