@@ -3,6 +3,7 @@ package processes
 import (
 	"github.com/loomrun/loom/internal/condition"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -85,7 +86,7 @@ func (v *validator) reworkTarget(i int, to string, path []any) {
 	switch {
 	case !v.ids:
 	case !ok:
-		didYouMean(v.refuse("workflow/rework", path, "there is no node %q", to), to, v.nodeIDs())
+		v.refuse("workflow/rework", path, "there is no node %q", to).Want("%s", suggest.Among(to, v.nodeIDs()))
 	case v.links && (!v.graph.ancestors(i)[target] || target == i):
 		v.refuse("workflow/rework", path, "node %q does not come before node %q", to, v.def.Nodes[i].Id)
 	case v.def.Nodes[target].Type == start:

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -108,12 +109,11 @@ func (v *validator) role(name string, human bool, path []any) {
 	r, ok := v.rs.Get(name)
 	switch {
 	case !ok:
-		err := v.refuse("workflow/role", path, "there is no role %q", name)
+		hint := suggest.Among(name, v.rs.Names())
 		if near := v.rs.Suggest(name); near != "" {
-			err.Want("did you mean %q?", near)
-		} else {
-			didYouMean(err, name, v.rs.Names())
+			hint = fmt.Sprintf("did you mean %q?", near) // an alias, perhaps
 		}
+		v.refuse("workflow/role", path, "there is no role %q", name).Want("%s", hint)
 	case human && !r.Human:
 		v.refuse("workflow/role", path, "role %q is played by agents, who cannot approve", r.Name)
 	case !human && r.Human:
@@ -205,10 +205,11 @@ func (v *validator) outcomeFields(i int, n *loomv1.NodeDefinition) {
 			v.badField(name, path)
 		}
 		if t := n.Outcome[name]; !slices.Contains(fieldTypes, t) {
-			err := v.refuse("workflow/type", path, "outcome field %q has an unknown type", name).Got(t)
-			if didYouMean(err, t, fieldTypes); suggest.Nearest(t, fieldTypes) == "" && t == "float" {
-				err.Want(`did you mean "double"?`)
+			hint := suggest.Among(t, fieldTypes)
+			if t == "float" {
+				hint = `did you mean "double"?`
 			}
+			v.refuse("workflow/type", path, "outcome field %q has an unknown type", name).Got(t).Want("%s", hint)
 		}
 	}
 }

@@ -244,11 +244,7 @@ func lookUp[T any](c *compiler, known words[T], word, code string, path ...any) 
 		return known[i].value
 	}
 	if c.doc.Has(path...) {
-		hint := suggest.Hint(word, all)
-		if hint == "" {
-			hint = "known are " + strings.Join(all, ", ")
-		}
-		c.add(fault.New(code, "unknown %v", path[len(path)-1]).Got(word).Want("%s", hint), path...)
+		c.add(fault.New(code, "unknown %v", path[len(path)-1]).Got(word).Want("%s", suggest.Among(word, all)), path...)
 	}
 	return value
 }

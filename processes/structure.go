@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -141,8 +142,7 @@ func (v *validator) edgeEnd(i int, key, id string) (*loomv1.NodeDefinition, bool
 		return v.def.Nodes[n], true
 	}
 	if v.ids {
-		err := v.refuse("workflow/edge", at("edges", i, key), "there is no node %q", id)
-		didYouMean(err, id, v.nodeIDs())
+		v.refuse("workflow/edge", at("edges", i, key), "there is no node %q", id).Want("%s", suggest.Among(id, v.nodeIDs()))
 	}
 	return nil, false
 }

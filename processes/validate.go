@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -128,15 +127,6 @@ func (v *validator) refuse(code string, path []any, format string, args ...any) 
 }
 
 func at(path ...any) []any { return path }
-
-// didYouMean sets the nearest known word as the hint, or lists all.
-func didYouMean(err *fault.Error, word string, known []string) {
-	if hint := suggest.Hint(word, known); hint != "" {
-		err.Want("%s", hint)
-	} else if len(known) > 0 && len(known) <= 12 {
-		err.Want("known are %s", strings.Join(known, ", "))
-	}
-}
 
 func (v *validator) header() {
 	d := v.def

@@ -162,11 +162,7 @@ func (c *checker) oneOf(what, value string, known []string, at ...any) {
 	if slices.Contains(known, value) || value == "" && !c.doc.Has(at...) {
 		return
 	}
-	hint := suggest.Hint(value, known)
-	if hint == "" {
-		hint = "known are " + strings.Join(known, ", ")
-	}
-	c.refuse(at, value, "unknown %s", what).Want("%s", hint)
+	c.refuse(at, value, "unknown %s", what).Want("%s", suggest.Among(value, known))
 }
 
 func (c *checker) numbers() {

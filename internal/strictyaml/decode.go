@@ -104,12 +104,8 @@ func usable(key *yaml.Node) bool {
 }
 
 func (d *Document) unknown(key *yaml.Node, path []any, known []string) {
-	hint := suggest.Hint(key.Value, known)
-	if hint == "" {
-		hint = "known are " + strings.Join(known, ", ")
-	}
 	d.report(key, path, fault.New("yaml/unknown-key", "%s has no such key", spell(path[:len(path)-1])).
-		Got(key.Value).Want("%s", hint))
+		Got(key.Value).Want("%s", suggest.Among(key.Value, known)))
 }
 
 // fieldsOf returns the fields of a struct by key, and the keys in their order.

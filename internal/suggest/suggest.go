@@ -2,6 +2,8 @@
 // It only compares words; what to say about it is the caller's.
 package suggest
 
+import "strings"
+
 // Nearest returns the word of among that is nearest to word, or "" when none
 // is near: at most a third of the longer word may differ, and at least one
 // letter. Of equally near ones the first wins.
@@ -22,6 +24,15 @@ func Hint(word string, among []string) string {
 		return `did you mean "` + near + `"?`
 	}
 	return ""
+}
+
+// Among returns what Hint does, else the known words if they are few, else "".
+func Among(word string, known []string) string {
+	const few = 12
+	if hint := Hint(word, known); hint != "" || len(known) == 0 || len(known) > few {
+		return hint
+	}
+	return "known are " + strings.Join(known, ", ")
 }
 
 // distance counts the insertions, deletions, replacements and swaps of

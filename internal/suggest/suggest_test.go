@@ -27,6 +27,14 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func ExampleAmong() {
+	fmt.Println(suggest.Among("fats", []string{"strong", "fast"}))
+	fmt.Println(suggest.Among("gpt", []string{"strong", "fast"}))
+	// Output:
+	// did you mean "fast"?
+	// known are strong, fast
+}
+
 func ExampleHint() {
 	fmt.Println(suggest.Hint("qa-enginer", []string{"lead", "qa-engineer"}))
 	// Output: did you mean "qa-engineer"?
