@@ -36,7 +36,7 @@ func (r *Request) Digest() string {
 		c.Messages = append(c.Messages, canonicalMessage(m))
 	}
 	for _, t := range r.Tools {
-		t.Schema = canonicalJSON(t.Schema)
+		t.Schema = canonicalJSON(t.Arguments())
 		c.Tools = append(c.Tools, t)
 	}
 	text, err := json.Marshal(c)

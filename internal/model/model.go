@@ -48,8 +48,17 @@ type ToolSpec struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 
-	// Schema is the JSON Schema of the arguments: an object schema.
+	// Schema is the JSON Schema of the arguments: an object schema. Empty
+	// means any object.
 	Schema json.RawMessage `json:"schema"`
+}
+
+// Arguments returns the schema to send: never an empty one.
+func (t ToolSpec) Arguments() json.RawMessage {
+	if len(t.Schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return t.Schema
 }
 
 // Request is all that a model sees for one answer.

@@ -84,7 +84,7 @@ func (p *provider) params(r *model.Request) sdk.MessageNewParams {
 func (p *provider) tool(t model.ToolSpec) sdk.ToolUnionParam {
 	tool := sdk.ToolParam{
 		Name: t.Name, Description: sdk.String(t.Description),
-		InputSchema: param.Override[sdk.ToolInputSchemaParam](t.Schema),
+		InputSchema: param.Override[sdk.ToolInputSchemaParam](t.Arguments()),
 	}
 	if p.server.Official {
 		tool.EagerInputStreaming = sdk.Bool(true) // else a long argument comes after a long silence

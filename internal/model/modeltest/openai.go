@@ -23,6 +23,7 @@ func OpenAI(t testing.TB, script Script) *Server {
 type openaiRequest struct {
 	Model         string          `json:"model"`
 	MaxTokens     int             `json:"max_tokens"`
+	MaxCompletion int             `json:"max_completion_tokens"`
 	Messages      []openaiMessage `json:"messages"`
 	Stream        bool            `json:"stream"`
 	StreamOptions struct {
@@ -58,7 +59,7 @@ func parseOpenAI(r *http.Request) (*model.Request, error) {
 	if !in.Stream || !in.StreamOptions.IncludeUsage || in.Model == "" {
 		return nil, fmt.Errorf("model, stream and stream_options.include_usage are required")
 	}
-	out := &model.Request{MaxTokens: in.MaxTokens}
+	out := &model.Request{MaxTokens: max(in.MaxTokens, in.MaxCompletion)}
 	for _, t := range in.Tools {
 		f := t.Function
 		out.Tools = append(out.Tools, model.ToolSpec{Name: f.Name, Description: f.Description, Schema: f.Parameters})

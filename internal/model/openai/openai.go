@@ -97,7 +97,7 @@ func (p *provider) request(r *model.Request) sdk.ChatCompletionRequest {
 	for _, t := range r.Tools {
 		request.Tools = append(request.Tools, sdk.Tool{
 			Type:     sdk.ToolTypeFunction,
-			Function: &sdk.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema},
+			Function: &sdk.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Arguments()},
 		})
 	}
 	return request
