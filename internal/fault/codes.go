@@ -155,6 +155,7 @@ var codes = map[string]Exit{
 	"tool/no-match":        Invalid,
 	"tool/too-large":       Limit,
 	"tool/timeout":         WorkFailed,
+	"tool/cancelled":       Unavailable,
 	"tool/no-sandbox":      Refused,
 	"model/unknown":        Invalid,
 	"model/no-key":         Invalid,

@@ -1,0 +1,165 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Classes, for short.
+const (
+	reads    = loomv1.ToolClass_TOOL_CLASS_READ
+	writes   = loomv1.ToolClass_TOOL_CLASS_WRITE
+	executes = loomv1.ToolClass_TOOL_CLASS_EXEC
+)
+
+const maxArguments = 2 << 20 // bytes
+
+// tool is one tool: what models see of it, and what it does.
+type tool struct {
+	Spec
+	schema *jsonschema.Schema
+	keys   []string // of its arguments
+	run    func(context.Context, *Set, *loomv1.ToolCall) Result
+	// reconcile is set for tools that can tell what became of a call.
+	reconcile func(context.Context, *Set, *loomv1.ToolCall) (Result, bool)
+}
+
+// catalogue lists every tool there is, in the order in which models see them.
+var catalogue = sync.OnceValue(func() []*tool {
+	list := []*tool{
+		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
+		shell, gitStatus, gitDiff, gitLog, decisionLog, decisionQuery,
+	}
+	for _, t := range list {
+		t.Timeout = Timeout
+		t.compile()
+	}
+	return list
+})
+
+func find(name string) *tool {
+	for _, t := range catalogue() {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// schema returns a strict object schema of properties, in JSON.
+func schema(required, properties string) json.RawMessage {
+	var out bytes.Buffer
+	text := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":[%s],"properties":{%s}}`, required, properties)
+	if err := json.Compact(&out, []byte(text)); err != nil {
+		panic(fmt.Sprintf("tool: schema %s: %v", text, err))
+	}
+	return out.Bytes()
+}
+
+// compile makes the schema ready; the schemas are the program's own.
+func (t *tool) compile() {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(t.Schema))
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // fetches nothing
+	c.AssertFormat()
+	if err := c.AddResource("loom:"+t.Name, doc); err != nil {
+		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+	}
+	t.schema = c.MustCompile("loom:" + t.Name)
+	t.keys = slices.Sorted(maps.Keys(t.schema.Properties))
+}
+
+// check returns tool/arguments with all that is wrong with the arguments.
+func (t *tool) check(arguments string) error {
+	if len(arguments) > maxArguments {
+		return fault.New("tool/too-large", "%d bytes of arguments; at most %d are taken", len(arguments), maxArguments).At("arguments")
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(arguments))
+	if err != nil {
+		return unfit("arguments", "they are not one JSON object: %s", err)
+	}
+	return t.problems(t.schema.Validate(v))
+}
+
+func unfit(where, format string, args ...any) *fault.Error {
+	return fault.New("tool/arguments", format, args...).At(where)
+}
+
+// problems turns a validator's tree into a flat list.
+func (t *tool) problems(err error) error {
+	tree, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		return err
+	}
+	var list []*fault.Error
+	var leaves func(*jsonschema.ValidationError)
+	leaves = func(e *jsonschema.ValidationError) {
+		for _, c := range e.Causes {
+			leaves(c)
+		}
+		if len(e.Causes) == 0 {
+			list = append(list, t.problem(e)...)
+		}
+	}
+	leaves(tree)
+	return fault.Join(list)
+}
+
+var english = message.NewPrinter(language.English)
+
+func (t *tool) problem(e *jsonschema.ValidationError) []*fault.Error {
+	where := "/" + strings.Join(e.InstanceLocation, "/")
+	extra, ok := e.ErrorKind.(*kind.AdditionalProperties)
+	if !ok {
+		return []*fault.Error{unfit(where, "%s", e.ErrorKind.LocalizedString(english))}
+	}
+	var list []*fault.Error
+	for _, p := range extra.Properties {
+		f := unfit(where, "there is no such argument").Got(p)
+		f.Hint = suggest.Hint(p, t.keys)
+		list = append(list, f)
+	}
+	return list
+}
+
+// job is one call at work.
+type job struct {
+	*Set
+	id string // of the call
+}
+
+// with makes a tool's function of one that takes its arguments decoded.
+func with[A any](f func(context.Context, job, A) (Result, error)) func(context.Context, *Set, *loomv1.ToolCall) Result {
+	return func(ctx context.Context, s *Set, call *loomv1.ToolCall) Result {
+		var a A
+		if err := json.Unmarshal([]byte(call.Arguments), &a); err != nil {
+			return refused(unfit("arguments", "%s", err))
+		}
+		r, err := f(ctx, job{s, call.Id}, a)
+		if err != nil {
+			if ctx.Err() != nil && fault.Code(err) == "" {
+				err = ended(ctx)
+			}
+			return refused(err)
+		}
+		return r
+	}
+}

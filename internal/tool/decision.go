@@ -1,0 +1,140 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+var decisionLog = &tool{
+	Spec: Spec{
+		Name: "decision_log",
+		// It writes to no file; it is one by one because links name nodes
+		// that were logged before.
+		Class: writes,
+		Description: "Record in the decision graph what you considered, decided, did or saw, so that others can follow why. " +
+			"Log each option you weigh, then the decision with links to what it chose and rejected (say why). Gives the new node's id.",
+		Schema: schema(`"type","title"`, `
+			"type": {"enum": ["goal", "option", "decision", "action", "outcome", "observation", "revisit"]},
+			"title": {"type": "string", "minLength": 1, "maxLength": 300, "description": "one line"},
+			"description": {"type": "string", "maxLength": 16384},
+			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "how sure you are, in percent; 50 when not given"},
+			"links": {"type": "array", "maxItems": 50, "items": {
+				"type": "object", "additionalProperties": false, "required": ["kind", "id"], "properties": {
+					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables"],
+						"description": "follows: the node with this id led to the new one. Otherwise, what the new one does to it"},
+					"id": {"type": "string", "pattern": "^d[1-9][0-9]{0,8}$", "description": "of an earlier node"},
+					"why": {"type": "string", "maxLength": 2000}}}}`),
+	},
+	run: with(logDecision),
+	// To log a node again adds nothing.
+	reconcile: func(context.Context, *Set, *loomv1.ToolCall) (Result, bool) { return Result{}, false },
+}
+
+var decisionQuery = &tool{
+	Spec: Spec{
+		Name:        "decision_query",
+		Class:       reads,
+		Description: "Look up what is recorded in the decision graph, newest first.",
+		Schema: schema(``, `
+			"type": {"enum": ["goal", "option", "decision", "action", "outcome", "observation", "revisit"]},
+			"text": {"type": "string", "maxLength": 200, "description": "words that stand in title or description"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "most nodes; 20 when not given"}`),
+	},
+	run: with(queryDecisions),
+}
+
+type logArguments struct {
+	Type        string         `json:"type"`
+	Title       string         `json:"title"`
+	Description string         `json:"description"`
+	Confidence  *uint32        `json:"confidence"`
+	Links       []linkArgument `json:"links"`
+}
+
+type linkArgument struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	Why  string `json:"why"`
+}
+
+func logDecision(ctx context.Context, j job, a logArguments) (Result, error) {
+	if j.decisions == nil {
+		return Result{}, fault.New("tool/failed", "there is no decision graph here")
+	}
+	n, err := j.decisions.Log(ctx, a.command(j.id))
+	if err != nil {
+		return Result{}, err
+	}
+	return done(fmt.Sprintf("logged as %s\n", n.GetId()), "%s: %s %q", n.GetId(), a.Type, a.Title), nil
+}
+
+func (a logArguments) command(request string) *loomv1.AddDecision {
+	confidence := uint32(50)
+	if a.Confidence != nil {
+		confidence = *a.Confidence
+	}
+	d := &loomv1.AddDecision{Request: request, Node: &loomv1.DecisionNode{
+		Type: decisionType(a.Type), Title: plain(a.Title), Description: plain(a.Description), Confidence: confidence,
+	}}
+	for _, l := range a.Links {
+		d.Links = append(d.Links, l.edge())
+	}
+	return d
+}
+
+// edge is a link of the new node, whose own end stays empty.
+func (l linkArgument) edge() *loomv1.DecisionEdge {
+	if l.Kind == "follows" {
+		return &loomv1.DecisionEdge{From: l.ID, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO, Rationale: plain(l.Why)}
+	}
+	kind := loomv1.DecisionEdgeType_value["DECISION_EDGE_TYPE_"+strings.ToUpper(l.Kind)]
+	return &loomv1.DecisionEdge{To: l.ID, Type: loomv1.DecisionEdgeType(kind), Rationale: plain(l.Why)}
+}
+
+func decisionType(s string) loomv1.DecisionType {
+	return loomv1.DecisionType(loomv1.DecisionType_value["DECISION_TYPE_"+strings.ToUpper(s)])
+}
+
+type queryArguments struct {
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	Limit int    `json:"limit"`
+}
+
+func queryDecisions(ctx context.Context, j job, a queryArguments) (Result, error) {
+	if j.decisions == nil {
+		return Result{}, fault.New("tool/failed", "there is no decision graph here")
+	}
+	if a.Limit == 0 {
+		a.Limit = 20
+	}
+	list, err := j.decisions.Query(ctx, Query{Type: decisionType(a.Type), Text: a.Text, Limit: a.Limit})
+	if err != nil {
+		return Result{}, err
+	}
+	var out strings.Builder
+	for _, n := range list {
+		out.WriteString(describe(n))
+	}
+	if len(list) == 0 {
+		out.WriteString("nothing recorded matches\n")
+	}
+	return done(out.String(), "%d nodes", len(list)), nil
+}
+
+// describe shows a node in a line or two.
+func describe(n *loomv1.DecisionNode) string {
+	word := func(s, prefix string) string { return strings.ToLower(strings.TrimPrefix(s, prefix)) }
+	line := fmt.Sprintf("%s %s, %s, %d%%: %s\n", n.GetId(), word(n.GetType().String(), "DECISION_TYPE_"),
+		word(n.GetStatus().String(), "DECISION_STATUS_"), n.GetConfidence(), oneLine(n.GetTitle()))
+	if d := oneLine(n.GetDescription()); d != "" {
+		line += "    " + cutEnd(d, 400) + "\n"
+	}
+	return line
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }

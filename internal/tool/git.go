@@ -1,0 +1,235 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+const maxGit = MaxOutput - 8<<10 // bytes of git's output that a tool gives
+
+var gitStatus = &tool{
+	Spec: Spec{
+		Name:        "git_status",
+		Class:       reads,
+		Description: "List the files of the workspace that differ from the commit that the work began on: M changed, A added, D deleted, ? new and unknown to git.",
+		Schema:      schema(``, ``),
+	},
+	run: with(statusOfGit),
+}
+
+var gitDiff = &tool{
+	Spec: Spec{
+		Name:  "git_diff",
+		Class: reads,
+		Description: "Show what differs between a commit and the workspace, as a patch. New files that git does not know yet " +
+			"are named at its end.",
+		Schema: schema(``, `
+			"path": {"type": "string", "minLength": 1, "description": "only this file or directory"},
+			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit; the one that the work began on when not given"}`),
+	},
+	run: with(diffOfGit),
+}
+
+var gitLog = &tool{
+	Spec: Spec{
+		Name:        "git_log",
+		Class:       reads,
+		Description: "List commits, newest first, from the one that the work began on: hash, date, author, subject.",
+		Schema: schema(``, `
+			"path": {"type": "string", "minLength": 1, "description": "only commits that touch this file or directory"},
+			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit to begin at"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "most commits; 20 when not given"}`),
+	},
+	run: with(logOfGit),
+}
+
+type gitArguments struct {
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Limit int    `json:"limit"`
+}
+
+func statusOfGit(ctx context.Context, j job, _ gitArguments) (Result, error) {
+	base, err := j.commit(ctx, "")
+	if err != nil {
+		return Result{}, err
+	}
+	names, err := j.git(ctx, maxGit, j.diffing(ctx, "diff-index", "--name-status", "--no-renames", base, "--")...)
+	if err != nil {
+		return Result{}, err
+	}
+	fresh, err := j.untracked(ctx, "? ", ".")
+	if err != nil {
+		return Result{}, err
+	}
+	text := strings.ReplaceAll(names.text, "\t", " ") + fresh
+	if text == "" {
+		return done("nothing has changed\n", "nothing changed"), nil
+	}
+	return done(text, "%d paths differ", strings.Count(text, "\n")), nil
+}
+
+func diffOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
+	base, err := j.commit(ctx, a.From)
+	if err != nil {
+		return Result{}, err
+	}
+	path, err := pathspec(a.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	out, err := j.git(ctx, maxGit, j.diffing(ctx, "diff", base, "--", path)...)
+	if err != nil {
+		return Result{}, err
+	}
+	fresh, err := j.untracked(ctx, "[new, unknown to git] ", path)
+	if err != nil {
+		return Result{}, err
+	}
+	if out.text+fresh == "" {
+		return done("nothing differs\n", "no difference"), nil
+	}
+	return done(out.text+fresh, "%d lines of difference", strings.Count(out.text, "\n")), nil
+}
+
+func logOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
+	from, err := j.commit(ctx, a.From)
+	if err != nil {
+		return Result{}, err
+	}
+	path, err := pathspec(a.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	if a.Limit == 0 {
+		a.Limit = 20
+	}
+	args := []string{"log", "--no-show-signature", "--no-decorate", "--no-color", "--no-ext-diff", "--date=iso-strict",
+		"--format=%h %ad %an: %s", fmt.Sprintf("-%d", a.Limit), from, "--"}
+	if path != "." {
+		args = append(args, path)
+	}
+	out, err := j.git(ctx, maxGit, args...)
+	if err != nil {
+		return Result{}, err
+	}
+	return done(out.text, "%d commits", strings.Count(out.text, "\n")), nil
+}
+
+// pathspec is a path as git takes it; nothing is the workspace.
+func pathspec(path string) (string, error) {
+	list, err := elements(path)
+	if err != nil || len(list) == 0 {
+		return ".", err
+	}
+	return strings.Join(list, "/"), nil
+}
+
+var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
+
+// commit returns the full id of a commit; of the base for "".
+func (s *Set) commit(ctx context.Context, rev string) (string, error) {
+	if rev == "" {
+		if rev = s.ws.Base; rev == "" {
+			rev = "HEAD"
+		}
+	}
+	if !revision.MatchString(rev) || strings.Contains(rev, "..") {
+		return "", unfit("/from", "it is not the name of a commit").Got(rev)
+	}
+	out, err := s.git(ctx, 256, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
+	if err != nil {
+		return "", fault.New("tool/not-found", "there is no such commit").At("from").Got(rev)
+	}
+	return strings.TrimSpace(out.text), nil
+}
+
+// untracked lists new files that git would take, each after a mark.
+func (s *Set) untracked(ctx context.Context, mark, path string) (string, error) {
+	out, err := s.git(ctx, 4<<10, "ls-files", "--others", "--exclude-standard", "--", path)
+	if err != nil || out.text == "" {
+		return "", err
+	}
+	return mark + strings.ReplaceAll(strings.TrimSuffix(out.text, "\n"), "\n", "\n"+mark) + "\n", nil
+}
+
+// diffing returns the arguments of a command that compares, with everything off
+// by which a repository could have it run a program.
+func (s *Set) diffing(ctx context.Context, verb string, args ...string) []string {
+	list := append(s.filtersOff(ctx), verb, "--ignore-submodules=all", "--no-ext-diff", "--no-textconv", "--no-color")
+	return append(list, args...)
+}
+
+// filtersOff overrides every content filter that the repository's own
+// configuration defines.
+func (s *Set) filtersOff(ctx context.Context) []string {
+	out, err := s.git(ctx, 64<<10, "config", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+	if err != nil {
+		return nil // there are none
+	}
+	var args []string
+	for name := range strings.Lines(out.text) {
+		name = strings.TrimSuffix(name, "\n")
+		value := ""
+		if strings.HasSuffix(name, ".required") {
+			value = "false"
+		}
+		args = append(args, "-c", name+"="+value)
+	}
+	return args
+}
+
+// git runs git on the workspace with the git directory that no agent can
+// write, and keeps so many bytes of what it says. Its configuration is neutral:
+// no hooks, no programs, no network, nothing of the user's or the system's.
+func (s *Set) git(ctx context.Context, keep int, args ...string) (outcome, error) {
+	if s.ws.GitDir == "" {
+		return outcome{}, fault.New("tool/failed", "this workspace is no git work tree")
+	}
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return outcome{}, fault.New("tool/failed", "git is not installed")
+	}
+	argv := []string{program, "--git-dir=" + s.ws.GitDir, "--work-tree=.", "--literal-pathspecs", "--no-pager",
+		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.excludesFile=" + os.DevNull,
+		"-c", "core.attributesFile=" + os.DevNull, "-c", "core.quotePath=false", "-c", "core.bare=false",
+		"-c", "diff.external=", "-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "submodule.recurse=false"}
+	out, err := s.processes.run(ctx, command{argv: append(argv, args...), dir: s.ws.Root, env: s.gitEnvironment(), keep: keep})
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case out.err != nil:
+		return outcome{}, out.err
+	case out.code != 0:
+		line, _, _ := strings.Cut(out.text, "\n")
+		return outcome{}, fault.New("tool/failed", "git ended with exit code %d", out.code).Got(s.discreet(line))
+	}
+	return out, nil
+}
+
+// discreet leaves the host's own paths out of a line.
+func (s *Set) discreet(line string) string {
+	for _, path := range []string{s.ws.GitDir, s.ws.Index, s.ws.Root} {
+		if path != "" {
+			line = strings.ReplaceAll(line, path, "...")
+		}
+	}
+	return line
+}
+
+func (s *Set) gitEnvironment() []string {
+	env := []string{
+		"PATH=" + searchPath(os.Getenv("PATH")), "LC_ALL=C", "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
+	}
+	if s.ws.Index != "" {
+		env = append(env, "GIT_INDEX_FILE="+s.ws.Index)
+	}
+	return env
+}

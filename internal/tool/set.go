@@ -1,0 +1,200 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Timeout is how long a tool may take when nobody says otherwise.
+const Timeout = 60 * time.Second
+
+// Spec describes a tool to a model.
+type Spec struct {
+	Name        string
+	Description string
+	Class       loomv1.ToolClass
+	// Schema is the JSON Schema of the arguments; no other keys are taken.
+	Schema json.RawMessage
+	// Timeout is how long a call may take when its caller does not say.
+	Timeout time.Duration
+}
+
+// Workspace is where the tools of a [Set] work.
+type Workspace struct {
+	// Root is the directory that holds all they may touch. It must exist.
+	Root string
+
+	// ReadOnly denies file_write and file_edit. It does not bind shell.
+	ReadOnly bool
+
+	// Exec says whether and how shell may run.
+	Exec Policy
+
+	// GitDir is a git directory that no agent can write; the one in Root is
+	// never read. Empty means that there are no git tools and that searches
+	// do not know what git ignores.
+	GitDir string
+
+	// Index is the git index that belongs to Root. Empty means GitDir's own.
+	Index string
+
+	// Base is the commit that changes are counted from. Empty means HEAD.
+	Base string
+
+	// Scratch is where private directories of calls are made. Empty means
+	// the system's directory for temporary files.
+	Scratch string
+}
+
+// Policy says whether commands may run without a sandbox.
+type Policy struct {
+	// Allow is the operator's word that they may.
+	Allow bool
+
+	// Env is added to the environment of commands, as "NAME=VALUE"; of the
+	// host's own, they get only PATH and LANG. Names that look like those
+	// of secrets (such as *_KEY and *_TOKEN) are left out.
+	Env []string
+}
+
+// Decisions is the decision graph, as far as tools use it.
+type Decisions interface {
+	// Log adds a node. The request in d is the id of the tool call, unique
+	// within the turn: logging it again must add nothing and return the
+	// same node.
+	Log(ctx context.Context, d *loomv1.AddDecision) (*loomv1.DecisionNode, error)
+
+	// Query returns the newest nodes that match, newest first.
+	Query(ctx context.Context, q Query) ([]*loomv1.DecisionNode, error)
+}
+
+// Query selects decision nodes.
+type Query struct {
+	// Type is the sort of node; unset means any.
+	Type loomv1.DecisionType
+	// Text must occur in title or description, in any case; empty means any.
+	Text string
+	// Limit is 1 to 100.
+	Limit int
+}
+
+// Set is the tools of one workspace. It may be used by several goroutines; the
+// caller keeps calls that write from running at once.
+type Set struct {
+	ws        Workspace
+	decisions Decisions
+	processes processes
+}
+
+// New returns the tools of a workspace. Without d, the decision tools say that
+// there is no graph.
+func New(ws Workspace, d Decisions) *Set {
+	return &Set{ws: ws, decisions: d, processes: native()}
+}
+
+// Specs returns the tools that are named in allow, in a fixed order. Names of
+// tools that do not exist are passed over.
+func (s *Set) Specs(allow []string) []Spec {
+	var list []Spec
+	for _, t := range catalogue() {
+		if slices.Contains(allow, t.Name) {
+			list = append(list, t.Spec)
+		}
+	}
+	return list
+}
+
+// Class returns the class of a tool; of an unknown one, EXEC.
+func Class(name string) loomv1.ToolClass {
+	if t := find(name); t != nil {
+		return t.Class
+	}
+	return loomv1.ToolClass_TOOL_CLASS_EXEC
+}
+
+// Call runs a call and returns its result. It never panics and has no error:
+// an unknown tool, one that is not in allow, unfit arguments and a failure are
+// results. It blocks until the call ends, timeout (zero means the tool's own)
+// is over, or ctx ends; then it returns within 2 seconds, and whatever the call
+// started is gone.
+func (s *Set) Call(ctx context.Context, allow []string, timeout time.Duration, call *loomv1.ToolCall) (r Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = refused(fault.New("tool/failed", "the tool broke down: %v", p))
+		}
+		r = r.bounded()
+	}()
+	t, err := permitted(allow, call.GetTool())
+	if err != nil {
+		return refused(err)
+	}
+	if err := t.check(call.GetArguments()); err != nil {
+		return refused(err)
+	}
+	if timeout <= 0 {
+		timeout = t.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if ctx.Err() != nil {
+		return refused(ended(ctx))
+	}
+	return t.run(ctx, s, call)
+}
+
+// permitted finds a tool that may be used.
+func permitted(allow []string, name string) (*tool, error) {
+	t := find(name)
+	switch {
+	case t == nil:
+		e := fault.New("tool/unknown", "there is no tool of this name").At("tool").Got(name)
+		if e.Hint = suggest.Hint(name, allow); e.Hint == "" {
+			e.Hint = "you have " + strings.Join(allow, ", ")
+		}
+		return nil, e
+	case !slices.Contains(allow, name):
+		return nil, fault.New("tool/denied", "your role may not use %s", name).At("tool").
+			Want("you have %s", strings.Join(allow, ", "))
+	}
+	return t, nil
+}
+
+// ended says why a context is done.
+func ended(ctx context.Context) *fault.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.New("tool/timeout", "the call took longer than it may")
+	}
+	return fault.New("tool/cancelled", "the call was cancelled")
+}
+
+// Reconcile says what became of a call that was cut off. With true, the result
+// is how it ended, and [loomv1.ToolStatus_TOOL_STATUS_UNKNOWN] when that cannot
+// be told; with false, nothing was done that doing it again would double, and
+// the call is to be made anew. It changes nothing but what the cut-off call
+// left lying about.
+func (s *Set) Reconcile(ctx context.Context, call *loomv1.ToolCall) (r Result, settled bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, settled = unknown(fmt.Sprintf("looking at it failed: %v", p)), true
+		}
+	}()
+	t := find(call.GetTool())
+	switch {
+	case t == nil || t.check(call.GetArguments()) != nil:
+		return Result{}, false // it cannot have run
+	case t.reconcile != nil:
+		return t.reconcile(ctx, s, call)
+	case t.Class == loomv1.ToolClass_TOOL_CLASS_EXEC:
+		return unknown("the command was cut off"), true
+	}
+	return Result{}, false
+}

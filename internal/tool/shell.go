@@ -1,0 +1,154 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+const maxListing = 8 << 20 // bytes of git's list of files
+
+var shell = &tool{
+	Spec: Spec{
+		Name:  "shell",
+		Class: executes,
+		Description: "Run a command line with sh in the workspace. It has no input, a home directory of its own that is empty " +
+			"each time, and ends, with all that it started, when it takes longer than it may. Gives its output and exit code; " +
+			"of more than 255 KiB, the beginning and the end.",
+		Schema: schema(`"command"`, `
+			"command": {"type": "string", "minLength": 1, "maxLength": 32768},
+			"timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "end it earlier than otherwise"}`),
+	},
+	run: with(runShell),
+}
+
+type shellArguments struct {
+	Command string `json:"command"`
+	Seconds int    `json:"timeout_seconds"`
+}
+
+func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
+	if !j.ws.Exec.Allow {
+		return Result{}, fault.New("tool/no-sandbox", "commands do not run here: there is no sandbox for them").
+			Want("do without; the operator may allow commands to run unsandboxed")
+	}
+	if strings.ContainsRune(a.Command, 0) {
+		return Result{}, unfit("/command", "it has a NUL character")
+	}
+	if a.Seconds > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(a.Seconds)*time.Second)
+		defer cancel()
+	}
+	home, err := os.MkdirTemp(j.ws.Scratch, "loom-home-")
+	if err != nil {
+		return Result{}, fault.New("tool/failed", "no private directory can be made").Because(err)
+	}
+	defer removeAll(home)
+	before, known := j.stamps(ctx)
+	out, err := j.processes.run(ctx, command{
+		argv: j.processes.script(a.Command), dir: j.ws.Root, env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	r := told(out)
+	j.report(ctx, &r, before, known)
+	return r, nil
+}
+
+// told is what a command's end amounts to: a failing command has run, and is
+// no failing call.
+func told(out outcome) Result {
+	text := plain(out.text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	r := done(text+fmt.Sprintf("[exit code %d]\n", out.code), "exit code %d", out.code)
+	r.ExitCode = int32(out.code)
+	if out.err != nil {
+		r = refused(out.err)
+		r.Output, r.ExitCode = text+"["+strings.TrimSpace(r.Output)+"]\n", int32(out.code)
+	}
+	return r
+}
+
+// report adds which files the command changed. It takes a second at most, even
+// after ctx has ended.
+func (s *Set) report(ctx context.Context, r *Result, before map[string]stamp, known bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	after, ok := s.stamps(ctx)
+	if !known || !ok {
+		r.Output += "[which files changed was not looked at: there are too many]\n"
+		return
+	}
+	r.Changed = changes(before, after)
+}
+
+// environment is all that a command gets to see: nothing of the host's own but
+// where programs are and its language.
+func environment(home string, extra []string) []string {
+	env := []string{"PATH=" + searchPath(os.Getenv("PATH")), "HOME=" + home, "TMPDIR=" + home, "LANG=" + locale(), "TERM=dumb"}
+	for _, e := range extra {
+		name, _, ok := strings.Cut(e, "=")
+		if ok && name != "" && !secret(name) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// searchPath keeps the absolute directories of a PATH.
+func searchPath(path string) string {
+	var list []string
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) {
+			list = append(list, dir)
+		}
+	}
+	if len(list) == 0 {
+		return "/usr/local/bin:/usr/bin:/bin"
+	}
+	return strings.Join(list, string(os.PathListSeparator))
+}
+
+// locale is the language of what commands write.
+func locale() string {
+	if l := os.Getenv("LANG"); l != "" {
+		return l
+	}
+	return "C.UTF-8"
+}
+
+// secret reports whether a variable's name is that of something secret.
+func secret(name string) bool {
+	name = strings.ToUpper(name)
+	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "LOOM_") || strings.HasSuffix(name, "_AUTH") || strings.HasSuffix(name, "_PASS")
+}
+
+// removeAll removes a directory even where a tool made parts of it read-only,
+// as Go's module cache is.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
