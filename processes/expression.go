@@ -7,18 +7,6 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// fieldsOf returns the outcome fields that an expression at a node can read:
-// nil where the node has no outcome at all.
-func fieldsOf(n *loomv1.NodeDefinition) map[string]string {
-	if n.Type != task {
-		return nil
-	}
-	if n.Outcome == nil {
-		return map[string]string{}
-	}
-	return n.Outcome
-}
-
 // compiles reports what is wrong with an expression.
 func (v *validator) compiles(expr string, scope condition.Scope, want condition.Result, path []any) {
 	_, err := condition.Compile(expr, scope, want)
@@ -33,29 +21,49 @@ func (v *validator) compiles(expr string, scope condition.Scope, want condition.
 }
 
 func (v *validator) edgeCondition(i int, e *loomv1.EdgeDefinition, from *loomv1.NodeDefinition) {
-	source := v.graph.index[e.From]
-	if e.Condition != "" && from.Type != untyped && !v.broken("nodes", source, "outcome") {
-		v.compiles(e.Condition, condition.Scope{Outcome: fieldsOf(from)}, condition.Bool, at("edges", i, "condition"))
+	if e.Condition == "" || from.Type == untyped {
+		return
+	}
+	if scope, known := v.scope(v.graph.index[e.From]); known {
+		v.compiles(e.Condition, scope, condition.Bool, at("edges", i, "condition"))
 	}
 }
 
-// roleFrom checks the expression that chooses a role, by the outcomes of the
-// nodes that ended before.
-func (v *validator) roleFrom(i int, n *loomv1.NodeDefinition) {
-	if !v.ids || !v.links {
-		return
+// scope returns what an expression at a node can read, a task's own outcome or
+// else the outcomes of the tasks before it, and whether that is known.
+func (v *validator) scope(node int) (condition.Scope, bool) {
+	n := v.def.Nodes[node]
+	if n.Type != task {
+		return v.earlier(node)
 	}
+	own := condition.Scope{Outcome: n.Outcome}
+	if n.Outcome == nil {
+		own.Outcome = map[string]string{}
+	}
+	return own, !v.broken("nodes", node, "outcome")
+}
+
+// earlier returns the outcomes of the tasks before a node, and whether they
+// are known.
+func (v *validator) earlier(node int) (condition.Scope, bool) {
 	fields := map[string]map[string]string{}
-	for j, before := range v.graph.ancestors(i) {
-		other := v.def.Nodes[j]
-		if before && v.broken("nodes", j, "outcome") {
-			return
+	for i, before := range v.graph.ancestors(node) {
+		n := v.def.Nodes[i]
+		if before && v.broken("nodes", i, "outcome") {
+			return condition.Scope{}, false
 		}
-		if before && len(other.Outcome) > 0 {
-			fields[other.Id] = other.Outcome
+		if before && n.Type == task {
+			fields[n.Id] = n.Outcome
 		}
 	}
-	v.compiles(n.RoleFrom, condition.Scope{Nodes: fields}, condition.Text, at("nodes", i, "role_from"))
+	return condition.Scope{Nodes: fields}, v.ids && v.types && v.links
+}
+
+// roleFrom checks the expression that chooses a role.
+func (v *validator) roleFrom(i int, n *loomv1.NodeDefinition) {
+	if scope, known := v.earlier(i); known {
+		v.compiles(n.RoleFrom, scope, condition.Text, at("nodes", i, "role_from"))
+	}
 }
 
 func (v *validator) onFailure(i int, n *loomv1.NodeDefinition) {
@@ -75,8 +83,8 @@ func (v *validator) onFailure(i int, n *loomv1.NodeDefinition) {
 			v.refuse("workflow/rework", path, "this entry is never looked at, because the one before has no when")
 		}
 		v.reworkTarget(i, r.To, append(path[:len(path):len(path)], "to"))
-		if r.When != "" && !v.broken("nodes", i, "outcome") {
-			v.compiles(r.When, condition.Scope{Outcome: fieldsOf(n)}, condition.Bool, append(path[:len(path):len(path)], "when"))
+		if scope, known := v.scope(i); known && r.When != "" {
+			v.compiles(r.When, scope, condition.Bool, append(path[:len(path):len(path)], "when"))
 		}
 	}
 }

@@ -283,5 +283,5 @@ edges:
 	}
 	// Output:
 	// workflow/role fix.yaml:5:34: there is no role "implementor"; did you mean "implementer"?
-	// workflow/condition fix.yaml:9:46: undefined field 'ok' at column 8 (got "outcome.ok"); the node declares no outcome fields
+	// workflow/condition fix.yaml:9:46: undefined field 'ok' at column 8 (got "outcome.ok"); no outcome fields are declared
 }

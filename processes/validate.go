@@ -44,9 +44,9 @@ const idForm = "is not 1 to 32 of a-z, 0-9, _ and -, beginning with a letter or 
 //     tasks have attempts, a timeout, outcome fields, a kind and on_failure;
 //   - only engineering-manager commits and lands, only qa-engineer verifies;
 //     a verify node comes after a commit node, a land node after a verify node;
-//   - conditions compile: on an edge over the outcome fields of the node it
-//     leaves, in when over those of the node itself, in role_from over those
-//     of its ancestors, by node;
+//   - conditions compile: on an edge out of a task, and in when, over the
+//     task's own outcome fields; on any other edge, and in role_from, over
+//     those of the tasks before it, by node;
 //   - rework goes to an ancestor, and no entry stands after one that always
 //     holds.
 func Validate(def *loomv1.Definition, rs *roles.Set) []*fault.Error {

@@ -117,7 +117,7 @@ func (s Scope) fieldHint(path string) string {
 	case len(known) > 0:
 		return "known are " + strings.Join(known, ", ")
 	}
-	return "the node declares no outcome fields"
+	return "no outcome fields are declared"
 }
 
 // names lists what an expression in the scope can read, sorted.
