@@ -80,7 +80,7 @@ func checkMetadata(m *structpb.Struct) []*fault.Error {
 }
 
 func writable(v *structpb.Value, depth int) bool {
-	if depth > maxDepth {
+	if depth >= maxDepth {
 		return false
 	}
 	switch k := v.GetKind().(type) {

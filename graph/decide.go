@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -109,10 +108,10 @@ func (g *Graph) closes(where string, t loomv1.DecisionEdgeType, at ends) *fault.
 
 // repeated is nil when an edge that is there says the same.
 func repeated(where string, there, e *loomv1.DecisionEdge) error {
-	if math.Abs(there.Weight-weight(e)) < 1e-9 && there.Rationale == e.GetRationale() {
+	if there.Weight == weight(e) && there.Rationale == e.GetRationale() {
 		return nil
 	}
-	return fault.New("graph/duplicate", "%s %s %s is there already, with weight %v and another reason",
+	return fault.New("graph/duplicate", "%s %s %s is there already, with weight %v and its own rationale",
 		there.From, edgeWord(there.Type), there.To, there.Weight).At(where)
 }
 

@@ -53,6 +53,6 @@ func dotQuote(s string) string { return `"` + dotText(s) + `"` }
 
 // dotText makes a text safe between quotes: a backslash begins an escape there
 // and an ampersand an entity.
-var dotEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;", "<", "&lt;", ">", "&gt;")
+var dotEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
 
 func dotText(s string) string { return dotEscapes.Replace(line(s)) }

@@ -150,8 +150,8 @@ func (g *Graph) sorted(seen map[int32]int32) []*loomv1.DecisionNode {
 
 // Neighbourhood returns the part of the graph that is at most depth edges away
 // from id, in either direction, with every edge within it. Of a part with more
-// than limit nodes it is the nearest, older edges first; no limit is 0. For an
-// unknown id it is empty.
+// than limit nodes it is the nearest, and of those what a node leads to before what
+// leads to it, older edges first; no limit is 0. For an unknown id it is empty.
 func (g *Graph) Neighbourhood(id string, depth, limit int) *loomv1.DecisionGraph {
 	start, ok := g.at(id)
 	if !ok {

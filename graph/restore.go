@@ -10,29 +10,33 @@ import (
 // to is graph/inconsistent. Nil is an empty graph.
 func Restore(from *loomv1.DecisionGraph) (*Graph, error) {
 	g := New()
+	if err := g.load(from); err != nil {
+		return nil, wrong("snapshot").Because(err)
+	}
+	return g, nil
+}
+
+func (g *Graph) load(from *loomv1.DecisionGraph) *fault.Error {
 	for _, n := range from.GetNodes() {
 		if err := g.nextNode(n); err != nil {
-			return nil, err
+			return err
 		}
 		if n.Status == 0 {
-			return nil, wrong("%s has no status", n.Id)
+			return wrong("%s has no status", n.Id)
 		}
 		g.put(n)
 	}
 	for _, e := range from.GetEdges() {
 		at, err := g.nextEdge(e)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if at.from == at.to {
-			return nil, selfLoop("", e.From)
+			return selfLoop("", e.From)
 		}
 		g.join(e, at)
 	}
-	if err := g.consistent(); err != nil {
-		return nil, err
-	}
-	return g, nil
+	return g.consistent()
 }
 
 // consistent says what no log leads to, of the graph as a whole.
