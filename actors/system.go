@@ -51,11 +51,26 @@ func (s *System) Stop() {
 	})
 }
 
-func (s *System) stopActor(pid *actor.PID) { _ = s.sys.Root.StopFuture(pid).Wait() }
+// stopActor stops a top-level actor on purpose and waits for that.
+func (s *System) stopActor(pid *actor.PID) {
+	done := make(chan struct{})
+	s.sys.Root.Send(s.root, &dismiss{pid, done})
+	<-done
+	_ = s.sys.Root.StopFuture(pid).Wait()
+}
 
 // root owns the top-level actors; strategies that reach further up would end
 // the process.
-type root struct{ onLost func(string) }
+type root struct {
+	onLost   func(string)
+	stopping bool
+}
+
+// dismiss says that an actor is about to be stopped on purpose.
+type dismiss struct {
+	who  *actor.PID
+	done chan<- struct{}
+}
 
 type spawn struct {
 	name  string
@@ -73,9 +88,14 @@ func (r *root) Receive(c actor.Context) {
 		c.Watch(pid)
 		m.done <- pid
 	case *actor.Terminated:
-		if r.onLost != nil {
+		if r.onLost != nil && !r.stopping {
 			r.onLost(m.Who.Id)
 		}
+	case *dismiss:
+		c.Unwatch(m.who)
+		close(m.done)
+	case *actor.Stopping:
+		r.stopping = true
 	}
 }
 

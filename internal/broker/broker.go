@@ -133,6 +133,9 @@ func (c Config) withDefaults() Config {
 
 // anonymous says whether clients without credentials are let in.
 func (c Config) anonymous() bool {
+	if c.Listen == "" {
+		return !c.RequireAuth // this process alone can connect
+	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	return err == nil && !c.RequireAuth && loopback(host)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -19,30 +20,23 @@ import (
 // Client talks to one host. It is safe for concurrent use.
 type Client struct{ nc *nats.Conn }
 
-// Options says where the host is and who asks.
-type Options struct {
-	URL            string
-	User, Password string // empty for a client without credentials
-	InboxPrefix    string
-	Name           string
-}
+// Dial connects to the host that runs on a data directory, as its operator. It
+// fails with host/not-running when none answers.
+func Dial(data string) (*Client, error) { return of(broker.Dial(data)) }
 
-// Connect connects to a host; it fails with host/not-running when nobody
-// listens there.
-func Connect(o Options) (*Client, error) {
-	opts := []nats.Option{nats.Name(o.Name), nats.Timeout(3 * time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond)}
-	if o.User != "" {
-		opts = append(opts, nats.UserInfo(o.User, o.Password))
-	}
-	if o.InboxPrefix != "" {
-		opts = append(opts, nats.CustomInboxPrefix(o.InboxPrefix))
-	}
-	nc, err := nats.Connect(o.URL, opts...)
+// DialCEO connects to the account of signed commands of that host; Decide is
+// all it can do.
+func DialCEO(data string) (*Client, error) { return of(broker.DialCEO(data)) }
+
+func of(nc *nats.Conn, err error) (*Client, error) {
 	if err != nil {
-		return nil, fault.New("host/not-running", "no host answers at %s", o.URL).Want("start one with \"loom up\"").Because(err)
+		return nil, err
 	}
 	return &Client{nc}, nil
 }
+
+// New returns a client over a connection, which Close ends.
+func New(nc *nats.Conn) *Client { return &Client{nc} }
 
 // Close ends the connection.
 func (c *Client) Close() { c.nc.Close() }

@@ -3,6 +3,7 @@ package scripted
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // conversation is a request as a policy reads it.
 type conversation struct {
 	node     string
-	sections map[string]string // of the first message, by heading
+	sections map[string]string // of what came before the first answer, by heading
 	tools    map[string]schema // what is offered
 	done     []exchange        // tool calls so far, in order
 	answers  []string          // the policy's own texts so far
@@ -32,6 +33,7 @@ type schema struct {
 	Properties map[string]schema `json:"properties"`
 	Items      *schema           `json:"items"`
 	Type       any               `json:"type"`
+	Enum       []any             `json:"enum"`
 }
 
 // read takes a request apart.
@@ -53,8 +55,10 @@ func (c *conversation) hear(m model.Message) {
 	c.last = m.Text
 	switch m.Role {
 	case model.RoleUser:
-		if len(c.sections) == 0 {
-			c.sections = sections(m.Text)
+		if len(c.answers) == 0 { // what the runtime says later is no assignment
+			for title, text := range sections(m.Text) {
+				c.sections[title] += text
+			}
 		}
 	case model.RoleAssistant:
 		c.answers = append(c.answers, m.Text)
@@ -144,12 +148,13 @@ var names = map[string][]string{
 	"title":       {"title", "summary"},
 	"description": {"description", "rationale", "text"},
 	"to":          {"to", "node", "id", "target"},
+	"why":         {"why", "rationale", "reason"},
 }
 
 // named returns the word that properties use for an argument.
 func (s schema) named(argument string) string {
 	for _, name := range names[argument] {
-		if _, ok := s.Properties[name]; ok {
+		if s.has(name) {
 			return name
 		}
 	}
@@ -162,11 +167,13 @@ func (c *conversation) call(tool string, arguments map[string]any) *loomv1.ToolC
 	for k, v := range arguments {
 		named[c.tools[tool].named(k)] = v
 	}
-	text, err := json.Marshal(named)
-	if err != nil {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // people read it
+	if err := e.Encode(named); err != nil {
 		panic("scripted: arguments are no JSON: " + err.Error())
 	}
-	return &loomv1.ToolCall{Tool: tool, Arguments: string(text)}
+	return &loomv1.ToolCall{Tool: tool, Arguments: strings.TrimSpace(text.String())}
 }
 
 // offers reports whether a tool may be called.
@@ -212,36 +219,44 @@ func (c *conversation) decide(kind, title, description string, confidence int, m
 	return c.call("decision_log", arguments)
 }
 
-// link is an edge from the logged decision to a node of the graph.
-type link struct{ kind, id string }
+// link is an edge between the logged decision and a node of the graph.
+type link struct{ kind, id, why string }
 
-// link adds links under "chosen" and "rejected" where the tool has these, and
-// as a list of links otherwise.
+// to returns the link to the node that texts name on a line with words, or
+// none.
+func to(kind, words, why string, texts ...string) []link {
+	if id := mentioned(words, texts...); id != "" {
+		return []link{{kind, id, why}}
+	}
+	return nil
+}
+
+// link adds links as a list, with the words that the tool has for it. A kind
+// that the tool does not have is left out.
 func (c *conversation) link(arguments map[string]any, links []link) {
-	s := c.tools["decision_log"]
-	item := schema{}
-	if l := s.Properties["links"]; l.Items != nil {
-		item = *l.Items
+	item := c.tools["decision_log"].Properties["links"].Items
+	if item == nil {
+		return
 	}
 	var list []map[string]any
 	for _, l := range links {
-		if p, ok := s.Properties[l.kind]; ok {
-			arguments[l.kind] = p.one(l.id)
+		edge := map[string]any{item.named("to"): l.id, item.named("type"): l.kind}
+		if kinds := item.Properties[item.named("type")].Enum; kinds != nil && !slices.Contains(kinds, any(l.kind)) {
 			continue
 		}
-		list = append(list, map[string]any{item.named("to"): l.id, item.named("type"): l.kind})
+		if why := item.named("why"); l.why != "" && item.has(why) {
+			edge[why] = l.why
+		}
+		list = append(list, edge)
 	}
-	if _, ok := s.Properties["links"]; ok && list != nil {
+	if list != nil {
 		arguments["links"] = list
 	}
 }
 
-// one is an id as the property wants it: alone, or in a list.
-func (s schema) one(id string) any {
-	if s.Type == "array" || s.Items != nil {
-		return []string{id}
-	}
-	return id
+func (s schema) has(property string) bool {
+	_, ok := s.Properties[property]
+	return ok
 }
 
 var decisionID = regexp.MustCompile(`\bd[0-9]+\b`)

@@ -75,24 +75,36 @@ var checkLine = regexp.MustCompile(`(?m)^(passed|failed \(exit -?\d+\)): (.*)$`)
 func verify(c *conversation) *model.Response {
 	if path := changedPath(c); path != "" && c.offers("file_read") {
 		if _, _, ok := c.latest("file_read", path, 0); !ok {
-			return c.say("I read what was changed before I judge it.", c.call("file_read", map[string]any{"path": path}))
+			return c.say("I read what was changed before I judge it.",
+				c.call("file_read", map[string]any{"path": path}), c.call("decision_query", map[string]any{}))
 		}
 	}
-	checks := checkLine.FindAllStringSubmatch(c.sections["Checks"], -1)
-	if len(checks) == 0 {
+	passed, failed := checks(c)
+	switch {
+	case len(passed)+len(failed) == 0:
 		return c.finish("failure", "no required check was run", "", map[string]any{"fault": "commit"})
-	}
-	var failed []string
-	for _, m := range checks {
-		if m[1] != "passed" {
-			failed = append(failed, m[2])
-		}
-	}
-	if len(failed) > 0 {
+	case len(failed) > 0:
 		return c.finish("failure", "failed on the candidate: "+strings.Join(failed, ", "),
 			failingLines(c.sections["Checks"]), map[string]any{"fault": "change"})
 	}
-	return c.finish("success", fmt.Sprintf("all %d required checks passed on the candidate", len(checks)), "", map[string]any{"fault": ""})
+	seen := "verified on the candidate: " + strings.Join(passed, ", ")
+	if _, _, ok := c.latest("decision_log", seen, 0); !ok && c.offers("decision_log") {
+		return c.say("Every required check passed. I record that.",
+			c.decide("outcome", seen, "", 95, to("follows", decisionPrefix, "", c.recorded())...))
+	}
+	return c.finish("success", seen, "", map[string]any{"fault": ""})
+}
+
+// checks returns the required commands by how they ended.
+func checks(c *conversation) (passed, failed []string) {
+	for _, m := range checkLine.FindAllStringSubmatch(c.sections["Checks"], -1) {
+		if m[1] == "passed" {
+			passed = append(passed, m[2])
+		} else {
+			failed = append(failed, m[2])
+		}
+	}
+	return passed, failed
 }
 
 var changedFile = regexp.MustCompile(`(?m)^(?:added|modified) "([^"]+)"`)

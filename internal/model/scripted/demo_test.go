@@ -53,6 +53,7 @@ type shop struct {
 	blind    bool // shell says that the tests pass, whatever is so
 	logged   int
 	called   []string
+	links    []string // of what was logged
 }
 
 func newShop() *shop { return &shop{source: cartSource, fixed: "if total >= FreeShippingFrom {"} }
@@ -73,9 +74,10 @@ func (s *shop) use(tool string, a map[string]any) (string, bool) {
 		return s.edit(text(a["path"]), text(a["old"]), text(a["new"]))
 	case "decision_log":
 		s.logged++
+		s.links = append(s.links, fmt.Sprint(a["type"], a["links"]))
 		return fmt.Sprintf("logged d%d", s.logged), true
 	case "decision_query":
-		return "d1 option 85% mend the comparison\nd2 option 20% move the constant\n", true
+		return "d9 observation, active, 95%: TestFreeShippingAtThreshold fails: Shipping(5000) = 499, want 0\n", true
 	}
 	return "no such tool", false
 }
@@ -137,7 +139,7 @@ func specs(names ...string) []model.ToolSpec {
 		"file_search":    `{"type":"object","properties":{"pattern":{"type":"string"}}}`,
 		"file_read":      `{"type":"object","properties":{"path":{"type":"string"}}}`,
 		"file_edit":      `{"type":"object","properties":{"path":{"type":"string"},"old":{"type":"string"},"new":{"type":"string"}}}`,
-		"decision_log":   `{"type":"object","properties":{"type":{},"title":{},"links":{"type":"array","items":{"properties":{"to":{},"type":{}}}}}}`,
+		"decision_log":   `{"type":"object","properties":{"type":{},"title":{},"links":{"type":"array","items":{"properties":{"to":{},"type":{"enum":["follows","chosen","rejected"]},"why":{}}}}}}`,
 		"decision_query": `{"type":"object","properties":{}}`,
 		"finish":         `{"type":"object","properties":{"status":{},"summary":{},"notes":{},"fields":{}}}`,
 	}
@@ -232,11 +234,27 @@ func TestAGENT02_DemoInvestigates(t *testing.T) {
 func TestAGENT02_DemoLinksItsDecision(t *testing.T) {
 	notes := "## Notes of earlier cycles\n<data>\noption d7: mend the comparison\noption d8: move the constant\n</data>\n"
 	c := read(&model.Request{Messages: []model.Message{{Role: model.RoleUser, Text: prompt("investigate", notes)}}, Tools: everyTool})
-	call := c.decide("decision", "t", "d", 90, c.options()...)
-	for _, want := range []string{`{"to":"d7","type":"chosen"}`, `{"to":"d8","type":"rejected"}`} {
+	call := c.decide("decision", "t", "d", 90, c.options(failure{line: "f() = 1, want 2"})...)
+	for _, want := range []string{`"to":"d7","type":"chosen"`, `"to":"d8","type":"rejected"`, `"why":"it changes`} {
 		if !strings.Contains(call.Arguments, want) {
 			t.Errorf("arguments %s, want link %s", call.Arguments, want)
 		}
+	}
+}
+
+// What is recorded hangs together: what was seen, what could be done, what
+// was decided, what came of it.
+func TestAGENT02_DemoRecordsAChain(t *testing.T) {
+	s := newShop()
+	first := play(t, s, prompt("investigate"), everyTool)
+	play(t, s, prompt("investigate", "## Notes of earlier cycles\n<data>\n"+first.Notes+"</data>\n"), everyTool)
+	want := []string{
+		"option[map[to:d9 type:follows]]", "option[map[to:d9 type:follows]]",
+		"decision[map[to:d9 type:follows] map[to:d1 type:chosen why:it changes the failing case and no other] map[to:d2 type:rejected why:others may use the constant or show it]]",
+		"outcome[map[to:d3 type:follows]]",
+	}
+	if diff := cmp.Diff(want, s.links); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }
 
@@ -289,7 +307,7 @@ func TestAGENT02_DemoVerifies(t *testing.T) {
 		t.Run("AGENT02 "+tt.name, func(t *testing.T) {
 			s := newShop()
 			got := play(t, s, prompt("verify", change+tt.checks), everyTool)
-			if got.Status != tt.status || got.Fields["fault"] != tt.fault || len(s.called) != 1 {
+			if got.Status != tt.status || got.Fields["fault"] != tt.fault || s.called[0] != "file_read" {
 				t.Errorf("verify = %+v after %q, want %s, fault %q", got, s.called, tt.status, tt.fault)
 			}
 		})

@@ -49,13 +49,16 @@ func investigate(c *conversation) *model.Response {
 	return mend(c, f, found)
 }
 
-// begin runs the tests, and in a later cycle asks what was thought before.
+// begin runs the tests and looks at what was thought before.
 func begin(c *conversation) *model.Response {
-	if c.sections[earlierCycles] == "" {
-		return c.say("I run the failing test and look at what it says.", c.shell(allTests))
-	}
-	return c.say("I look at what was decided so far, and at the tests as they are now.",
+	return c.say("I look at what is recorded so far, and run the tests as they are now.",
 		c.call("decision_query", map[string]any{}), c.shell(allTests))
+}
+
+// recorded is the decision graph as it was at the beginning of the turn.
+func (c *conversation) recorded() string {
+	query, _, _ := c.latest("decision_query", "", 0)
+	return query.text
 }
 
 // evidence returns a failing test to work from: from the tests just run, or,
@@ -121,9 +124,10 @@ func (c *conversation) triedAway(s suspect) bool {
 // propose records what could be done and asks for another cycle.
 func propose(c *conversation, f failure, s *suspect) *model.Response {
 	if _, _, ok := c.latest("decision_log", mendTitle, 0); !ok && c.offers("decision_log") {
+		seen := to("follows", f.line, "", c.recorded())
 		return c.say("Both sides of the comparison are equal in the failing call. I record what could be done.",
-			c.decide("option", mendTitle+": "+s.mended(), mendReason(f, s), 85),
-			c.decide("option", constantTitle+": "+s.constantName()+" by one", constantReason(s), 20))
+			c.decide("option", mendTitle+": "+s.mended(), mendReason(f, s), 85, seen...),
+			c.decide("option", constantTitle+": "+s.constantName()+" by one", constantReason(s), 20, seen...))
 	}
 	notes := fmt.Sprintf("%s%s: %s\nfailing: %s\noption %s: %s\noption %s: %s\n",
 		suspectedIn, s.where(), s.expression, f.line,
@@ -153,24 +157,19 @@ func mend(c *conversation, f failure, s *suspect) *model.Response {
 	title := decisionPrefix + s.mended()
 	if _, _, ok := c.latest("decision_log", title, 0); !ok && c.offers("decision_log") {
 		return c.say("I take the option that leaves every other case as it is.",
-			c.decide("decision", title, mendReason(f, s), 90, c.options()...))
+			c.decide("decision", title, mendReason(f, s), 90, c.options(f)...))
 	}
 	before, after := s.edit()
 	return c.say("I change the comparison.", c.call("file_edit", map[string]any{"path": s.path, "old": before, "new": after}))
 }
 
-// options links a decision with the options of the earlier cycle, as its notes
-// or the graph name them.
-func (c *conversation) options() []link {
-	query, _, _ := c.latest("decision_query", "", 0)
-	var links []link
-	if id := mentioned(mendTitle, c.sections[earlierCycles], query.text); id != "" {
-		links = append(links, link{"chosen", id})
-	}
-	if id := mentioned(constantTitle, c.sections[earlierCycles], query.text); id != "" {
-		links = append(links, link{"rejected", id})
-	}
-	return links
+// options links a decision with what was seen, and with the options of the
+// earlier cycle as its notes or the graph name them.
+func (c *conversation) options(f failure) []link {
+	notes, graph := c.sections[earlierCycles], c.recorded()
+	links := to("follows", f.line, "", graph)
+	links = append(links, to("chosen", mendTitle, "it changes the failing case and no other", notes, graph)...)
+	return append(links, to("rejected", constantTitle, "others may use the constant or show it", notes, graph)...)
 }
 
 // formatted is the command that names files gofmt would change.
@@ -191,7 +190,12 @@ func afterEdit(c *conversation, edited int) *model.Response {
 	case !testsPass(tests.text):
 		return c.finish("failure", "the tests still fail after the change", notes+failingLines(tests.text), nil)
 	}
-	return c.finish("success", "the comparison is mended and all tests pass", notes, nil)
+	done := "the comparison is mended and all tests pass"
+	if _, _, ok := c.latest("decision_log", done, edited); !ok && c.offers("decision_log") {
+		decision := c.logged(decisionPrefix)
+		return c.say("All tests pass now.", c.decide("outcome", done, "ran "+allTests, 95, to("follows", decision, "", decision)...))
+	}
+	return c.finish("success", done, notes, nil)
 }
 
 // changeNotes says what the edit replaced, so that nobody goes back to it.

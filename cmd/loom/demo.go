@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/demo"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (a *app) demo() *cobra.Command {
+	o := demo.Options{}
+	var approve, spec, only string
+	cmd := &cobra.Command{
+		Use: "demo [flags]", Short: "the main job, with nothing installed and no key",
+		Long: `Demo makes a git repository with a bug, starts a host, and publishes an error
+report on a NATS subject as a service would. Agents triage it, find the cause,
+change the code in a worktree of their own; you approve the diff; the change is
+committed under the commit lock, verified on a clean checkout, and lands on the
+branch. A script stands in for the language model and for nothing else.
+
+It opens no port and writes to a temporary directory, unless you say otherwise.`,
+		Example: "  loom demo\n  loom demo --approve auto --json\n  loom demo --keep ./play\n  ANTHROPIC_API_KEY=... loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if only != "" {
+				return a.prepareOnly(cmd.Context(), only)
+			}
+			auto, err := a.approval(approve)
+			if err != nil {
+				return err
+			}
+			if o.Model, err = openModel(spec, o.Unsandboxed); err != nil {
+				return err
+			}
+			o.View = &demoView{app: a, auto: auto, in: bufio.NewReader(a.in), spin: newSpinner(a)}
+			return a.runDemo(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&approve, "approve", "", "ask or auto (default: ask at a terminal; without one it must be given)")
+	f.StringVar(&spec, "model", "scripted:demo", "who answers: scripted:demo, anthropic:MODEL or openai:MODEL")
+	f.BoolVar(&o.Unsandboxed, "unsandboxed", false, "let a real model's tools run on this machine as it is")
+	f.StringVar(&o.Keep, "keep", "", "directory to work in; repository and data stay there, and a demo that was cut off goes on")
+	f.StringVar(&o.Listen, "listen", "", "address for other clients (default: no port is opened)")
+	f.StringVar(&only, "make-repository", "", "only make the demo's repository in this directory")
+	return cmd
+}
+
+func (a *app) prepareOnly(ctx context.Context, dir string) error {
+	if err := demo.MakeRepository(ctx, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s\n", dir)
+	return nil
+}
+
+func (a *app) approval(approve string) (auto bool, err error) {
+	switch {
+	case approve == "auto":
+		return true, nil
+	case approve == "ask", approve == "" && terminal(a.in):
+		return false, nil
+	case approve == "":
+		return false, fault.New("usage/argument", "standard input is not a terminal, so nobody can be asked").At("--approve").Want("--approve auto, or --approve ask to read answers from standard input")
+	}
+	return false, fault.New("usage/argument", "unknown way to approve").At("--approve").Got(approve).Want("ask or auto")
+}
+
+// openModel opens a model; a real one needs leave to run tools unsandboxed,
+// because there is no sandbox yet.
+func openModel(spec string, unsandboxed bool) (model.Provider, error) {
+	m, err := provider.Open(spec, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Scripted() && !unsandboxed {
+		return nil, fault.New("tool/no-sandbox", "%s would run commands of its own choice on this machine: there is no sandbox yet", m.Name()).At("--model").
+			Want("add --unsandboxed if this machine may be used so")
+	}
+	return m, nil
+}
+
+func (a *app) runDemo(ctx context.Context, o demo.Options) error {
+	v := o.View.(*demoView)
+	if o.Model.Scripted() {
+		v.Say("model " + o.Model.Name() + ": a script stands in for the language model, and for nothing else; it costs nothing")
+		v.Say("there is no sandbox yet: the tools of the demo's own repository run on this machine as it is")
+	} else {
+		v.Say("model " + o.Model.Name() + "; its tools run on this machine as it is, as --unsandboxed says")
+	}
+	if v.auto {
+		v.Say("approvals are given automatically, without anybody looking (--approve auto)")
+	}
+	r, err := demo.Run(ctx, o)
+	v.spin.stop()
+	if errors.Is(err, context.Canceled) {
+		return a.interrupted(o)
+	}
+	if err != nil {
+		return err
+	}
+	return a.demoResult(r, o)
+}
+
+func (a *app) interrupted(o demo.Options) error {
+	if o.Keep != "" {
+		fmt.Fprintf(a.err, "stopped cleanly; \"loom demo --keep %s\" goes on from here\n", o.Keep)
+	} else {
+		fmt.Fprintln(a.err, "stopped cleanly; the temporary directory is gone")
+	}
+	return exitError{fault.WorkFailed}
+}
+
+func (a *app) demoResult(r *demo.Result, o demo.Options) error {
+	if a.json {
+		if err := json.NewEncoder(a.out).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		a.demoText(r, o)
+	}
+	if !r.Landed || !r.Verified {
+		return exitError{fault.WorkFailed}
+	}
+	return nil
+}
+
+func (a *app) demoText(r *demo.Result, o demo.Options) {
+	w := a.out
+	head := func(s string) { fmt.Fprintf(w, "\n%s\n%s\n", s, strings.Repeat("─", len([]rune(s)))) }
+	head("History of " + r.Execution)
+	historyTable(w, r.History)
+	head("Decisions")
+	fmt.Fprint(w, graph.Text(r.Graph))
+	if r.Patch != "" {
+		head("The commit on " + demo.Branch)
+		fmt.Fprintln(w, strings.TrimSpace(printable(r.Patch)))
+	}
+	head("In numbers")
+	fmt.Fprintf(w, "%s: %s, verified %t, landed %t, %d transitions\n", r.Bead, r.Status, r.Verified, r.Landed, r.Transitions)
+	fmt.Fprintf(w, "%d model calls, %d tokens, %s\n", r.View.ModelCalls, r.Tokens, cost(r.View))
+	t := r.Times
+	fmt.Fprintf(w, "start of the host to the first notice %.0f ms\n", t.FirstNotice)
+	fmt.Fprintf(w, "report to landing %.0f ms: tools %.0f ms, git and hooks %.0f ms, approval %.0f ms, Loom itself %.0f ms\n", t.Whole, t.Tools, t.Git, t.CEO, t.Own)
+	head("What to try next")
+	nextSteps(w, r, o)
+}
+
+func nextSteps(w io.Writer, r *demo.Result, o demo.Options) {
+	if o.Keep == "" {
+		fmt.Fprintln(w, "  loom demo --keep ./play            the same, and everything stays to look at")
+		fmt.Fprintln(w, "  loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed    with a real model (ANTHROPIC_API_KEY)")
+		return
+	}
+	fmt.Fprintf(w, "  git -C %s log -1             the commit and its trailers\n", r.Repository)
+	fmt.Fprintf(w, "  loom up --data %s --model scripted:demo --unsandboxed    the same host again\n", r.Data)
+	fmt.Fprintf(w, "  loom events --data %s --bead %s    every event, while the host is up\n", r.Data, r.Bead)
+}
+
+// demoView shows the demo and asks.
+type demoView struct {
+	*app
+	auto bool
+	in   *bufio.Reader
+	spin *spinner
+}
+
+func (v *demoView) Say(text string) {
+	if v.json {
+		_ = json.NewEncoder(v.out).Encode(map[string]string{"say": text})
+		return
+	}
+	v.spin.stop()
+	fmt.Fprintln(v.out, "· "+line(text, 300))
+}
+
+// Event shows a line for each transition; what happens between two of them
+// shows at the spinner.
+func (v *demoView) Event(n *loomv1.Notice) {
+	from, to, outcome, moved := workflow.Transition(n.Event)
+	if v.json {
+		if moved {
+			_ = json.NewEncoder(v.out).Encode(map[string]any{"transition": map[string]any{
+				"execution": n.Event.Execution, "from": from, "to": to, "outcome": outcome, "time": n.Event.Time.AsTime(), "summary": n.Summary,
+			}})
+		}
+		return
+	}
+	v.spin.say(line(n.Summary, 100))
+	if moved || worthALine(n.Event) {
+		v.spin.stop()
+		fmt.Fprintf(v.out, "%s  %s\n", clock(n.Event.Time), line(n.Summary, 160))
+	}
+}
+
+func worthALine(e *loomv1.Event) bool {
+	switch e.Fact.(type) {
+	case *loomv1.Event_BeadFiled, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted, *loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_ExecutionEnded:
+		return true
+	}
+	return false
+}
+
+// Decide asks at the terminal, or approves what is proposed. An escalation is
+// never approved automatically.
+func (v *demoView) Decide(ctx context.Context, a *loomv1.Approval, diff string) (loomv1.ApprovalDecision, string, error) {
+	v.spin.stop()
+	if v.auto && a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+		return loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, "an escalation is never approved automatically", nil
+	}
+	if !v.json {
+		fmt.Fprintln(v.out)
+		approvalText(v.out, a, diff)
+	}
+	if v.auto {
+		v.Say("approved automatically (--approve auto)")
+		return loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "approved automatically, without anybody looking", nil
+	}
+	return v.ask(ctx)
+}
+
+func (v *demoView) ask(ctx context.Context) (loomv1.ApprovalDecision, string, error) {
+	for {
+		fmt.Fprint(v.err, "Approve? [y]es, [n]o, or say what should be different: ")
+		answer, err := v.answer(ctx)
+		if err != nil {
+			return 0, "", err
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "", nil
+		case "n", "no":
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, "", nil
+		case "":
+		default:
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, answer, nil
+		}
+	}
+}
+
+// answer reads one line, or gives up when the command is interrupted.
+func (v *demoView) answer(ctx context.Context) (string, error) {
+	type read struct {
+		text string
+		err  error
+	}
+	got := make(chan read, 1)
+	go func() {
+		s, err := v.in.ReadString('\n')
+		got <- read{s, err}
+	}()
+	select {
+	case r := <-got:
+		if r.err != nil {
+			return "", fault.New("usage/argument", "no answer: standard input ended").Want("--approve auto")
+		}
+		return strings.TrimSpace(r.text), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

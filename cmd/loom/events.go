@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/notice"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (a *app) events() *cobra.Command {
+	var q loomv1.NoticesRequest
+	var follow bool
+	var after []string
+	cmd := &cobra.Command{
+		Use: "events [flags]", Short: "read what happened, and follow what happens",
+		Long: `Events prints every event from the beginning, or after a position, one a line.
+With --follow it goes on with what happens, without a gap or a repeat between
+the two. Each line begins with its position, which --after takes.`,
+		Example: "  loom events --follow\n  loom events --bead shop-1 --json\n  loom events --after 2.1.40.0",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, s := range after {
+				p, err := notice.ParsePosition(s)
+				if err != nil {
+					return fault.New("id/malformed", "not a position").At("--after").Got(s).Want("PARTITION.EPOCH.SEQUENCE.INDEX, as events prints it")
+				}
+				q.After = &loomv1.Cursor{Positions: append(q.After.GetPositions(), p)}
+			}
+			err := a.with(cmd.Context(), func(c *client.Client) error {
+				return c.Follow(cmd.Context(), &q, follow, a.event)
+			})
+			if follow && errors.Is(err, context.Canceled) {
+				return nil // that is how following ends
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Project, "project", "", "only this project")
+	f.StringVar(&q.Bead, "bead", "", "only this bead")
+	f.StringVar(&q.Execution, "execution", "", "only this execution")
+	f.StringSliceVar(&after, "after", nil, "begin after this position; one for each partition")
+	f.BoolVarP(&follow, "follow", "f", false, "go on with what happens")
+	return cmd
+}
+
+func (a *app) event(n *loomv1.Notice) error {
+	if a.json {
+		return json.NewEncoder(a.out).Encode(jsonOf(n))
+	}
+	_, err := fmt.Fprintf(a.out, "%-12s %s  %-20s %s\n", notice.FormatPosition(n.Position), clock(n.Event.GetTime()), n.Kind, line(n.Summary, 300))
+	return err
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
+)
+
+// app is what every verb needs.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	data     string // the host's data directory
+	json     bool
+}
+
+// run carries out one command line.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) fault.Exit {
+	a := &app{in: in, out: out, err: errOut}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return fault.Done
+	}
+	var quiet exitError
+	if errors.As(err, &quiet) {
+		return quiet.status
+	}
+	a.fail(err)
+	if fault.Code(err) == "" && isUsage(err) {
+		return fault.Usage
+	}
+	return fault.Status(err)
+}
+
+// exitError ends the command with a status and has said why already.
+type exitError struct{ status fault.Exit }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// isUsage reports whether err is cobra's word about the command line.
+func isUsage(err error) bool {
+	for _, s := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument", "accepts ", "requires ", "required flag", "if any flags"} {
+		if strings.Contains(err.Error(), s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *app) fail(err error) {
+	f := fault.From(err)
+	if fault.Code(err) == "" && isUsage(err) {
+		f = fault.New("usage/argument", "%s", err).Want("see \"loom help\"")
+	}
+	if a.json {
+		_ = json.NewEncoder(a.err).Encode(map[string]any{"error": jsonOf(f.Proto())})
+		return
+	}
+	fmt.Fprintf(a.err, "loom: %s [%s]\n", printable(f.Error()), f.Code)
+	for _, m := range f.More {
+		fmt.Fprintf(a.err, "loom: %s [%s]\n", printable(m.Error()), m.Code)
+	}
+}
+
+const usage = `usage: {{.UseLine}}
+
+{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}{{end}}
+{{if .HasAvailableSubCommands}}
+{{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name 12}}{{.Short}}
+{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{end}}{{if .HasAvailableInheritedFlags}}{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
+{{end}}{{if .HasExample}}
+Example:
+
+{{.Example}}
+{{end}}`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "loom COMMAND",
+		Short:         "A supervised team of agents, working through durable workflows on NATS.",
+		Long:          "A supervised team of agents, working through durable workflows on NATS.\n\nNew here? \"loom demo\" runs the main job with nothing installed and no key.",
+		Example:       "  loom demo\n  loom up --project shop=/src/shop\n  loom submit --project shop \"The total is wrong for orders of exactly 50.00\"",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetHelpTemplate(usage)
+	root.SetUsageTemplate(usage)
+	root.PersistentFlags().StringVar(&a.data, "data", "", "the host's data directory (default: $LOOM_DATA, else "+tilde(host.DefaultData())+")")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value a line")
+	root.PersistentPreRun = func(*cobra.Command, []string) { a.defaults() }
+	root.AddCommand(a.demo(), a.up(), a.submit(), a.report(), a.bead(), a.execution(), a.events(), a.inbox(),
+		a.approve(), a.reject(), a.graph(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.status(), a.version())
+	return root
+}
+
+func (a *app) defaults() {
+	if a.data == "" {
+		a.data = os.Getenv("LOOM_DATA")
+	}
+	if a.data == "" {
+		a.data = host.DefaultData()
+	}
+}
+
+func tilde(path string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path
+	}
+	if rest, err := filepath.Rel(home, path); err == nil && !strings.HasPrefix(rest, "..") {
+		return filepath.Join("~", rest)
+	}
+	return path
+}
+
+// print writes m as JSON, or what human writes.
+func (a *app) print(m proto.Message, human func(w io.Writer)) error {
+	if !a.json {
+		human(a.out)
+		return nil
+	}
+	return json.NewEncoder(a.out).Encode(jsonOf(m))
+}
+
+// jsonOf returns canonical JSON in one spelling, with the fields' own names.
+func jsonOf(m proto.Message) json.RawMessage {
+	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return json.RawMessage(`{"error":"cannot be written as JSON"}`)
+	}
+	return data
+}
+
+// terminal reports whether f is a person's terminal.
+func terminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// printable takes out of a text what a terminal would obey: control characters
+// but for line ends and tabs, and characters that turn or hide text.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// line is printable on one line, at most n runes.
+func line(s string, n int) string {
+	r := []rune(strings.Join(strings.Fields(printable(s)), " "))
+	if len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return string(r)
+}
+
+// table writes rows with aligned columns, under heads in capitals.
+func table(w io.Writer, heads []string, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, strings.ToUpper(strings.Join(heads, "\t")))
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	_ = t.Flush()
+}
+
+func clock(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Local().Format("15:04:05.000")
+}
+
+func stamp(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Local().Format("2006-01-02 15:04:05")
+}
+
+func since(from, to *timestamppb.Timestamp) string {
+	if from == nil {
+		return "-"
+	}
+	end := time.Now()
+	if to != nil {
+		end = to.AsTime()
+	}
+	return end.Sub(from.AsTime()).Round(time.Millisecond).String()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,282 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/tool"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// Blobs keeps what is too large for the journal.
+type Blobs interface {
+	Put(ctx context.Context, data []byte, mediaType string) (*loomv1.BlobRef, error)
+	Get(ctx context.Context, ref *loomv1.BlobRef) ([]byte, error)
+}
+
+// Repository is what a project's work is done on.
+type Repository struct {
+	Workspaces *git.Workspaces
+	Committer  *git.Committer
+	Source     *git.Repository
+}
+
+// Worker does the work of every role. All fields but Live are required. It is
+// safe for concurrent use.
+type Worker struct {
+	Model model.Provider
+	Roles *roles.Set
+	Blobs Blobs
+	// Repository opens a project's repository; it may be called often.
+	Repository func(ctx context.Context, p *loomv1.ProjectConfig) (*Repository, error)
+	// Exec says whether, and in which environment, tools and checks may start
+	// processes. Hooks follow it.
+	Exec tool.Policy
+	// Scratch is a directory for checkouts that are thrown away.
+	Scratch string
+	Logger  *slog.Logger
+	// Live is given chunks of text as the model writes them.
+	Live func(project, bead, text string)
+}
+
+// job is one assignment being worked on.
+type job struct {
+	*Worker
+	brief *loomv1.Brief
+	seat  actors.Seat
+	role  roles.Role
+	repo  *Repository
+}
+
+// Work implements actors.Worker.
+func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+	role, ok := w.Roles.Get(b.Attempt.Role)
+	if !ok {
+		return nil, fault.New("role/unknown", "no role %q on this host", b.Attempt.Role).Want("%s", w.Roles.Suggest(b.Attempt.Role))
+	}
+	repo, err := w.Repository(ctx, b.Project)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
+	switch b.Node.Kind {
+	case loomv1.NodeKind_NODE_KIND_COMMIT:
+		return j.underLock(ctx, j.commit)
+	case loomv1.NodeKind_NODE_KIND_LAND:
+		return j.underLock(ctx, j.land)
+	case loomv1.NodeKind_NODE_KIND_VERIFY:
+		return j.verify(ctx)
+	}
+	return j.task(ctx)
+}
+
+// task is ordinary work: in the execution's worktree for a role that may
+// change files, in a checkout that is thrown away for one that only looks.
+func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
+	if !j.changes() {
+		return j.look(ctx)
+	}
+	tree, err := j.repo.Workspaces.Open(ctx, j.brief.Execution.Id, j.brief.Bead.Id)
+	if err != nil {
+		return nil, err
+	}
+	conflicts, err := j.refresh(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+conflictText(conflicts))
+	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		return out, err
+	}
+	return j.propose(ctx, tree, out)
+}
+
+// changes reports whether the role may change files.
+func (j *job) changes() bool {
+	return slices.Contains(j.role.Tools.Allow, "file_write") || slices.Contains(j.role.Tools.Allow, "file_edit")
+}
+
+// refresh brings the worktree to the target's newest commit when work was sent
+// back: the reason may lie in what landed meanwhile.
+func (j *job) refresh(ctx context.Context, tree *git.Worktree) ([]string, error) {
+	if j.brief.Attempt.Visit <= 1 || j.brief.Attempt.Number > 1 || j.brief.Turn.GetModel() != "" {
+		return nil, nil
+	}
+	return j.repo.Workspaces.Rebase(ctx, tree)
+}
+
+func conflictText(files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	text := "\n## Conflicts\nThe target branch moved; these files have git's conflict marks and must be resolved:\n"
+	for _, f := range files {
+		text += fmt.Sprintf("%q\n", f)
+	}
+	return text
+}
+
+// propose makes what the worktree has the change that the outcome proposes.
+func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outcome) (*loomv1.Outcome, error) {
+	change, diff, err := tree.Change(ctx)
+	if fault.Code(err) == "git/no-change" {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if change.Diff, err = j.Blobs.Put(ctx, diff, "text/x-diff"); err != nil {
+		return nil, err
+	}
+	out.Change = change
+	return out, nil
+}
+
+// look is work in a clean checkout of the target that is thrown away.
+func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
+	tip, err := j.repo.Source.Tip(ctx, j.brief.Project.TargetBranch)
+	if err != nil {
+		return nil, err
+	}
+	dir, done, err := j.checkout(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return j.turn(ctx, j.workspace(dir), Prompt(j.brief))
+}
+
+// workspace is a checkout that is thrown away, as tools see it.
+func (j *job) workspace(dir string) tool.Workspace {
+	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.Exec}
+}
+
+// worktree is the execution's worktree, as tools see it.
+func (j *job) worktree(t *git.Worktree) tool.Workspace {
+	return tool.Workspace{Root: t.Path(), Exec: j.Exec, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
+}
+
+// checkout makes a clean checkout of a commit; done removes it.
+func (j *job) checkout(ctx context.Context, commit string) (dir string, done func(), err error) {
+	if err := os.MkdirAll(j.Scratch, 0o700); err != nil {
+		return "", nil, fmt.Errorf("directory for checkouts: %w", err)
+	}
+	top, err := os.MkdirTemp(j.Scratch, j.brief.Attempt.Id+"-")
+	if err != nil {
+		return "", nil, fmt.Errorf("directory for checkouts: %w", err)
+	}
+	done = func() {
+		if err := git.Discard(top); err != nil {
+			j.Logger.Warn("checkout not removed", "attempt", j.brief.Attempt.Id, "error", err)
+		}
+	}
+	dir = filepath.Join(top, j.brief.Project.Id)
+	if err := j.repo.Workspaces.Checkout(ctx, commit, dir); err != nil {
+		done()
+		return "", nil, err
+	}
+	return dir, done, nil
+}
+
+// renewEvery is how often a holder renews the commit lock, well within its
+// lease.
+const renewEvery = time.Minute
+
+// underLock carries out do with the commit lock's token, or parks the attempt
+// until the lock is granted.
+func (j *job) underLock(ctx context.Context, do func(context.Context, uint64) (*loomv1.Outcome, error)) (*loomv1.Outcome, error) {
+	claim, err := j.seat.AcquireLock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if claim.Token == 0 {
+		if err := j.seat.Park(ctx); err != nil {
+			return nil, err
+		}
+		return nil, actors.ErrParked
+	}
+	held, stop := j.keep(ctx, claim.Token)
+	out, err := do(held, claim.Token)
+	stop()
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the grant ends with the claim
+	}
+	if rerr := j.seat.ReleaseLock(ctx, claim.Token); rerr != nil {
+		j.Logger.Warn("commit lock not released", "token", claim.Token, "error", rerr)
+	}
+	return out, err
+}
+
+// keep renews the grant until stop is called; its context ends when the grant
+// is lost. That is for politeness: what keeps a late holder out is the fence.
+func (j *job) keep(ctx context.Context, token uint64) (held context.Context, stop func()) {
+	held, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(renewEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-held.Done():
+				return
+			case <-t.C:
+				if err := j.seat.RenewLock(held, token); err != nil {
+					cancel(err)
+				}
+			}
+		}
+	}()
+	return held, func() { cancel(context.Canceled); <-done }
+}
+
+// outcome is an outcome of the runtime's own, with every declared field given.
+func (j *job) outcome(status loomv1.OutcomeStatus, summary, notes string, fields map[string]any) *loomv1.Outcome {
+	all := map[string]any{}
+	for name, kind := range j.brief.Node.GetOutcome() {
+		all[name] = map[string]any{"string": "", "bool": false, "int": 0, "double": 0}[kind]
+	}
+	for name, v := range fields {
+		if _, declared := all[name]; declared {
+			all[name] = v
+		}
+	}
+	f, err := structpb.NewStruct(all)
+	if err != nil {
+		panic(err) // values are strings, booleans and numbers
+	}
+	return &loomv1.Outcome{Status: status, Summary: summary, Notes: notes, Fields: f}
+}
+
+func (j *job) success(summary, notes string) *loomv1.Outcome {
+	return j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, notes, nil)
+}
+
+// failure says whose fault a failure is: "change" when the change itself must
+// be different.
+func (j *job) failure(err error, at string) *loomv1.Outcome {
+	f := fault.From(err)
+	out := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, cut(f.Message, 400), f.Error(), map[string]any{"fault": at})
+	out.Code = f.Code
+	return out
+}
+
+func cut(s string, n int) string {
+	r := []rune(s)
+	if len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// commit makes the candidate commit of the change that stands.
+func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error) {
+	x := j.brief.Execution
+	if x.Change == nil {
+		return j.failure(fault.New("git/no-change", "no change was proposed"), "change"), nil
+	}
+	who := j.author()
+	candidate, hooks, err := j.repo.Committer.Candidate(ctx, git.CandidateRequest{
+		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: x.Id, Decision: x.Approved.GetDecision(),
+		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
+		Author:  git.Author{Name: who.name, Email: who.role + "@agents.loom.invalid"},
+		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
+		Hooks: git.HookPolicy{Allow: j.Exec.Allow},
+	})
+	if err != nil {
+		return j.refused(ctx, err)
+	}
+	out := j.success(fmt.Sprintf("candidate %.12s on %.12s", candidate.Commit, candidate.Base), hookText(hooks))
+	out.Candidate = candidate
+	return out, nil
+}
+
+// refused turns what kept a candidate from being made into an outcome. What
+// only a different change can mend goes back to whoever made it.
+func (j *job) refused(ctx context.Context, err error) (*loomv1.Outcome, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	switch fault.Code(err) {
+	case "git/hook-failed", "git/hook-changed", "git/hook-timeout", "git/conflict", "git/patch-changed", "git/no-change", "git/unsupported":
+		return j.failure(err, "change"), nil
+	}
+	return j.failure(err, ""), nil
+}
+
+func hookText(hooks []git.HookRun) string {
+	var b strings.Builder
+	for _, h := range hooks {
+		switch {
+		case h.Skipped:
+			fmt.Fprintf(&b, "hook %s is not executable and was not run\n", h.Name)
+		default:
+			fmt.Fprintf(&b, "hook %s passed\n%s", h.Name, h.Output)
+		}
+	}
+	return b.String()
+}
+
+// maker is who made the change.
+type maker struct {
+	name, role string
+	outcome    *loomv1.Outcome
+}
+
+// author finds the attempt whose outcome proposed the change that stands.
+func (j *job) author() maker {
+	m := maker{name: "Loom agent", role: "agent"}
+	for _, n := range j.brief.Execution.Nodes {
+		for _, a := range n.History {
+			if c := a.Outcome.GetChange(); c != nil && c.Commit == j.brief.Execution.Change.Commit {
+				m = maker{name: "Loom " + a.Role, role: a.Role, outcome: a.Outcome}
+			}
+		}
+	}
+	return m
+}
+
+func (j *job) subject(o *loomv1.Outcome) string {
+	if s := strings.TrimSpace(o.GetSummary()); s != "" {
+		return s
+	}
+	return j.brief.Bead.Goal
+}
+
+func (j *job) body(o *loomv1.Outcome) string {
+	return strings.TrimSpace(fmt.Sprintf("%s\n\nBead %s asked for this: %s", o.GetNotes(), j.brief.Bead.Id, j.brief.Bead.Goal))
+}
+
+// land moves the target branch to the verified candidate.
+func (j *job) land(ctx context.Context, token uint64) (*loomv1.Outcome, error) {
+	c := j.brief.Execution.Candidate
+	if c == nil {
+		return j.failure(fault.New("git/no-change", "no candidate was made"), ""), nil
+	}
+	landing, err := j.repo.Committer.Land(ctx, git.LandRequest{
+		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: j.brief.Execution.Id,
+		Token: token, Target: j.brief.Project.TargetBranch, Candidate: c,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return j.failure(err, ""), nil
+	}
+	out := j.success(fmt.Sprintf("%.12s landed on %s", landing.Commit, landing.Ref), landing.Checkout)
+	out.Landing = landing
+	return out, nil
+}

@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// run is a turn being run: what is recorded of it, and what it works with.
+type run struct {
+	*job
+	t     *loomv1.Turn
+	tools *tool.Set
+}
+
+// begin starts the turn with prompt, or takes up the one that was begun.
+func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
+	t := proto.CloneOf(j.brief.Turn)
+	if t == nil {
+		t = &loomv1.Turn{Attempt: j.brief.Attempt.Id}
+	}
+	r := &run{job: j, t: t}
+	if turn.Started(t) {
+		return r, nil
+	}
+	ref, err := j.Blobs.Put(ctx, []byte(prompt), "text/markdown; charset=utf-8")
+	if err != nil {
+		return nil, err
+	}
+	start := &loomv1.StartTurn{Model: j.Model.Name(), Prompt: ref}
+	return r, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: start}})
+}
+
+// turn runs a whole turn in a workspace.
+func (j *job) turn(ctx context.Context, ws tool.Workspace, prompt string) (*loomv1.Outcome, error) {
+	r, err := j.begin(ctx, prompt)
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(ctx, ws)
+}
+
+// finish carries out one step after the other until the turn ends.
+func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, error) {
+	r.tools = tool.New(ws, decisions{r.job})
+	for {
+		var err error
+		switch s := turn.Next(r.t, r.brief.Node, r.limits()).(type) {
+		case turn.AskModel, turn.Repair:
+			err = r.ask(ctx)
+		case turn.RunTools:
+			err = r.runTools(ctx, s.Calls)
+		case turn.Finish:
+			return s.Outcome, nil
+		case turn.Stop:
+			return r.stopped(s), nil
+		default:
+			err = fmt.Errorf("turn of attempt %q wants %T", r.brief.Attempt.Id, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *run) limits() turn.Limits { return turn.Limits{Iterations: r.role.Limits.Iterations} }
+
+func (r *run) stopped(s turn.Stop) *loomv1.Outcome {
+	out := s.Outcome()
+	out.Fields = r.outcome(out.Status, "", "", nil).Fields
+	return out
+}
+
+// record makes steps durable and folds them into the local copy.
+func (r *run) record(ctx context.Context, records ...*loomv1.TurnRecord) error {
+	if err := r.seat.Record(ctx, records...); err != nil {
+		return err
+	}
+	events, err := turn.Decide(r.t, records)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := turn.Apply(r.t, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks the model for the next answer and records it, also one that is of no
+// use, so that it is paid for once.
+func (r *run) ask(ctx context.Context) error {
+	req, err := r.request(ctx)
+	if err != nil {
+		return err
+	}
+	resp, err := r.Model.Ask(ctx, req, r.live)
+	answer := &loomv1.ModelAnswer{Model: r.Model.Name(), Scripted: r.Model.Scripted(), Request: req.Digest()}
+	switch {
+	case fault.Code(err) == "model/invalid-output":
+		answer.Problem = fault.From(err).Message
+		answer.Usage = &loomv1.Usage{}
+	case err != nil:
+		return err
+	default:
+		if err := r.fill(ctx, answer, resp); err != nil {
+			return err
+		}
+	}
+	return r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Answer{Answer: answer}})
+}
+
+func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Response) error {
+	var err error
+	a.Usage, a.Summary = resp.Usage, cut(resp.Text, 60)
+	if a.Text, err = r.Blobs.Put(ctx, []byte(resp.Text), "text/markdown; charset=utf-8"); err != nil {
+		return err
+	}
+	if len(resp.Opaque) > 0 {
+		if a.Opaque, err = r.Blobs.Put(ctx, resp.Opaque, "application/octet-stream"); err != nil {
+			return err
+		}
+	}
+	if resp.Stop == model.StopLength {
+		a.Problem = "your answer was cut off because it was too long; say less at a time"
+		return nil
+	}
+	a.Calls = r.unique(resp.Calls)
+	return nil
+}
+
+// unique gives every call an id that the turn has not seen: some servers count
+// their calls anew in each answer.
+func (r *run) unique(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
+	out := make([]*loomv1.ToolCall, 0, len(calls))
+	for i, c := range calls {
+		c = proto.CloneOf(c)
+		c.Id = fmt.Sprintf("c%d-%d", r.t.Iterations+1, i+1)
+		out = append(out, c)
+	}
+	return out
+}
+
+// request builds what the model sees from what is recorded, and from nothing
+// else.
+func (r *run) request(ctx context.Context) (*model.Request, error) {
+	req := &model.Request{System: System(r.role)}
+	for _, m := range turn.Transcript(r.t, r.brief.Node, r.limits()) {
+		msg := model.Message{Role: model.Role(m.Role), Calls: m.Calls, Call: m.Call, Failed: m.Failed}
+		text, err := r.text(ctx, m.Blob)
+		if err != nil {
+			return nil, err
+		}
+		msg.Text = text + m.Text
+		if m.Opaque != nil && m.Model == r.Model.Name() {
+			if msg.Opaque, err = r.Blobs.Get(ctx, m.Opaque); err != nil {
+				return nil, err
+			}
+		}
+		req.Messages = append(req.Messages, msg)
+	}
+	for _, s := range r.tools.Specs(r.role.Tools.Allow) {
+		req.Tools = append(req.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
+	}
+	f := turn.FinishTool(r.brief.Node)
+	req.Tools = append(req.Tools, model.ToolSpec{Name: f.Name, Description: f.Description, Schema: f.Schema})
+	return req, nil
+}
+
+func (r *run) text(ctx context.Context, ref *loomv1.BlobRef) (string, error) {
+	if ref == nil {
+		return "", nil
+	}
+	data, err := r.Blobs.Get(ctx, ref)
+	return string(data), err
+}
+
+func (r *run) live(c model.Chunk) {
+	if r.Live != nil && c.Text != "" {
+		r.Live(r.brief.Project.Id, r.brief.Bead.Id, c.Text)
+	}
+}
+
+// runTools brings every open call to a recorded outcome: reading calls side by
+// side, all others one after the other.
+func (r *run) runTools(ctx context.Context, calls []turn.Call) error {
+	for _, batch := range turn.Batches(calls, tool.Class) {
+		if err := r.runBatch(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
+	var intents []*loomv1.TurnRecord
+	for _, c := range batch {
+		if !c.Intended {
+			step := &loomv1.ToolStep{Call: c.ToolCall, Class: tool.Class(c.Tool)}
+			intents = append(intents, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: step}})
+		}
+	}
+	if len(intents) > 0 {
+		if err := r.record(ctx, intents...); err != nil {
+			return err
+		}
+	}
+	results := make([]*loomv1.ToolResult, len(batch))
+	errs := make([]error, len(batch))
+	var wait sync.WaitGroup
+	for i, c := range batch {
+		wait.Go(func() { results[i], errs[i] = r.carryOut(ctx, c) })
+	}
+	wait.Wait()
+	var ends []*loomv1.TurnRecord
+	for i, c := range batch {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		ends = append(ends, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: c.Id, Result: results[i]}}})
+	}
+	return r.record(ctx, ends...)
+}
+
+// carryOut runs a call, or finds out what became of one that was cut off.
+func (r *run) carryOut(ctx context.Context, c turn.Call) (*loomv1.ToolResult, error) {
+	switch c.Do {
+	case turn.Report:
+		return turn.Unknown(), nil
+	case turn.Reconcile:
+		if res, known := r.tools.Reconcile(ctx, c.ToolCall); known {
+			return r.result(ctx, res)
+		}
+	}
+	res := r.tools.Call(ctx, r.role.Tools.Allow, r.toolTimeout(), c.ToolCall)
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // cut off: it stays an intent without an outcome
+	}
+	return r.result(ctx, res)
+}
+
+func (j *job) toolTimeout() time.Duration {
+	if j.role.Limits.ToolTimeout > 0 {
+		return j.role.Limits.ToolTimeout
+	}
+	return time.Minute
+}

@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// verify runs the required checks on a clean checkout of the candidate, itself
+// and before any model is asked, and then has the role look at it. A success
+// that the checks do not bear out is a failure, whatever the model said.
+func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
+	c := j.brief.Execution.Candidate
+	if c == nil {
+		return j.failure(fault.New("verify/failed", "there is no candidate to verify"), ""), nil
+	}
+	dir, done, err := j.checkout(ctx, c.Commit)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	r, err := j.begin(ctx, Prompt(j.brief))
+	if err != nil {
+		return nil, err
+	}
+	checks, err := r.checks(ctx, dir, c.Commit)
+	if err != nil {
+		return nil, err
+	}
+	// What the checks left behind must not be what the role looks at.
+	look, cleanUp, err := j.checkout(ctx, c.Commit)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanUp()
+	out, err := r.finish(ctx, j.workspace(look))
+	if err != nil {
+		return nil, err
+	}
+	out.Checks = checks
+	if failed := firstFailed(checks); failed != nil && out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		lie := j.failure(fault.New("verify/failed", "%q exited with %d, whatever was said of it: %s", failed.Command, failed.ExitCode, out.Summary), "change")
+		lie.Checks = checks
+		return lie, nil
+	}
+	return out, nil
+}
+
+func firstFailed(checks []*loomv1.CheckRun) *loomv1.CheckRun {
+	for _, c := range checks {
+		if !c.Passed {
+			return c
+		}
+	}
+	return nil
+}
+
+// checks runs every required command and records each as a call of the
+// runtime's own, for which the model sees a section "Checks". A check that is
+// recorded already is not run again; one that was cut off is, which a clean
+// checkout makes harmless.
+func (r *run) checks(ctx context.Context, dir, commit string) ([]*loomv1.CheckRun, error) {
+	set := tool.New(r.workspace(dir), nil)
+	var runs []*loomv1.CheckRun
+	for i, command := range r.brief.Execution.Checks {
+		id := fmt.Sprintf("check-%d", i+1)
+		result := r.recorded(id)
+		if result == nil {
+			var err error
+			if result, err = r.check(ctx, set, id, command); err != nil {
+				return nil, err
+			}
+		}
+		runs = append(runs, &loomv1.CheckRun{
+			Command: command, ExitCode: result.ExitCode, Output: result.Output, Commit: commit, Passed: passed(result),
+		})
+	}
+	return runs, nil
+}
+
+func passed(r *loomv1.ToolResult) bool {
+	return r.Status == loomv1.ToolStatus_TOOL_STATUS_OK && r.ExitCode == 0
+}
+
+// recorded returns the recorded outcome of a call, or nil.
+func (r *run) recorded(id string) *loomv1.ToolResult {
+	for _, s := range r.t.Steps {
+		if s.GetTool().GetCall().GetId() == id {
+			return s.GetTool().Result
+		}
+	}
+	return nil
+}
+
+func (r *run) check(ctx context.Context, set *tool.Set, id, command string) (*loomv1.ToolResult, error) {
+	args, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return nil, err
+	}
+	call := &loomv1.ToolCall{Id: id, Tool: "shell", Arguments: string(args)}
+	intent := &loomv1.ToolStep{Call: call, Class: loomv1.ToolClass_TOOL_CLASS_EXEC, Runtime: true}
+	if err := r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: intent}}); err != nil {
+		return nil, err
+	}
+	res := set.Call(ctx, []string{"shell"}, checkTimeout, call)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	res.Output = checkText(command, res)
+	result, err := r.result(ctx, res)
+	if err != nil {
+		return nil, err
+	}
+	return result, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: id, Result: result}}})
+}
+
+// checkTimeout bounds one required command: a whole test suite, often.
+const checkTimeout = 10 * time.Minute
+
+// checkText is what the model sees of a check.
+func checkText(command string, res tool.Result) string {
+	var p prompt
+	p.section("Checks")
+	p.WriteString("The runtime ran a required command on a clean checkout of the candidate commit.\n")
+	if res.Status == loomv1.ToolStatus_TOOL_STATUS_OK && res.ExitCode == 0 {
+		fmt.Fprintf(&p, "passed: %s\n", command)
+	} else {
+		fmt.Fprintf(&p, "failed (exit %d): %s\n", res.ExitCode, command)
+	}
+	p.data(res.Output)
+	return p.String()
+}
+
+// result keeps a tool's output as a blob and returns what is recorded.
+func (j *job) result(ctx context.Context, r tool.Result) (*loomv1.ToolResult, error) {
+	ref, err := j.Blobs.Put(ctx, []byte(r.Output), "text/plain; charset=utf-8")
+	if err != nil {
+		return nil, err
+	}
+	return &loomv1.ToolResult{
+		Status: r.Status, Summary: cut(r.Summary, turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode,
+		Changed: r.Changed[:min(len(r.Changed), turn.MaxChanged)],
+	}, nil
+}

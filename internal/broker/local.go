@@ -1,0 +1,24 @@
+package broker
+
+import (
+	"github.com/nats-io/nats.go"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// Local connects a client of this process as the named user, with that user's
+// rights and no more: "anonymous", "operator" or "ceo". It needs no listener.
+// It returns request/denied when the broker has no such user.
+func (b *Broker) Local(name string) (*nats.Conn, error) {
+	for _, u := range b.users {
+		if string(u.kind) != name || u.kind == host {
+			continue
+		}
+		nc, err := nats.Connect("", append(u.options(), nats.InProcessServer(b.server), nats.Name("loom "+name))...)
+		if err != nil {
+			return nil, fault.New("host/unavailable", "no connection as %s", name).Because(err)
+		}
+		return nc, nil
+	}
+	return nil, fault.New("request/denied", "this broker has no user %q", name)
+}

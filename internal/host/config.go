@@ -1,0 +1,98 @@
+package host
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// Project registers a repository.
+type Project struct {
+	// ID is the project's name: a token of at most 40 bytes.
+	ID string
+	// Repository is the path of its git repository.
+	Repository string
+	// Branch is where work lands. Empty means the one that is checked out.
+	Branch string
+	// Checks are commands that every verification must see pass.
+	Checks []string
+}
+
+// Config says how a host runs. Only Data and Model are required.
+type Config struct {
+	// Data is the data directory; it is created if absent.
+	Data string
+
+	// Listen is the address for clients. Empty means that only this process
+	// can connect.
+	Listen string
+
+	// RequireAuth refuses clients without credentials.
+	RequireAuth bool
+
+	// Publishers may submit with keys of their own.
+	Publishers []broker.Publisher
+
+	// Projects are registered at the start, beside those that were before.
+	Projects []Project
+
+	// Model answers for every role.
+	Model model.Provider
+
+	// Unsandboxed lets tools, checks and hooks start processes on this machine
+	// as it is. Without it they are refused.
+	Unsandboxed bool
+
+	// Agents is how many agents of a role run here; a role that is not named
+	// has as many as its file says. Zero agents of a role is allowed.
+	Agents map[string]int
+
+	// CEOKey is the path of the CEO's key, made if it is absent. Empty means
+	// the user's configuration directory.
+	CEOKey string
+
+	// LockLease is how long a commit lock lasts without renewal. Zero means
+	// 5 minutes; less than a second is an error.
+	LockLease time.Duration
+
+	// SnapshotEvery is after how many events a project's state is saved. Zero
+	// means 2,000.
+	SnapshotEvery int
+
+	// Logger receives what the operator should know. Nil discards it.
+	Logger *slog.Logger
+}
+
+// check reports all that is wrong at once.
+func (c Config) check() error {
+	var errs []*fault.Error
+	add := func(e *fault.Error) { errs = append(errs, e) }
+	if c.Data == "" {
+		add(fault.New("usage/argument", "no data directory").At("data"))
+	}
+	if c.Model == nil {
+		add(fault.New("usage/argument", "no model").At("model"))
+	}
+	if c.LockLease < 0 || c.LockLease > 0 && c.LockLease < time.Second {
+		add(fault.New("usage/argument", "a lease of less than a second").At("lock lease").Got(c.LockLease.String()))
+	}
+	seen := map[string]bool{}
+	for _, p := range c.Projects {
+		if _, err := subject.Parse("project", p.ID); err != nil {
+			add(fault.From(err))
+		}
+		if len(p.ID) > project.MaxID {
+			add(fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.ID))
+		}
+		if seen[p.ID] {
+			add(fault.New("usage/argument", "project %q is named twice", p.ID).At("project"))
+		}
+		seen[p.ID] = true
+	}
+	return fault.Join(errs)
+}

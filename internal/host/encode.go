@@ -1,0 +1,38 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// encode answers in the encoding that was asked in: JSON for JSON.
+func encode(contentType string, m proto.Message) ([]byte, error) {
+	if strings.HasPrefix(contentType, "application/json") {
+		return protojson.Marshal(m)
+	}
+	return proto.Marshal(m)
+}
+
+// toolEnv is the environment of tools and checks: where programs and the Go
+// toolchain's caches are, and nothing else of this process.
+func toolEnv() []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "TMPDIR"} {
+		if v := os.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	if os.Getenv("GOCACHE") == "" {
+		if dir, err := os.UserCacheDir(); err == nil {
+			env = append(env, "GOCACHE="+filepath.Join(dir, "go-build"))
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil && os.Getenv("GOPATH") == "" {
+		env = append(env, "GOPATH="+filepath.Join(home, "go"))
+	}
+	return env
+}

@@ -1,0 +1,303 @@
+package host
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agent"
+	"github.com/loomrun/loom/internal/blob"
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/ceokey"
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/natsjournal"
+	"github.com/loomrun/loom/internal/projection"
+	"github.com/loomrun/loom/processes"
+	"github.com/loomrun/loom/roles"
+)
+
+// Host is a running Loom process.
+type Host struct {
+	config  Config
+	log     *slog.Logger
+	started time.Time
+
+	dir        *datadir.Dir
+	broker     *broker.Broker
+	logs       []journal.Log
+	blobs      *blob.Objects
+	projection *projection.DB
+	history    history
+	roles      *roles.Set
+	library    *processes.Library
+	model      model.Provider
+
+	ctx      context.Context // ends the actors' work
+	cancel   context.CancelFunc
+	system   *actors.System
+	projects *actors.Projects
+	intake   *actors.Intake
+	desk     *actors.Desk
+	pools    *actors.Pools
+	repos    repositories
+
+	mu     sync.Mutex
+	known  []string // registered projects, sorted
+	closed sync.Once
+	ceoNew bool
+}
+
+// Start runs a host and returns when it serves. What it cannot do it refuses
+// with the reason, and leaves nothing running.
+func Start(ctx context.Context, c Config) (*Host, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	h := &Host{config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin()}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	h.library = processes.Builtin(h.roles)
+	for _, step := range []func(context.Context) error{
+		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.startAgents, h.serve,
+	} {
+		if err := step(ctx); err != nil {
+			h.Stop(context.WithoutCancel(ctx))
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+func (h *Host) checkMachine(ctx context.Context) error { return git.Available(ctx) }
+
+func (h *Host) openData(context.Context) error {
+	var err error
+	h.dir, err = datadir.Open(h.config.Data)
+	return err
+}
+
+// enrol makes sure that the deployment has a CEO: at the first start the key's
+// public half goes into the manifest. Later starts do not need the key.
+func (h *Host) enrol(context.Context) error {
+	if h.dir.Manifest().CEO != "" {
+		return nil
+	}
+	path := h.config.CEOKey
+	if path == "" {
+		var err error
+		if path, err = ceokey.DefaultPath(); err != nil {
+			return err
+		}
+	}
+	key, created, err := ceokey.OpenOrCreate(path)
+	if err != nil {
+		return err
+	}
+	h.ceoNew = created
+	return h.dir.SetCEO(key.Public())
+}
+
+func (h *Host) startBroker(ctx context.Context) error {
+	var err error
+	h.broker, err = broker.Start(ctx, broker.Config{
+		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Publishers: h.config.Publishers, Logger: h.log,
+	})
+	return err
+}
+
+func (h *Host) openStores(ctx context.Context) error {
+	for i := range h.dir.Manifest().Partitions {
+		log, err := natsjournal.New(ctx, h.broker.Core(), i)
+		if err != nil {
+			return err
+		}
+		h.logs = append(h.logs, log)
+	}
+	h.history = history{logs: h.logs, partition: h.partition}
+	var err error
+	if h.blobs, err = blob.New(ctx, h.broker.Core()); err != nil {
+		return err
+	}
+	return h.openProjection(ctx)
+}
+
+// openProjection opens the tables and checks that the journals still reach
+// what the tables have seen: a journal that ends earlier has lost events.
+func (h *Host) openProjection(ctx context.Context) error {
+	db, opening, err := projection.Open(ctx, h.dir.Path("projection.db"))
+	if err != nil {
+		return err
+	}
+	h.projection = db
+	if opening.SetAside != "" {
+		h.log.Warn("projection set aside and rebuilt", "kept", opening.SetAside, "because", opening.Reason)
+	}
+	for _, log := range h.logs {
+		if err := h.checkHead(ctx, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errEnough = errors.New("enough was read")
+
+func (h *Host) checkHead(ctx context.Context, log journal.Log) error {
+	seen, hash, err := h.projection.Position(ctx, log.Partition())
+	if err != nil || seen == 0 {
+		return err
+	}
+	stream := natsjournal.Stream(log.Partition())
+	last, _, err := log.Last(ctx)
+	if err != nil {
+		return err
+	}
+	if last < seen {
+		return fault.New("journal/behind", "stream %s ends at %d, but %d was seen: acknowledged events are gone", stream, last, seen).At(stream).
+			Want("restore a backup; to go on without them, remove projection.db")
+	}
+	match := false
+	err = log.Read(ctx, seen, func(_ uint64, b *loomBatch) error {
+		match = string(b.Hash) == string(hash)
+		return errEnough
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if !match {
+		return fault.New("journal/chain", "stream %s has another batch at %d than the one that was seen", stream, seen).At(stream)
+	}
+	return nil
+}
+
+func (h *Host) partition(project string) int { return partitionOf(project, len(h.logs)) }
+
+func (h *Host) startActors(ctx context.Context) error {
+	m := h.dir.Manifest()
+	ceo, err := ceokey.Parse(m.CEO)
+	if err != nil {
+		return err
+	}
+	snapshots, err := natsjournal.NewSnapshots(ctx, h.broker.Core())
+	if err != nil {
+		return err
+	}
+	h.system = actors.NewSystem(h.log, func(name string) {
+		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
+	})
+	var parts []actors.Partition
+	for _, log := range h.logs {
+		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
+	}
+	h.projects = h.system.StartPartitions(h.ctx, parts, h.partition)
+	if err := h.projects.Ready(ctx); err != nil {
+		return err
+	}
+	for _, log := range h.logs {
+		h.system.StartFollower(h.ctx, log, h.projection)
+	}
+	return nil
+}
+
+func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.Manifest, ceo ed25519.PublicKey) actors.Partition {
+	return actors.Partition{
+		Log: log, Snapshots: s, Notices: h.broker, Work: h.broker, Clock: actors.NewClock(), Logger: h.log,
+		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease,
+		Host: m.Host, Start: m.Starts, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery,
+	}
+}
+
+func (h *Host) startAgents(context.Context) error {
+	m := h.dir.Manifest()
+	worker := &agent.Worker{
+		Model: h.model, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
+		Scratch: h.dir.Path("scratch"), Logger: h.log, Live: h.live,
+	}
+	if err := os.RemoveAll(worker.Scratch); err != nil {
+		h.log.Warn("left-over checkouts not removed", "error", err)
+	}
+	var pools []actors.Pool
+	for _, name := range h.roles.Names() {
+		role, _ := h.roles.Get(name)
+		if role.Human {
+			continue
+		}
+		n, set := h.config.Agents[name]
+		if !set {
+			n = max(role.Agents, 1)
+		}
+		pools = append(pools, actors.Pool{
+			Role: name, Agents: n, Host: m.Host, Start: m.Starts, Queue: queue{h.broker}, Projects: h.projects, Worker: worker, Logger: h.log,
+			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
+		})
+	}
+	h.pools = h.system.StartPools(h.ctx, pools)
+	return nil
+}
+
+// Stop stops the host cleanly: agents give their work back, what is under way
+// is made durable, then everything ends. It may be called more than once.
+func (h *Host) Stop(ctx context.Context) {
+	h.closed.Do(func() {
+		if h.pools != nil {
+			h.pools.Stop()
+		}
+		h.cancel()
+		if h.system != nil {
+			h.system.Stop()
+		}
+		if h.broker != nil {
+			if err := h.broker.Close(ctx); err != nil {
+				h.log.Warn("broker did not stop cleanly", "error", err)
+			}
+		}
+		if h.projection != nil {
+			_ = h.projection.Close()
+		}
+		if h.dir != nil {
+			_ = h.dir.Close()
+		}
+	})
+}
+
+// Done is closed when the broker has stopped, by Stop or by itself.
+func (h *Host) Done() <-chan struct{} { return h.broker.Done() }
+
+// URL returns where clients connect, or "".
+func (h *Host) URL() string { return h.broker.URL() }
+
+// Connect connects a client of this process: as "anonymous", "operator" or
+// "ceo", with that user's rights.
+func (h *Host) Connect(as string) (*nats.Conn, error) { return h.broker.Local(as) }
+
+// Deployment returns the deployment's id.
+func (h *Host) Deployment() string { return h.dir.Manifest().Deployment }
+
+// Startup says how long Start took.
+func (h *Host) Startup() time.Duration { return time.Since(h.started) }
+
+// MadeKey reports whether this start made the CEO's key.
+func (h *Host) MadeKey() bool { return h.ceoNew }
+
+func (h *Host) know(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.Contains(h.known, id) {
+		h.known = append(h.known, id)
+		slices.Sort(h.known)
+	}
+}

@@ -1,0 +1,36 @@
+package host
+
+import (
+	"hash/fnv"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Version is this release.
+const Version = "0.1.0"
+
+// DefaultData returns the data directory of this user's host:
+// $XDG_STATE_HOME/loom, or ~/.local/state/loom.
+func DefaultData() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "loom")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "loom")
+	}
+	return filepath.Join(home, ".local", "state", "loom")
+}
+
+// partitionOf returns the partition of n that a project belongs to.
+func partitionOf(project string, n int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(project)) // it never fails
+	return int(h.Sum32() % uint32(n))
+}
+
+func sizeOf(n *loomv1.Notice) int { return proto.Size(n) }

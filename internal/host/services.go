@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// call is a request to a service, as it came in.
+type call struct {
+	subject     string
+	contentType string
+	data        []byte
+	from        *loomv1.Identity
+}
+
+// services returns what this host answers, by name.
+func (h *Host) services() map[string]func(context.Context, call) proto.Message {
+	s := map[string]func(context.Context, call) proto.Message{
+		"submit":  h.serveSubmit,
+		"report":  h.serveSubmit,
+		"notices": h.serveNotices,
+		"history": h.serveHistory,
+		"host":    h.serveHost,
+	}
+	for _, v := range project.Views {
+		s[string(v)] = func(ctx context.Context, c call) proto.Message { return h.serveView(ctx, v, c) }
+	}
+	return s
+}
+
+func (h *Host) serveSubmit(ctx context.Context, c call) proto.Message {
+	return h.intake.Submit(ctx, actors.Letter{Subject: c.subject, ContentType: c.contentType, Data: c.data, From: c.from})
+}
+
+func (h *Host) serveView(ctx context.Context, v project.View, c call) proto.Message {
+	q := &loomv1.Query{}
+	if err := actors.Decode(c.contentType, c.data, q); err != nil {
+		return &loomv1.View{Error: fault.From(err).Proto()}
+	}
+	view, err := h.view(ctx, v, q)
+	if err != nil {
+		return &loomv1.View{Error: fault.From(err).Proto()}
+	}
+	return view
+}
+
+func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
+	if v == project.Projects && q.Project == "" {
+		return h.allProjects(ctx, q)
+	}
+	if q.Project == "" {
+		q.Project = h.only()
+	}
+	if q.Project == "" {
+		return nil, fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("project")
+	}
+	if _, err := subject.Parse("project", q.Project); err != nil {
+		return nil, err
+	}
+	view, err := h.projects.Look(ctx, v, q)
+	if err != nil {
+		return nil, err
+	}
+	return view, h.addDiff(ctx, v, q, view)
+}
+
+// addDiff gives the text of the diff with an approval that was asked for by id.
+func (h *Host) addDiff(ctx context.Context, v project.View, q *loomv1.Query, view *loomv1.View) error {
+	if v != project.Inbox || q.Id == "" || len(view.Approvals) != 1 {
+		return nil
+	}
+	ref := view.Approvals[0].Change.GetDiff()
+	if ref == nil {
+		return nil
+	}
+	diff, err := h.blobs.Get(ctx, ref)
+	view.Diff = string(diff)
+	return err
+}
+
+func (h *Host) allProjects(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
+	all := &loomv1.View{}
+	for _, id := range h.registered() {
+		view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id, Limit: q.Limit})
+		if err != nil {
+			return nil, err
+		}
+		all.Projects = append(all.Projects, view.Projects...)
+	}
+	return all, nil
+}
+
+func (h *Host) serveNotices(ctx context.Context, c call) proto.Message {
+	q := &loomv1.NoticesRequest{}
+	err := actors.Decode(c.contentType, c.data, q)
+	if err == nil {
+		var page *loomv1.NoticesReply
+		if page, err = h.history.page(ctx, q); err == nil {
+			return page
+		}
+	}
+	return &loomv1.NoticesReply{Error: fault.From(err).Proto()}
+}
+
+// serveHistory answers from the projection, once it has all that the journal
+// has, so that a caller reads its own writes.
+func (h *Host) serveHistory(ctx context.Context, c call) proto.Message {
+	q := &loomv1.HistoryRequest{}
+	err := actors.Decode(c.contentType, c.data, q)
+	if err == nil {
+		var list []*loomv1.Transition
+		if list, err = h.transitions(ctx, q.Execution); err == nil {
+			return &loomv1.HistoryReply{Transitions: list}
+		}
+	}
+	return &loomv1.HistoryReply{Error: fault.From(err).Proto()}
+}
+
+func (h *Host) transitions(ctx context.Context, id string) ([]*loomv1.Transition, error) {
+	if _, err := subject.Parse("execution", id); err != nil {
+		return nil, err
+	}
+	owner := project.Of(id)
+	view, err := h.projects.Look(ctx, project.Executions, &loomv1.Query{Project: owner, Id: id})
+	if err != nil {
+		return nil, err
+	}
+	log := h.logs[h.partition(owner)]
+	last, _, err := log.Last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.projection.WaitFor(ctx, log.Partition(), last); err != nil {
+		return nil, err
+	}
+	return h.projection.Transitions(ctx, view.Executions[0].Id)
+}
+
+func (h *Host) serveHost(context.Context, call) proto.Message {
+	m := h.dir.Manifest()
+	return &loomv1.HostReply{
+		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
+		Roles: h.pools.Counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
+	}
+}
+
+// only returns the deployment's only project, or "".
+func (h *Host) only() string {
+	if ids := h.registered(); len(ids) == 1 {
+		return ids[0]
+	}
+	return ""
+}
+
+// registered returns the ids of the registered projects, sorted.
+func (h *Host) registered() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.known)
+}

@@ -1,0 +1,230 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agent"
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/tool"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+type loomBatch = loomv1.Batch
+
+// tasks hands the stream of submissions to the intake.
+type tasks struct{ *broker.Broker }
+
+func (t tasks) ConsumeTasks(ctx context.Context, handle func(context.Context, actors.Letter) error) error {
+	return t.Broker.ConsumeTasks(ctx, func(ctx context.Context, m broker.Task) error {
+		return handle(ctx, actors.Letter{
+			Subject: m.Subject, ContentType: header(m.Header, "Content-Type"), Data: m.Data, Key: m.ID,
+			From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, Name: "stream"},
+		})
+	})
+}
+
+func header(h map[string][]string, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// queue hands assignments to agents.
+type queue struct{ *broker.Broker }
+
+func (q queue) Pull(ctx context.Context, role string) (actors.Delivery, error) {
+	d, err := q.PullWork(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	return delivery{d}, nil
+}
+
+type delivery struct{ *broker.Delivery }
+
+func (d delivery) Assignment() *loomv1.Assignment { return d.Delivery.Assignment }
+func (d delivery) Ack(context.Context) error      { return d.Delivery.Ack() }
+
+// repositories opens each registered repository once.
+type repositories struct {
+	mu   sync.Mutex
+	open map[string]*agent.Repository
+}
+
+func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.Repository, error) {
+	h.repos.mu.Lock()
+	defer h.repos.mu.Unlock()
+	key := p.Id + "\x00" + p.Repository + "\x00" + p.TargetBranch
+	if r, ok := h.repos.open[key]; ok {
+		return r, nil
+	}
+	source, err := git.Open(ctx, p.Repository)
+	if err != nil {
+		return nil, err
+	}
+	workspaces, err := git.NewWorkspaces(h.dir.Path("git"), p.Id, p.TargetBranch, source)
+	if err != nil {
+		return nil, err
+	}
+	committer, err := git.NewCommitter(h.dir.Path("git"), p.Id, source)
+	if err != nil {
+		return nil, err
+	}
+	if h.repos.open == nil {
+		h.repos.open = map[string]*agent.Repository{}
+	}
+	r := &agent.Repository{Workspaces: workspaces, Committer: committer, Source: source}
+	h.repos.open[key] = r
+	return r, nil
+}
+
+// exec says what tools and checks may start.
+func (h *Host) exec() tool.Policy { return tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv()} }
+
+func (h *Host) live(projectID, bead, text string) {
+	p, err := subject.Parse("project", projectID)
+	if err != nil {
+		return
+	}
+	b, err := subject.Parse("bead", bead)
+	if err != nil {
+		return
+	}
+	_ = h.broker.Core().Publish(subject.Live(p, b), []byte(text)) // live only: nobody is promised it
+}
+
+// register registers the configured projects and gives every project the
+// definitions that this release brings.
+func (h *Host) register(ctx context.Context) error {
+	for _, p := range h.config.Projects {
+		c, err := h.resolve(ctx, p)
+		if err != nil {
+			return err
+		}
+		if err := h.free(ctx, c); err != nil {
+			return err
+		}
+		if err := h.do(ctx, p.ID, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{Config: c}}}); err != nil {
+			return err
+		}
+	}
+	ids, err := h.projects.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if id == actors.SystemProject {
+			continue
+		}
+		h.know(id)
+		if err := h.giveDefinitions(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve checks a repository and finds its target branch.
+func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, error) {
+	path, err := filepath.Abs(p.Repository)
+	if err != nil {
+		return nil, fault.New("git/not-a-repository", "not a path: %s", err).At("project " + p.ID)
+	}
+	repo, err := git.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	branch, _, err := repo.Branch(ctx, p.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, DefaultProcess: project.AutoBug, Checks: p.Checks}, nil
+}
+
+// free refuses a repository that another project of the deployment has: its
+// fence is one for the deployment.
+func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig) error {
+	ids, err := h.projects.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+		if err != nil {
+			return err
+		}
+		for _, other := range view.Projects {
+			if other.Id != c.Id && other.Repository == c.Repository {
+				return fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Host) giveDefinitions(ctx context.Context, id string) error {
+	for _, name := range h.library.Names() {
+		def, _ := h.library.Get(name)
+		if err := h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_StoreDefinition{StoreDefinition: &loomv1.StoreDefinition{Definition: def}}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Host) do(ctx context.Context, id string, cmd *loomv1.Command) error {
+	cmd.Project = id
+	cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: h.dir.Manifest().Host}
+	_, err := h.projects.Do(ctx, cmd)
+	return err
+}
+
+// serveWithin bounds a request to a service.
+const serveWithin = 30 * time.Second
+
+// serve opens the host to requests, once every project is known.
+func (h *Host) serve(context.Context) error {
+	h.intake = h.system.StartIntake(h.ctx, h.projects, tasks{h.broker}, h.only, h.log)
+	h.desk = h.system.StartDesk(h.ctx, h.projects)
+	for name, f := range h.services() {
+		if err := h.broker.Serve(name, h.handler(f)); err != nil {
+			return err
+		}
+	}
+	return h.broker.ServeCEO(h.handler(h.serveCEO))
+}
+
+func (h *Host) handler(f func(context.Context, call) proto.Message) broker.Handler {
+	return func(ctx context.Context, r broker.Request) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, serveWithin)
+		defer cancel()
+		kind := header(r.Header, "Content-Type")
+		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who})
+		return encode(kind, reply)
+	}
+}
+
+// serveCEO takes a command that came in over the account of the CEO, whose
+// users are its way in; what it is worth, its signature says.
+func (h *Host) serveCEO(ctx context.Context, c call) proto.Message {
+	cmd := &loomv1.SignedCommand{}
+	if err := actors.Decode(c.contentType, c.data, cmd); err != nil {
+		return &loomv1.Answer{Error: fault.From(err).Proto()}
+	}
+	from := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO}
+	if rest := subject.After(subject.Must("ceo"), c.subject); len(rest) > 0 {
+		from.Name = rest[0]
+	}
+	return h.desk.Decide(ctx, from, cmd)
+}
