@@ -39,12 +39,12 @@ var arrows = []struct {
 	{[]string{"internal/journal/journaltest"}, slices.Concat(contract, cores), "it tests what keeps the contract of the log"},
 	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
-	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"internal/model"}), "an agent names the methods it needs; the host plugs the effects in"},
+	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
-	{[]string{"internal/client"}, slices.Concat(contract, cores), "a client talks to a host over NATS alone"},
+	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
-	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/git", "internal/model/..."}), "the demo's repository and script stand apart from the host"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir"}), "a command reaches the rest through the host"},
+	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/..."}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 
@@ -56,7 +56,7 @@ var owners = []struct {
 	why     string
 }{
 	{"github.com/asynkron/protoactor-go/...", []string{"actors", "internal/natswire", "internal/host"}, "only shells know actors"},
-	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/broker", "internal/blob", "internal/host", "internal/client"}, "only the wire knows NATS"},
+	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
 	{"github.com/nats-io/nats-server/...", []string{"internal/broker", "internal/host"}, "only the broker embeds a server"},
 	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client"}, "keys have few hands"},
 	{"os/exec", starters, "only tools start processes"},
@@ -221,7 +221,7 @@ func TestLayers_AreSeenWhenBroken(t *testing.T) {
 		"internal/helper/helper.go:1: package internal/helper has no place in the house: give it a row in test/layers_test.go",
 		"internal/tool/tool.go:7: internal/tool imports internal/git: an effect knows cores and the contract, and no other effect",
 		"internal/workflow/workflow.go:6: internal/workflow imports internal/tool: a core knows cores and the contract, and no effect, actor or host",
-		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS (internal/natsjournal, internal/natswire, internal/broker, internal/blob, internal/host, internal/client)",
+		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
 	}
 	if diff := cmp.Diff(want, layerProblems(load(t, "testdata/house"))); diff != "" {
 		t.Errorf("problems of the bad house (-want +got):\n%s", diff)
