@@ -63,6 +63,8 @@ func TestWF10_ApplyRefusesWhatCannotHaveHappened(t *testing.T) {
 			To: "start", ResetNodes: []string{"start"}, ResetEdges: []string{"land-end"}}}}), "not settled"},
 		{"an end while something runs", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{ExecutionEnded: &loomv1.ExecutionEnded{
 			Status: completed}}}), "still open"},
+		{"an end that goes on", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{ExecutionEnded: &loomv1.ExecutionEnded{
+			Status: loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING}}}), "no execution ends as running"},
 		{"an end that is none", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{}}), "no execution ends"},
 		{"another execution", &loomv1.Event{Execution: "p-1-x2", Time: timestamppb.New(noon), Fact: &loomv1.Event_NodeSkipped{}}, ""},
 		{"no time", &loomv1.Event{Execution: "p-1-x1", Node: "land", Fact: &loomv1.Event_NodeSkipped{}}, ""},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -74,16 +75,17 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 }
 
 // shown is the part of a history that an approval carries: the newest
-// attempts, their notes cut.
+// attempts, with their notes cut and without the files of their changes.
 func shown(history []*loomv1.Attempt) []*loomv1.Attempt {
 	if len(history) > historyAttempts {
 		history = history[len(history)-historyAttempts:]
 	}
 	part := make([]*loomv1.Attempt, len(history))
 	for i, a := range history {
-		if part[i] = a; len(a.Outcome.GetNotes()) > historyNotes {
-			part[i] = proto.CloneOf(a)
-			part[i].Outcome.Notes = cut(a.Outcome.Notes, historyNotes)
+		part[i] = proto.CloneOf(a)
+		part[i].Outcome.Notes = cut(a.Outcome.GetNotes(), historyNotes)
+		if c := part[i].Outcome.Change; c != nil {
+			c.Files = nil
 		}
 	}
 	return part
@@ -169,7 +171,7 @@ func (r Run) decided(a *loomv1.Approval, d *loomv1.DecideApproval) (*node, error
 		return nil, fault.New("approval/lapsed", "execution %q is not running: it is %s", r.X.Id, statusWord(r.X.Status))
 	case n == nil || a.Execution != r.X.Id:
 		return nil, fault.New("approval/unknown", "approval %q is about no node of execution %q", a.GetId(), r.X.Id)
-	case !containsOption(a.Options, d.GetDecision()):
+	case !slices.Contains(a.Options, d.GetDecision()):
 		return nil, fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, d.GetDecision())
 	}
 	st := r.state(n)
@@ -180,15 +182,6 @@ func (r Run) decided(a *loomv1.Approval, d *loomv1.DecideApproval) (*node, error
 		return nil, fault.New("approval/option", "no work has been done before node %q", n.Id)
 	}
 	return n, nil
-}
-
-func containsOption(options []loomv1.ApprovalDecision, d loomv1.ApprovalDecision) bool {
-	for _, o := range options {
-		if o == d {
-			return true
-		}
-	}
-	return false
 }
 
 func (r Run) carryOut(n *node, kind loomv1.ApprovalKind, d *loomv1.DecideApproval) error {

@@ -158,6 +158,15 @@ func TestWF07_OverrideTakesAllEdgesWhenNoneHolds(t *testing.T) {
 	w.want(t, "a succeeded", "b running", "c running")
 }
 
+func TestWF07_OverrideOfANodeWithFailureEdgesAlone(t *testing.T) {
+	w := newWorld(t, define("s start\na task\ne end\ns -> a\na -> e !"), nil)
+	w.answer(t, "a", good(nil))
+	w.want(t, "a waiting")
+	w.decide(t, "a", approve, "")
+	w.want(t, "e succeeded")
+	w.wantEnd(t, completed)
+}
+
 // Skipping an approval that was given but could not go on keeps it.
 func TestWF07_ApprovedButStuckEscalatesTheApprovalNode(t *testing.T) {
 	w := newWorld(t, define("s start\na task\ng approval\ne end\ns -> a\na -> g\ng -> e ? context.missing"), nil)
@@ -194,8 +203,9 @@ func TestWF07_EscalationsCarryABoundedHistory(t *testing.T) {
 			out.Notes = strings.Repeat("n", 5000)
 			w.answer(t, "a", out)
 		}
-		if h := w.approval("a").History; len(h) > 20 || h[len(h)-1].Number != w.x.Nodes["a"].Attempts {
-			t.Errorf("history of %d attempts ends with number %d, want at most 20 and the newest", len(h), h[len(h)-1].Number)
+		h, n := w.approval("a").History, w.x.Nodes["a"].Attempts
+		if len(h) != min(20, int(n)) || h[len(h)-1].Number != n {
+			t.Errorf("history of %d attempts ends with number %d, want the newest 20 of %d", len(h), h[len(h)-1].Number, n)
 		}
 		for _, a := range w.approval("a").History {
 			if len(a.Outcome.Notes) != 1024 {

@@ -47,7 +47,7 @@ func (m *sim) finish() {
 		}
 		m.answerSome(true)
 		m.decideSome(func(a *loomv1.Approval) loomv1.ApprovalDecision {
-			if step > 100 {
+			if step > 40 {
 				return reject
 			}
 			return approve

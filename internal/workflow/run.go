@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -141,23 +142,26 @@ func (r Run) succeed(n *node, label string) error {
 }
 
 // override completes a node on the CEO's word: along the success edges that
-// hold or, if there is none, along all of them.
+// hold or, if there is none, along all of them; a node that has none goes
+// along what it has.
 func (r Run) override(n *node) error {
 	in := r.input(n)
-	var all, holding []*edge
+	var onSuccess, holding []*edge
 	for _, e := range n.out {
 		if e.onFailure() {
 			continue
 		}
-		all = append(all, e)
+		onSuccess = append(onSuccess, e)
 		if ok, err := holds(e.when, in); ok && err == nil {
 			holding = append(holding, e)
 		}
 	}
-	if len(holding) == 0 {
-		holding = all
+	for _, edges := range [][]*edge{holding, onSuccess, n.out} {
+		if len(edges) > 0 {
+			return r.complete(n, true, edges, "override")
+		}
 	}
-	return r.complete(n, true, holding, "override")
+	return r.complete(n, true, nil, "override")
 }
 
 func (r Run) complete(n *node, succeeded bool, taken []*edge, label string) error {
@@ -172,7 +176,7 @@ func (r Run) complete(n *node, succeeded bool, taken []*edge, label string) erro
 func (r Run) settle(n *node, taken []*edge, label string) error {
 	for _, e := range n.out {
 		s := &loomv1.EdgeSettled{Edge: e.Id, From: e.From, To: e.To}
-		if contains(taken, e) {
+		if slices.Contains(taken, e) {
 			s.Taken, s.Outcome = true, label
 		}
 		if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_EdgeSettled{EdgeSettled: s}}); err != nil {
@@ -180,15 +184,6 @@ func (r Run) settle(n *node, taken []*edge, label string) error {
 		}
 	}
 	return nil
-}
-
-func contains(edges []*edge, e *edge) bool {
-	for _, t := range edges {
-		if t == e {
-			return true
-		}
-	}
-	return false
 }
 
 // choose returns the edges of one outcome that hold.

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 1500, "how many random executions to simulate")
+	seeds = flag.Int("seeds", defaultSeeds, "how many random executions to simulate")
 	seed  = flag.Uint64("seed", 0, "the first seed")
 )
 
@@ -74,7 +74,7 @@ func sometimes(t *testing.T, saw map[string]int) {
 		"lapsed", "asked again", "no evidence", "patch changed", "landed", "parked", "released", "restart", "answered twice", "stale answer",
 		"own work",
 	} {
-		if saw[what] == 0 && *seeds >= 1500 {
+		if saw[what] == 0 && *seeds >= 2000 {
 			t.Errorf("in %d runs there was never: %s", *seeds, what)
 		}
 	}
@@ -162,7 +162,17 @@ func (m *sim) before(e *loomv1.Event) {
 		}
 	case *loomv1.Event_Landed:
 		m.checkLanding(f.Landed.Landing)
+	case *loomv1.Event_ExecutionEnded:
+		if f.ExecutionEnded.Status == completed && !m.reachedAnEnd() {
+			m.broken("it completes without an end")
+		}
 	}
+}
+
+func (m *sim) reachedAnEnd() bool {
+	return slices.ContainsFunc(m.def.Definition().Nodes, func(n *loomv1.NodeDefinition) bool {
+		return n.Type == loomv1.NodeType_NODE_TYPE_END && m.x.Nodes[n.Id].GetStatus() == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
+	})
 }
 
 func (m *sim) checkDispatch(node string, st *loomv1.NodeState, d *loomv1.AttemptDispatched) {
@@ -218,7 +228,7 @@ func (m *sim) checkLanding(l *loomv1.Landing) {
 
 // after checks the state that an event has made, and counts what was seen.
 func (m *sim) after(e *loomv1.Event) {
-	if len(m.events)%4 == 0 && !proto.Equal(m.x, m.twin) {
+	if len(m.events)%16 == 0 && !proto.Equal(m.x, m.twin) {
 		m.broken("two folds differ after %T", e.Fact)
 	}
 	if _, _, _, is := workflow.Transition(e); is {
