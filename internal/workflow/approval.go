@@ -56,7 +56,7 @@ func (r Run) askAgain(why string) error {
 func (r Run) escalate(n *node, code, why string) error {
 	return r.request(n, &loomv1.Approval{
 		Kind:     loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION,
-		Question: fmt.Sprintf("%s cannot go on by itself: how is %q to continue?", n.Id, r.Bead.GetGoal()),
+		Question: cut(fmt.Sprintf("%s cannot go on by itself: how is %q to continue?", n.Id, r.Bead.GetGoal()), SummaryBytes),
 		Reason:   code + ": " + why,
 	})
 }

@@ -28,8 +28,9 @@ func (r Run) judged(n *node, out *loomv1.Outcome) *loomv1.Outcome {
 
 // evidence says what a success of a commit, verify or land node lacks:
 //
-//   - commit: a candidate whose patch is the approved one or, where no
-//     approval comes before it, the proposed one;
+//   - commit: a candidate whose patch is the approved one or, where the
+//     definition has no approval before it, the proposed one; an approval that
+//     was skipped on a dead path has approved nothing;
 //   - verify: every required check passed, on the candidate's commit;
 //   - land: the candidate's commit landed, and every verification before it
 //     was of that commit.

@@ -271,3 +271,14 @@ func TestWF08_AnApprovalBeforeTheWorkDoesNotCoverIt(t *testing.T) {
 		c answered failure outcome/no-evidence
 		c backs off`)
 }
+
+// An approval that was skipped has approved nothing.
+func TestWF08_ASkippedApprovalDoesNotLetACommitPass(t *testing.T) {
+	w := newWorld(t, define("s start\na task\ng approval\nc task kind=commit max=1\ne end\ns -> a\na -> g ? false\na -> c\ng -> c\nc -> e"), nil)
+	w.answer(t, "a", changed("p1"))
+	w.want(t, "g skipped")
+	w.answer(t, "c", committed("c1", "p1"))
+	if got, want := w.x.Nodes["c"].History[0].Outcome.Refusal, "no approved change covers candidate c1"; got != want {
+		t.Errorf("refusal = %q, want %q", got, want)
+	}
+}
