@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
@@ -52,7 +51,7 @@ because there is no sandbox yet.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&projects, "project", nil, "register a project: NAME=PATH or NAME=PATH@BRANCH; may be given again")
 	f.StringArrayVar(&checks, "check", nil, "command that every verification must see pass: NAME=COMMAND; may be given again")
-	f.StringVar(&c.Listen, "listen", broker.DefaultListen, "address for clients; port 0 chooses a free one")
+	f.StringVar(&c.Listen, "listen", host.DefaultListen, "address for clients; port 0 chooses a free one")
 	f.BoolVar(&closed, "no-listen", false, "open no port")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
 	f.StringVar(&spec, "model", "", "who answers: anthropic:MODEL, openai:MODEL or scripted:NAME (default: $LOOM_MODEL)")

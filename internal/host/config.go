@@ -11,6 +11,9 @@ import (
 	"github.com/loomrun/loom/proto/subject"
 )
 
+// DefaultListen is where a host listens unless it is told otherwise.
+const DefaultListen = broker.DefaultListen
+
 // Project registers a repository.
 type Project struct {
 	// ID is the project's name: a token of at most 40 bytes.
