@@ -194,6 +194,25 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 	}
 }
 
+// An answer that nobody can act on has its price all the same.
+func TestF17_InvalidOutputIsPaidFor(t *testing.T) {
+	reply := modeltest.Reply{Calls: []*loomv1.ToolCall{modeltest.Call("a", "shell", "{")}, Reported: &modeltest.Reported{Input: 1000, Output: 100}}
+	s := modeltest.Anthropic(t, modeltest.Sequence(reply))
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := provider.Config{Env: func(k string) string { return map[string]string{"ANTHROPIC_API_KEY": key}[k] }, Client: &http.Client{Transport: atHome{at}}}.Open("anthropic:claude-haiku-4-5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Ask(context.Background(), conversation(), nil)
+	want := &loomv1.Usage{InputTokens: 1000, OutputTokens: 100, CostMicroUsd: 1500, CostKnown: true}
+	if diff := cmp.Diff(want, model.UsageOf(err), protocmp.Transform()); diff != "" || fault.Code(err) != "model/invalid-output" {
+		t.Errorf("%v; usage (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestAGENT02_Open(t *testing.T) {
 	for _, tt := range []struct {
 		spec, env string

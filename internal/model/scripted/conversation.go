@@ -182,18 +182,19 @@ func (c *conversation) offers(tool string) bool {
 	return ok
 }
 
-// say answers with a thought and calls. A call of a tool that is not offered
-// is left out; where that leaves none, there is no way on.
+// say answers with a thought and calls. The first call is the one that
+// matters: where its tool is not offered, there is no way on. Others are left
+// out then.
 func (c *conversation) say(thought string, calls ...*loomv1.ToolCall) *model.Response {
 	r := &model.Response{Text: thought, Stop: model.StopEnd}
-	for _, call := range calls {
-		if c.offers(call.Tool) {
+	for i, call := range calls {
+		switch {
+		case c.offers(call.Tool):
 			call.Id = "s" + strconv.Itoa(len(c.done)+len(r.Calls)+1)
 			r.Calls = append(r.Calls, call)
+		case i == 0 && c.offers("finish"):
+			return c.finish("failure", "there is no tool "+call.Tool+" to go on with", "", nil)
 		}
-	}
-	if len(r.Calls) == 0 && len(calls) > 0 && c.offers("finish") {
-		return c.finish("failure", "there is no tool "+calls[0].Tool+" to go on with", "", nil)
 	}
 	return r
 }

@@ -52,7 +52,7 @@ func investigate(c *conversation) *model.Response {
 // begin runs the tests and looks at what was thought before.
 func begin(c *conversation) *model.Response {
 	return c.say("I look at what is recorded so far, and run the tests as they are now.",
-		c.call("decision_query", map[string]any{}), c.shell(allTests))
+		c.shell(allTests), c.call("decision_query", map[string]any{}))
 }
 
 // recorded is the decision graph as it was at the beginning of the turn.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Line asks one server. It is safe for concurrent use.
@@ -80,7 +81,7 @@ func (l *Line) Ask(ctx context.Context, q *model.Request, onChunk func(model.Chu
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	}
-	return nil, model.Spent(err, a.spent())
+	return nil, model.Spent(err, a.used())
 }
 
 // asking is one request through all its tries.
@@ -89,7 +90,8 @@ type asking struct {
 	request *model.Request
 	onChunk func(model.Chunk)
 	try     Try
-	lost    []*Call // tries that broke after the server had begun to answer
+	lost    []*Call       // tries that broke after the server had begun to answer
+	paid    *loomv1.Usage // of all tries, once there is a whole answer
 }
 
 func (a *asking) run(ctx context.Context) (*model.Response, error) {

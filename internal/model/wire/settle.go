@@ -11,11 +11,8 @@ import (
 func (a *asking) finish(c *Call) (*model.Response, error) {
 	answer := c.response()
 	answer.Usage = a.usage(c, answer)
-	clean, err := model.Clean(a.request, answer)
-	if err != nil {
-		a.lost = append(a.lost, c)
-	}
-	return clean, err
+	a.paid = answer.Usage
+	return model.Clean(a.request, answer)
 }
 
 // usage is what the server reported, raised to what the text must at least
@@ -47,6 +44,14 @@ func (a *asking) spent() *loomv1.Usage {
 		u.OutputTokens += max(lost.tokens.Output, model.Floor(lost.response().Size()))
 	}
 	return u
+}
+
+// used is what the request has used in all, whatever came of it.
+func (a *asking) used() *loomv1.Usage {
+	if a.paid != nil {
+		return a.paid
+	}
+	return a.spent()
 }
 
 func add(u, more *loomv1.Usage) *loomv1.Usage {
