@@ -34,37 +34,48 @@ func TestWF10_ApplyRefusesWhatCannotHaveHappened(t *testing.T) {
 		{"the end of what runs", at("triage", &loomv1.Event{Fact: &loomv1.Event_NodeCompleted{}}), "it is running"},
 		{"a node completed again", at("start", &loomv1.Event{Fact: &loomv1.Event_NodeCompleted{}}), "it is succeeded"},
 		{"a second attempt beside the first", of(a2, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptDispatched{
-			AttemptDispatched: &loomv1.AttemptDispatched{Visit: 1, Number: 2}}})), "it is running"},
+			AttemptDispatched: &loomv1.AttemptDispatched{Visit: 1, Number: 2},
+		}})), "it is running"},
 		{"an attempt out of turn", of("p-1-x1-a7", at("land", &loomv1.Event{Fact: &loomv1.Event_AttemptDispatched{
-			AttemptDispatched: &loomv1.AttemptDispatched{Visit: 1, Number: 1}}})), "not its next"},
+			AttemptDispatched: &loomv1.AttemptDispatched{Visit: 1, Number: 1},
+		}})), "not its next"},
 		{"an attempt of another visit", of(a2, at("land", &loomv1.Event{Fact: &loomv1.Event_AttemptDispatched{
-			AttemptDispatched: &loomv1.AttemptDispatched{Visit: 2, Number: 1}}})), "not its next"},
+			AttemptDispatched: &loomv1.AttemptDispatched{Visit: 2, Number: 1},
+		}})), "not its next"},
 		{"an empty dispatch", of(a2, at("land", &loomv1.Event{Fact: &loomv1.Event_AttemptDispatched{}})), "not its next"},
 		{"a claim of no attempt", of(a2, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptClaimed{}})), "not outstanding"},
 		{"a claim under another generation", of(a1, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptClaimed{
-			AttemptClaimed: &loomv1.AttemptClaimed{Claimant: by("qa-engineer"), Generation: 2}}})), "not free"},
+			AttemptClaimed: &loomv1.AttemptClaimed{Claimant: by("qa-engineer"), Generation: 2},
+		}})), "not free"},
 		{"a claim by nobody", of(a1, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptClaimed{}})), "not free"},
 		{"a release of what nobody holds", of(a1, at("triage", &loomv1.Event{Fact: &loomv1.Event_ClaimReleased{
-			ClaimReleased: &loomv1.ClaimReleased{Generation: 2}}})), "queued anew"},
+			ClaimReleased: &loomv1.ClaimReleased{Generation: 2},
+		}})), "queued anew"},
 		{"a parking of what nobody holds", of(a1, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptParked{}})), "cannot be parked"},
 		{"an end without outcome", of(a1, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptEnded{}})), "no outcome"},
 		{"an end elsewhere", of(a1, at("land", &loomv1.Event{Fact: &loomv1.Event_AttemptEnded{}})), "not outstanding"},
 		{"a backoff while it runs", at("triage", &loomv1.Event{Fact: &loomv1.Event_RetryScheduled{}}), "it is running"},
 		{"a question while it runs", at("triage", &loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{
-			Approval: &loomv1.Approval{Id: "p-2", Node: "triage"}}}}), "while it is running"},
+			Approval: &loomv1.Approval{Id: "p-2", Node: "triage"},
+		}}}), "while it is running"},
 		{"a question without an id", at("land", &loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{}}), "cannot be asked"},
 		{"an answer to no question", at("triage", &loomv1.Event{Fact: &loomv1.Event_ApprovalDecided{}}), "not open"},
 		{"a lapse of nothing", at("triage", &loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{}}), "covers nothing"},
 		{"a rework over an open attempt", at("triage", &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
-			To: "start", ResetNodes: []string{"start", "triage"}}}}), "cannot begin anew"},
+			To: "start", ResetNodes: []string{"start", "triage"},
+		}}}), "cannot begin anew"},
 		{"a rework to outside its part", at("triage", &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
-			To: "start", ResetNodes: []string{"triage"}}}}), "send work back"},
+			To: "start", ResetNodes: []string{"triage"},
+		}}}), "send work back"},
 		{"a rework of an open edge", at("triage", &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
-			To: "start", ResetNodes: []string{"start"}, ResetEdges: []string{"land-end"}}}}), "not settled"},
+			To: "start", ResetNodes: []string{"start"}, ResetEdges: []string{"land-end"},
+		}}}), "not settled"},
 		{"an end while something runs", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{ExecutionEnded: &loomv1.ExecutionEnded{
-			Status: completed}}}), "still open"},
+			Status: completed,
+		}}}), "still open"},
 		{"an end that goes on", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{ExecutionEnded: &loomv1.ExecutionEnded{
-			Status: loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING}}}), "no execution ends as running"},
+			Status: loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING,
+		}}}), "no execution ends as running"},
 		{"an end that is none", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{}}), "no execution ends"},
 		{"another execution", &loomv1.Event{Execution: "p-1-x2", Time: timestamppb.New(noon), Fact: &loomv1.Event_NodeSkipped{}}, ""},
 		{"no time", &loomv1.Event{Execution: "p-1-x1", Node: "land", Fact: &loomv1.Event_NodeSkipped{}}, ""},
@@ -86,7 +97,11 @@ func TestWF10_ApplyRefusesWhatCannotHaveHappened(t *testing.T) {
 
 func TestWF10_ApplyLeavesOthersEventsAlone(t *testing.T) {
 	for _, e := range []*loomv1.Event{
-		nil, {}, {Fact: &loomv1.Event_BeadFiled{}}, {Fact: &loomv1.Event_TurnStarted{}}, {Fact: &loomv1.Event_ApprovalRefused{}},
+		nil,
+		{},
+		{Fact: &loomv1.Event_BeadFiled{}},
+		{Fact: &loomv1.Event_TurnStarted{}},
+		{Fact: &loomv1.Event_ApprovalRefused{}},
 		{Fact: &loomv1.Event_LockGranted{}},
 	} {
 		for _, x := range []*loomv1.Execution{nil, {}, bug(t, "land").x} {

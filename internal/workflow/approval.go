@@ -71,7 +71,8 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 	a.NextSteps = r.nextSteps(n, a)
 	a.Digest = Digest(a)
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
-		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a}}})
+		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a},
+	}})
 }
 
 // shown is the part of a history that an approval carries: the newest

@@ -278,7 +278,8 @@ func TestWF07_DecideRefuses(t *testing.T) {
 	again.answer(t, "investigate", changed("p2"))
 	second := again.approval("approve").Id
 	if err := again.emit(&loomv1.Event{Node: "approve", Fact: &loomv1.Event_ApprovalDecided{
-		ApprovalDecided: &loomv1.ApprovalDecided{Approval: second, Decision: approve}}}); err != nil {
+		ApprovalDecided: &loomv1.ApprovalDecided{Approval: second, Decision: approve},
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	over := bug(t, "approve")

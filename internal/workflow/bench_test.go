@@ -21,8 +21,13 @@ func BenchmarkAutoBug(b *testing.B) {
 		node string
 		out  *loomv1.Outcome
 	}{
-		{"triage", triaged("high")}, {"investigate", more()}, {"investigate", changed("p1")}, {"approve", nil},
-		{"commit", committed("c1", "p1")}, {"verify", verified("c1", allChecks...)}, {"land", landed("c1")},
+		{"triage", triaged("high")},
+		{"investigate", more()},
+		{"investigate", changed("p1")},
+		{"approve", nil},
+		{"commit", committed("c1", "p1")},
+		{"verify", verified("c1", allChecks...)},
+		{"land", landed("c1")},
 	}
 	events := 0
 	b.ReportAllocs()

@@ -66,7 +66,8 @@ func (r Run) Park(attempt string, c *loomv1.Claimant, waitsFor string) error {
 		return err
 	}
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_AttemptParked{
-		AttemptParked: &loomv1.AttemptParked{WaitsFor: waitsFor}}})
+		AttemptParked: &loomv1.AttemptParked{WaitsFor: waitsFor},
+	}})
 }
 
 // Unpark queues a parked attempt again, because it has what it waited for. It
@@ -81,7 +82,8 @@ func (r Run) Unpark(attempt string) error {
 
 func (r Run) queueAnew(a *loomv1.Attempt, reason string) error {
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_ClaimReleased{
-		ClaimReleased: &loomv1.ClaimReleased{Reason: reason, Generation: a.Generation + 1}}})
+		ClaimReleased: &loomv1.ClaimReleased{Reason: reason, Generation: a.Generation + 1},
+	}})
 }
 
 // claimed emits the claim of an attempt that nobody holds.
@@ -90,7 +92,8 @@ func (r Run) claimed(a *loomv1.Attempt, c *loomv1.Claimant) error {
 		return nil
 	}
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_AttemptClaimed{
-		AttemptClaimed: &loomv1.AttemptClaimed{Claimant: c, Generation: a.Generation}}})
+		AttemptClaimed: &loomv1.AttemptClaimed{Claimant: c, Generation: a.Generation},
+	}})
 }
 
 // mayHold refuses unless c holds a, or a is free for c to take.

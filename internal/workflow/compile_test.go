@@ -30,10 +30,14 @@ func TestWF02_CompileRefuses(t *testing.T) {
 		{"unknown type", edit(func(d *loomv1.Definition) { d.Nodes[1].Type = 99 }), "workflow/type", `"a"`},
 		{"no role", edit(func(d *loomv1.Definition) { d.Nodes[1].Role = "" }), "workflow/role", `"a"`},
 		{"a choice of no role", edit(func(d *loomv1.Definition) { d.Nodes[1].Role, d.Nodes[1].RoleFrom = "", `"x"` }), "workflow/role", `"a"`},
-		{"commit by another role", edit(func(d *loomv1.Definition) { d.Nodes[1].Kind = loomv1.NodeKind_NODE_KIND_COMMIT }),
-			"definition/role-violation", "engineering-manager only"},
-		{"verify by another role", edit(func(d *loomv1.Definition) { d.Nodes[1].Kind = loomv1.NodeKind_NODE_KIND_VERIFY }),
-			"definition/role-violation", "qa-engineer only"},
+		{
+			"commit by another role", edit(func(d *loomv1.Definition) { d.Nodes[1].Kind = loomv1.NodeKind_NODE_KIND_COMMIT }),
+			"definition/role-violation", "engineering-manager only",
+		},
+		{
+			"verify by another role", edit(func(d *loomv1.Definition) { d.Nodes[1].Kind = loomv1.NodeKind_NODE_KIND_VERIFY }),
+			"definition/role-violation", "qa-engineer only",
+		},
 		{"unknown field type", edit(func(d *loomv1.Definition) { d.Nodes[1].Outcome = map[string]string{"x": "date"} }), "workflow/invalid", `"date"`},
 		{"an empty edge", edit(func(d *loomv1.Definition) { d.Edges[0] = nil }), "workflow/invalid", "edge has no id"},
 		{"two edges of an id", edit(func(d *loomv1.Definition) { d.Edges[1].Id = d.Edges[0].Id }), "workflow/duplicate", `"s-a"`},
@@ -57,8 +61,10 @@ func TestWF02_CompileRefuses(t *testing.T) {
 		{"a condition that is no boolean", edit(func(d *loomv1.Definition) { d.Edges[1].Condition = `"x"` }), "workflow/condition", "does not compile"},
 		{"a condition on an undeclared field", edit(func(d *loomv1.Definition) { d.Edges[1].Condition = "outcome.x" }), "workflow/condition", "does not compile"},
 		{"verify without a commit", define("s start\nv task kind=verify\ne end\ns -> v\nv -> e"), "workflow/invalid", "no commit comes before it"},
-		{"land without a verification", define("s start\nc task kind=commit\nl task kind=land\ne end\ns -> c\nc -> l\nl -> e"),
-			"workflow/invalid", "do not come before it"},
+		{
+			"land without a verification", define("s start\nc task kind=commit\nl task kind=land\ne end\ns -> c\nc -> l\nl -> e"),
+			"workflow/invalid", "do not come before it",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := workflow.Compile(tt.def)

@@ -101,7 +101,8 @@ func autoBug() *loomv1.Definition {
 			n["investigate"].RoleFrom = "outcome.triage.specialist"
 			n["verify"].Outcome, n["land"].Outcome = fault, fault
 			n["verify"].OnFailure = &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{
-				{To: "investigate", When: `outcome.fault == "change"`}, {To: "commit"}}}
+				{To: "investigate", When: `outcome.fault == "change"`}, {To: "commit"},
+			}}
 			n["land"].OnFailure = &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{{To: "commit"}}}
 		})
 }
@@ -113,8 +114,10 @@ func triaged(severity string) *loomv1.Outcome {
 
 func changed(patch string) *loomv1.Outcome {
 	o := good(nil)
-	o.Change = &loomv1.Change{Base: "b0", Commit: "w-" + patch, Tree: "t-" + patch, PatchDigest: patch,
-		Files: []*loomv1.ChangedFile{{Path: "a.go", Status: "modified", Added: 1}}}
+	o.Change = &loomv1.Change{
+		Base: "b0", Commit: "w-" + patch, Tree: "t-" + patch, PatchDigest: patch,
+		Files: []*loomv1.ChangedFile{{Path: "a.go", Status: "modified", Added: 1}},
+	}
 	return o
 }
 

@@ -140,7 +140,8 @@ func (r Run) record(n *node, out *loomv1.Outcome) error {
 	switch {
 	case good && commits:
 		return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_CandidateMade{
-			CandidateMade: &loomv1.CandidateMade{Candidate: out.Candidate}}})
+			CandidateMade: &loomv1.CandidateMade{Candidate: out.Candidate},
+		}})
 	case good && n.Kind == loomv1.NodeKind_NODE_KIND_LAND:
 		return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_Landed{Landed: &loomv1.Landed{Landing: out.Landing}}})
 	}
@@ -155,7 +156,8 @@ func (r Run) propose(n *node, c *loomv1.Change) error {
 	}
 	same := c.PatchDigest == r.X.Change.GetPatchDigest()
 	if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ChangeProposed{
-		ChangeProposed: &loomv1.ChangeProposed{Change: c}}}); err != nil || same {
+		ChangeProposed: &loomv1.ChangeProposed{Change: c},
+	}}); err != nil || same {
 		return err
 	}
 	const why = "another patch was proposed"
@@ -169,7 +171,8 @@ func (r Run) propose(n *node, c *loomv1.Change) error {
 
 func (r Run) lapse(n *node, approval, why string) error {
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{
-		ApprovalLapsed: &loomv1.ApprovalLapsed{Approval: approval, Reason: why}}})
+		ApprovalLapsed: &loomv1.ApprovalLapsed{Approval: approval, Reason: why},
+	}})
 }
 
 func noEvidence(format string, args ...any) *fault.Error {

@@ -76,7 +76,8 @@ func (r Run) backOff(n *node) error {
 	last := st.History[len(st.History)-1]
 	at := r.Now.Add(backoff(last.Id, st.Attempts))
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_RetryScheduled{
-		RetryScheduled: &loomv1.RetryScheduled{At: timestamppb.New(at)}}})
+		RetryScheduled: &loomv1.RetryScheduled{At: timestamppb.New(at)},
+	}})
 }
 
 // backoff is how long to wait after the given attempt, the count-th of its

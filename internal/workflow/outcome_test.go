@@ -48,7 +48,8 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 		{"string for bool", bad(map[string]any{"b": "true"}), "fields.b"},
 		{"list for string", good(with("s", []any{"x"})), "fields.s"},
 		{"not a number", &loomv1.Outcome{Status: failure, Fields: &structpb.Struct{Fields: map[string]*structpb.Value{
-			"d": structpb.NewNumberValue(nan())}}}, "fields.d"},
+			"d": structpb.NewNumberValue(nan()),
+		}}}, "fields.d"},
 		{"a candidate", &loomv1.Outcome{Status: failure, Candidate: &loomv1.Candidate{}}, "candidate"},
 		{"a landing", &loomv1.Outcome{Status: failure, Landing: &loomv1.Landing{}}, "landing"},
 		{"checks", &loomv1.Outcome{Status: failure, Checks: []*loomv1.CheckRun{{}}}, "checks"},

@@ -92,8 +92,10 @@ func newSim(t testing.TB, seed uint64, saw map[string]int) *sim {
 	if err != nil {
 		t.Fatalf("seed %d: Compile: %v", seed, err)
 	}
-	m.world = &world{def: def, now: noon, approvals: map[string]*loomv1.Approval{}, beads: 1,
-		bead: &loomv1.Bead{Id: "p-1", Goal: "g"}, x: &loomv1.Execution{}}
+	m.world = &world{
+		def: def, now: noon, approvals: map[string]*loomv1.Approval{}, beads: 1,
+		bead: &loomv1.Bead{Id: "p-1", Goal: "g"}, x: &loomv1.Execution{},
+	}
 	m.twin = &loomv1.Execution{}
 	start := &loomv1.ExecutionStarted{Definition: "random", Checks: []string{"make"}}
 	m.must(m.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: start}}))
