@@ -145,6 +145,9 @@ func (c *Committer) apply(ctx context.Context, change *loomv1.Change, tip string
 	if approved.digest() != change.GetPatchDigest() {
 		return "", fault.New("git/patch-changed", "the commit of the change does not hold what was approved")
 	}
+	if tip == change.GetBase() {
+		return c.git().line(ctx, "rev-parse", "--verify", change.GetCommit()+"^{tree}")
+	}
 	tree, conflicts, err := c.merge(ctx, change.GetBase(), tip, change.GetCommit())
 	if err != nil {
 		return "", err
@@ -208,8 +211,8 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 		return nil, runs, err
 	}
 	c.step("candidate published")
-	made, err := c.describe(ctx, oid, req.Bead, nil)
-	return made, runs, err
+	return &loomv1.Candidate{Commit: oid, Tree: tree, Base: tip, PatchDigest: req.Change.GetPatchDigest(),
+		Token: req.Token, Ref: candidateRef(req.Bead)}, runs, nil
 }
 
 // write makes the commit in the mirror, where no hook has been.

@@ -27,7 +27,11 @@ func TestMain(m *testing.M) {
 	if plan := os.Getenv("LOOM_GIT_CRASH"); plan != "" {
 		os.Exit(die(plan))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if dir, err := template(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
 }
 
 // die runs a plan up to its step and ends the process there and then.

@@ -3,12 +3,14 @@ package git
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,19 +30,39 @@ type fixture struct {
 	com  *Committer
 }
 
+// template is made once and copied for each fixture.
+var template = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "loom-git-template-")
+	if err != nil {
+		return "", err
+	}
+	for path, content := range map[string]string{
+		"a.txt": "one\ntwo\nthree\n", "dir/b.txt": "bee\n", ".gitignore": "*.log\n",
+	} {
+		full := filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(content), 0o644)); err != nil {
+			return "", err
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "first"}} {
+		if out, err := tryGit(dir, args...); err != nil {
+			return "", fmt.Errorf("git %q: %w\n%s", args, err, out)
+		}
+	}
+	return dir, nil
+})
+
 // newFixture makes a repository with a main branch of three files.
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, top: filepath.Join(t.TempDir(), "repo"), data: t.TempDir()}
-	if err := os.Mkdir(f.top, 0o755); err != nil {
+	from, err := template()
+	if err != nil {
 		t.Fatal(err)
 	}
-	f.user("init", "-q", "-b", "main")
-	f.write("a.txt", "one\ntwo\nthree\n")
-	f.write("dir/b.txt", "bee\n")
-	f.write(".gitignore", "*.log\n")
-	f.user("add", ".")
-	f.user("commit", "-q", "-m", "first")
+	if err := os.CopyFS(f.top, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
 	f.open(f.top)
 	return f
 }
@@ -281,3 +303,5 @@ func touch(t testing.TB, root, path string) {
 		t.Fatal(err)
 	}
 }
+
+func digestOf(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }

@@ -58,10 +58,11 @@ func (r *Repository) inspect(ctx context.Context, oid string) (made, error) {
 // marked returns the commit after from, in the history of to, that carries a
 // mark, or "".
 func (r *Repository) marked(ctx context.Context, want mark, from, to string) (string, error) {
-	if known, err := resolve(ctx, r.git(), from+"^{commit}"); err != nil {
-		return "", err
-	} else if known == "" {
+	if from == to {
 		return "", nil
+	}
+	if known, err := resolve(ctx, r.git(), from+"^{commit}"); err != nil || known == "" {
+		return "", err
 	}
 	out, err := r.git().run(ctx, "rev-list", "--fixed-strings", "--grep=Loom-Execution: "+want.execution, to, "^"+from)
 	if err != nil {

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -110,7 +111,7 @@ func (m mirror) make(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(fresh)
-	if err := initialize(ctx, fresh, format, "--bare"); err != nil {
+	if _, err := initialize(ctx, fresh, format, "--bare"); err != nil {
 		return err
 	}
 	return install(fresh, m.path())
@@ -125,25 +126,45 @@ func install(fresh, path string) error {
 	return err
 }
 
-// initialize makes an empty repository without any template, whose filters are
-// off whatever a tree's attributes say and which remembers every old ref.
-func initialize(ctx context.Context, dir, format string, args ...string) error {
+// initialize makes an empty repository in dir without any template, and returns
+// its git directory. Its filters are off whatever a tree's attributes say, and
+// it remembers every old ref.
+func initialize(ctx context.Context, dir, format string, args ...string) (string, error) {
 	args = append([]string{"init", "--quiet", "--template=", "--object-format=" + format}, args...)
 	if _, err := (call{dir: dir}).run(ctx, append(args, dir)...); err != nil {
-		return err
+		return "", err
 	}
-	info := dir
+	gitDir := dir
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
-		info = filepath.Join(dir, ".git")
+		gitDir = filepath.Join(dir, ".git")
 	}
-	if err := os.MkdirAll(filepath.Join(info, "info"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(gitDir, "info"), 0o700); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(gitDir, "info", "attributes"), []byte("* -filter\n"), 0o600); err != nil {
+		return "", err
+	}
+	return gitDir, configure(gitDir, ownConfig)
+}
+
+const ownConfig = "[core]\n\tlogAllRefUpdates = always\n"
+
+// configure adds to the configuration of a repository that is being made.
+func configure(gitDir, text string) error {
+	f, err := os.OpenFile(filepath.Join(gitDir, "config"), os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(info, "info", "attributes"), []byte("* -filter\n"), 0o600); err != nil {
-		return err
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// formatOf returns the object format of a repository by the name of an object.
+func formatOf(oid string) string {
+	if len(oid) == 64 {
+		return "sha256"
 	}
-	_, err := call{gitDir: info}.run(ctx, "config", "core.logAllRefUpdates", "always")
-	return err
+	return "sha1"
 }
 
 // borrow lets a repository read the mirror's objects.

@@ -73,7 +73,7 @@ func Open(ctx context.Context, path string) (*Repository, error) {
 	if err := r.discover(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := r.git().line(ctx, "config", "--get", "extensions.partialClone"); err == nil {
+	if _, err := r.git().line(ctx, "config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err == nil {
 		return nil, fault.New("git/unsupported", "the repository is a partial clone").At(path).
 			Want(`fetch what is missing first, with "git fetch --refetch --no-filter"`)
 	}

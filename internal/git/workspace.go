@@ -153,15 +153,11 @@ func (m mirror) giveGit(ctx context.Context, workTree, index, branch, commit str
 		return err
 	}
 	defer os.RemoveAll(fresh)
-	format, err := m.git().line(ctx, "rev-parse", "--show-object-format")
+	gitDir, err := initialize(ctx, fresh, formatOf(commit))
 	if err != nil {
 		return err
 	}
-	if err := initialize(ctx, fresh, format); err != nil {
-		return err
-	}
-	gitDir := filepath.Join(fresh, ".git")
-	if err := m.furnish(ctx, gitDir, index, branch, commit); err != nil {
+	if err := m.furnish(gitDir, index, branch, commit); err != nil {
 		return err
 	}
 	return os.Rename(gitDir, filepath.Join(workTree, ".git"))
@@ -169,27 +165,30 @@ func (m mirror) giveGit(ctx context.Context, workTree, index, branch, commit str
 
 // furnish gives a new git directory its objects, its index and its HEAD: on
 // branch, or detached when that is empty.
-func (m mirror) furnish(ctx context.Context, gitDir, index, branch, commit string) error {
+func (m mirror) furnish(gitDir, index, branch, commit string) error {
 	if err := m.borrow(gitDir); err != nil {
+		return err
+	}
+	if err := configure(gitDir, agentConfig); err != nil {
 		return err
 	}
 	if err := copyIndex(index, filepath.Join(gitDir, "index")); err != nil {
 		return err
 	}
-	own := call{gitDir: gitDir}
-	steps := [][]string{{"config", "user.name", "Loom agent"}, {"config", "user.email", "agent@loom.invalid"}}
 	if branch == "" {
-		steps = append(steps, []string{"update-ref", "--no-deref", "HEAD", commit})
-	} else {
-		steps = append(steps, []string{"update-ref", branch, commit}, []string{"symbolic-ref", "HEAD", branch})
+		return os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(commit+"\n"), 0o600)
 	}
-	for _, args := range steps {
-		if _, err := own.run(ctx, args...); err != nil {
-			return err
-		}
+	ref := filepath.Join(gitDir, branch)
+	if err := os.MkdirAll(filepath.Dir(ref), 0o700); err != nil {
+		return err
 	}
-	return nil
+	if err := os.WriteFile(ref, []byte(commit+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte("ref: "+branch+"\n"), 0o600)
 }
+
+const agentConfig = "[user]\n\tname = Loom agent\n\temail = agent@loom.invalid\n"
 
 // copyIndex copies an index with its time, by which git knows which entries
 // may have changed in the same second. A lock that a killed git left on the
