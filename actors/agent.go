@@ -80,8 +80,10 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 	stop := keepAlive(d)
 	defer stop()
 	w := d.Assignment()
-	seat := &seat{projects: a.pool.Projects, project: w.Project, attempt: w.Attempt,
-		who: &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start}}
+	seat := &seat{
+		projects: a.pool.Projects, project: w.Project, attempt: w.Attempt,
+		who: &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start},
+	}
 	brief, err := seat.claim(ctx, w.Generation)
 	switch {
 	case err == nil:

@@ -58,7 +58,7 @@ func name(m proto.Message) string { return string(m.ProtoReflect().Descriptor().
 
 // fromSubject fills in what the subject says and refuses a contradiction.
 func fromSubject(subj, what string, field *string) error {
-	var area = map[string]string{"project": "task", "service": "error"}[what]
+	area := map[string]string{"project": "task", "service": "error"}[what]
 	rest := subject.After(subject.Must(area), subj)
 	if len(rest) != 1 {
 		return nil // a request to a service: the field alone counts

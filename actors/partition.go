@@ -95,8 +95,10 @@ type recovered struct {
 	err error
 }
 
-type again struct{ incarnation int }
-type sweep struct{ incarnation int }
+type (
+	again struct{ incarnation int }
+	sweep struct{ incarnation int }
+)
 
 func (p *partition) Receive(c actor.Context) {
 	switch m := c.Message().(type) {

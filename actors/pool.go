@@ -51,12 +51,12 @@ type Pool struct {
 	Logger   *slog.Logger
 	// RestartMax, RestartWithin and Backoff bound restarts of a failing agent.
 	// Zero means 10 within a minute, from 200 ms on.
-	RestartMax      int
-	RestartWithin   time.Duration
-	RestartBackoff  time.Duration
-	working         *sync.WaitGroup
-	busy            *busyCount
-	stopped, finish context.Context
+	RestartMax     int
+	RestartWithin  time.Duration
+	RestartBackoff time.Duration
+	working        *sync.WaitGroup
+	busy           *busyCount
+	stopped        context.Context
 }
 
 // Pools is the role pools of a host.
@@ -64,7 +64,6 @@ type Pools struct {
 	sys     *System
 	cancel  context.CancelFunc
 	working sync.WaitGroup
-	mu      sync.Mutex
 	pools   []*Pool
 	pids    []*actor.PID
 }

@@ -57,8 +57,10 @@ func (p *projectActor) Receive(c actor.Context) {
 	case *tick:
 		p.due = time.Time{}
 		p.decide(c, &request{
-			cmd: &loomv1.Command{Project: p.id, Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "timer"},
-				Body: &loomv1.Command_Tick{Tick: &loomv1.Tick{}}},
+			cmd: &loomv1.Command{
+				Project: p.id, Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "timer"},
+				Body: &loomv1.Command_Tick{Tick: &loomv1.Tick{}},
+			},
 			reply: func(*loomv1.Answer) {},
 		})
 	case *sweep:

@@ -49,8 +49,10 @@ func (p *partition) replay(ctx context.Context) (*recovery, error) {
 // is then read from its beginning.
 func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 	empty := func() *recovery {
-		return &recovery{states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{},
-			index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}}}
+		return &recovery{
+			states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{},
+			index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}},
+		}
 	}
 	index, err := p.Snapshots.Index(ctx, p.Log.Partition())
 	if err != nil || index == nil || index.Floor == 0 {

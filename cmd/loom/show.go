@@ -16,8 +16,10 @@ import (
 
 // group is a command that only has subcommands.
 func group(name, short, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: name + " COMMAND", Short: short, Example: example, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{
+		Use: name + " COMMAND", Short: short, Example: example, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(subs...)
 	return cmd
 }
@@ -85,9 +87,14 @@ func beadText(w io.Writer, b *loomv1.Bead) {
 	}
 	fmt.Fprintf(w, "\n\n  %s\n\n", line(b.Goal, 500))
 	table(w, []string{"field", "value"}, [][]string{
-		{"process", dash(b.Process)}, {"execution", dash(b.Execution)}, {"about", dash(b.About)},
-		{"priority", project.Word(b.Priority)}, {"filed", stamp(b.CreatedAt) + " by " + b.FiledBy.GetName()},
-		{"updated", stamp(b.UpdatedAt)}, {"deadline", stamp(b.Deadline)}, {"occurrences", strconv.Itoa(int(b.Occurrences))},
+		{"process", dash(b.Process)},
+		{"execution", dash(b.Execution)},
+		{"about", dash(b.About)},
+		{"priority", project.Word(b.Priority)},
+		{"filed", stamp(b.CreatedAt) + " by " + b.FiledBy.GetName()},
+		{"updated", stamp(b.UpdatedAt)},
+		{"deadline", stamp(b.Deadline)},
+		{"occurrences", strconv.Itoa(int(b.Occurrences))},
 	})
 	if b.Description != "" {
 		fmt.Fprintf(w, "\n%s\n", printable(b.Description))
@@ -117,8 +124,10 @@ func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
 	var rows [][]string
 	for _, n := range def.GetNodes() {
 		s := x.Nodes[n.Id]
-		rows = append(rows, []string{n.Id, dash(project.Word(s.GetStatus())), strconv.Itoa(int(s.GetVisit())),
-			strconv.Itoa(len(s.GetHistory())), dash(s.GetAttempt().GetClaimant().GetAgent()), line(s.GetOutcome().GetSummary(), 60)})
+		rows = append(rows, []string{
+			n.Id, dash(project.Word(s.GetStatus())), strconv.Itoa(int(s.GetVisit())),
+			strconv.Itoa(len(s.GetHistory())), dash(s.GetAttempt().GetClaimant().GetAgent()), line(s.GetOutcome().GetSummary(), 60),
+		})
 	}
 	table(w, []string{"node", "status", "visit", "attempts", "agent", "outcome"}, rows)
 	if x.Landing != nil {

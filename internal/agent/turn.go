@@ -108,8 +108,7 @@ func (r *run) ask(ctx context.Context) error {
 	answer := &loomv1.ModelAnswer{Model: r.Model.Name(), Scripted: r.Model.Scripted(), Request: req.Digest()}
 	switch {
 	case fault.Code(err) == "model/invalid-output":
-		answer.Problem = fault.From(err).Message
-		answer.Usage = &loomv1.Usage{}
+		answer.Problem, answer.Usage = fault.From(err).Message, model.UsageOf(err)
 	case err != nil:
 		return err
 	default:
@@ -185,9 +184,14 @@ func (r *run) text(ctx context.Context, ref *loomv1.BlobRef) (string, error) {
 	return string(data), err
 }
 
+// live passes on what the model is writing, for people who watch.
 func (r *run) live(c model.Chunk) {
-	if r.Live != nil && c.Text != "" {
-		r.Live(r.brief.Project.Id, r.brief.Bead.Id, c.Text)
+	text := c.Text
+	if c.Discard {
+		text = "\n[the answer broke off and begins again]\n"
+	}
+	if r.Live != nil && text != "" {
+		r.Live(r.brief.Project.Id, r.brief.Bead.Id, text)
 	}
 }
 
