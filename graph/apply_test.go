@@ -81,6 +81,10 @@ func TestGRAPH07_RestoreRefusesWhatNoLogLeadsTo(t *testing.T) {
 		{"a node superseded by nothing", func(s *loomv1.DecisionGraph) { s.Nodes[0].Status = superseded }, false},
 		{"a node superseded and active", func(s *loomv1.DecisionGraph) { s.Nodes[2].Status = active }, false},
 		{"two successors", func(s *loomv1.DecisionGraph) { s.Edges = append(s.Edges, numbered(s, "d6", supersedes, "d3")) }, false},
+		{"two successors and active", func(s *loomv1.DecisionGraph) {
+			s.Nodes[2].Status = active
+			s.Edges = append(s.Edges, numbered(s, "d6", supersedes, "d3"))
+		}, false},
 		{"edges out of order", func(s *loomv1.DecisionGraph) { s.Edges[0], s.Edges[1] = s.Edges[1], s.Edges[0] }, false},
 		{"no edge", func(s *loomv1.DecisionGraph) { s.Edges[3] = nil }, false},
 		{"an edge too many", func(s *loomv1.DecisionGraph) { s.Edges = append(s.Edges, numbered(s, "d1", leadsTo, "d2")) }, false},
@@ -105,4 +109,13 @@ func numbered(s *loomv1.DecisionGraph, from string, t loomv1.DecisionEdgeType, t
 	e := edge(from, t, to)
 	e.Id = uint64(len(s.Edges) + 1)
 	return e
+}
+
+func TestGRAPH01_AnUnsetWeightIsOne(t *testing.T) {
+	w := story(t)
+	e := numbered(w.graph.Snapshot(), "d1", leadsTo, "d8")
+	w.take([]*loomv1.Event{{Fact: &loomv1.Event_DecisionLinked{DecisionLinked: &loomv1.DecisionLinked{Edge: e}}}}, nil)
+	if got := w.graph.Edges("d1", "d8")[0].Weight; got != 1 {
+		t.Errorf("an edge recorded without weight has %v", got)
+	}
 }

@@ -203,6 +203,16 @@ func TestGRAPH06_TextOfAnyPart(t *testing.T) {
 	}
 }
 
+func TestGRAPH06_ANodeIsDrawnOnce(t *testing.T) {
+	n := &loomv1.DecisionNode{Id: "d1", Type: goal, Title: "t"}
+	g := &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{n, n}}
+	for _, out := range []string{graph.DOT(g), graph.Mermaid(g), graph.Text(g)} {
+		if strings.Count(out, "d1 goal") != 1 {
+			t.Errorf("drawn twice:\n%s", out)
+		}
+	}
+}
+
 func TestGRAPH06_TextStaysNarrowAndShort(t *testing.T) {
 	w := newWorld(t)
 	w.add(goal, "g")

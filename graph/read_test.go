@@ -165,8 +165,8 @@ func TestGRAPH02_ReadsStay(t *testing.T) {
 	w := story(t)
 	d7, _ := w.graph.Node("d7")
 	snapshot := w.graph.Snapshot()
-	w.add(decision, "better still", to(supersedes, "d7"))
-	if d7.Status != active || snapshot.Nodes[6].Status != active || len(snapshot.Nodes) != 8 {
+	w.take(w.graph.Supersede(&loomv1.SupersedeDecision{Old: "d7", New: "d6"}))
+	if d7.Status != active || snapshot.Nodes[6].Status != active || len(snapshot.Edges) != 10 {
 		t.Errorf("earlier reads changed: %v", d7)
 	}
 	snapshot.Nodes[0], snapshot.Edges[0] = nil, nil
