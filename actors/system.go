@@ -29,7 +29,7 @@ func NewSystem(log *slog.Logger, onLost func(name string)) *System {
 			log.Error("actor failed", "actor", f.Child.Id, "then", f.Directive.String(), "reason", fmt.Sprint(f.Reason))
 		}
 	})
-	props := actor.PropsFromProducer(func() actor.Actor { return &root{onLost: onLost} },
+	props := actor.PropsFromProducer(func() actor.Actor { return &root{onLost: onLost, dismissed: map[string]bool{}} },
 		actor.WithSupervisor(restarts{max: 10, within: time.Minute, backoff: 100 * time.Millisecond, most: 10 * time.Second}))
 	s.root, _ = s.sys.Root.SpawnNamed(props, "host") // the name is free in a new system
 	return s
@@ -62,8 +62,9 @@ func (s *System) stopActor(pid *actor.PID) {
 // root owns the top-level actors; strategies that reach further up would end
 // the process.
 type root struct {
-	onLost   func(string)
-	stopping bool
+	onLost    func(string)
+	dismissed map[string]bool // by id; a child's end reaches its parent, watched or not
+	stopping  bool
 }
 
 // dismiss says that an actor is about to be stopped on purpose.
@@ -88,10 +89,11 @@ func (r *root) Receive(c actor.Context) {
 		c.Watch(pid)
 		m.done <- pid
 	case *actor.Terminated:
-		if r.onLost != nil && !r.stopping {
+		if r.onLost != nil && !r.stopping && !r.dismissed[m.Who.Id] {
 			r.onLost(m.Who.Id)
 		}
 	case *dismiss:
+		r.dismissed[m.who.Id] = true
 		c.Unwatch(m.who)
 		close(m.done)
 	case *actor.Stopping:
