@@ -5,6 +5,7 @@ import (
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/commitlock"
+	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -31,30 +32,8 @@ func (g *graphActor) Receive(c actor.Context) {
 			}
 		}
 	case *look:
-		m.reply(&loomv1.View{Graph: cutGraph(g.graph, m.query)})
+		m.reply(&loomv1.View{Graph: project.CutGraph(g.graph, m.query)})
 	}
-}
-
-// cutGraph returns the whole graph, or the part that is about one bead, or the
-// nodes of one type.
-func cutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
-	whole := g.Snapshot()
-	if q.Id == "" && q.Filter == "" {
-		return whole
-	}
-	part, in := &loomv1.DecisionGraph{}, map[string]bool{}
-	for _, n := range whole.Nodes {
-		if (q.Id == "" || n.Bead == q.Id || n.Execution == q.Id) && (q.Filter == "" || n.Type.String() == q.Filter) {
-			in[n.Id] = true
-			part.Nodes = append(part.Nodes, n)
-		}
-	}
-	for _, e := range whole.Edges {
-		if in[e.From] && in[e.To] {
-			part.Edges = append(part.Edges, e)
-		}
-	}
-	return part
 }
 
 // lockActor answers who holds a commit lock and who waits, from its own fold

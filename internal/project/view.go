@@ -47,7 +47,8 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 	case Inbox:
 		return out, s.lookInbox(out, q, limit)
 	case Graph:
-		return out, s.lookGraph(out, q)
+		out.Graph = CutGraph(s.graph, q)
+		return out, nil
 	case Lock:
 		for _, l := range s.locks.Snapshot().Locks {
 			out.Locks = append(out.Locks, proto.CloneOf(l))
@@ -113,40 +114,32 @@ func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	return nil
 }
 
-func (s *State) lookGraph(out *loomv1.View, q *loomv1.Query) error {
-	whole := s.graph.Snapshot()
-	if q.Id == "" {
-		out.Graph = whole
-		return nil
+// CutGraph returns the part of a decision graph that a query asks for: all of
+// it, what is about one bead or execution, or the nodes of one type, with the
+// links among them. Its messages are the graph's own and are not to be changed.
+func CutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
+	if q.Id == "" && q.Filter == "" {
+		return g.Snapshot()
 	}
-	b, ok := s.p.Beads[strings.TrimSuffix(q.Id, "-x1")]
-	if !ok {
-		return fault.New("bead/unknown", "bead %q is not known in project %q", q.Id, s.cfg.ID).At("id")
+	f := graph.Filter{Bead: q.Id}
+	if len(g.List(f)) == 0 {
+		f = graph.Filter{Execution: q.Id}
 	}
-	out.Graph = &loomv1.DecisionGraph{}
-	in := map[string]bool{}
-	for _, n := range s.graph.List(graph.Filter{Bead: b.Id}) {
-		in[n.Id] = true
-		out.Graph.Nodes = append(out.Graph.Nodes, proto.CloneOf(n))
-	}
-	for _, e := range whole.Edges {
-		if in[e.From] && in[e.To] {
-			out.Graph.Edges = append(out.Graph.Edges, e)
+	part, in := &loomv1.DecisionGraph{}, map[string]bool{}
+	for _, n := range g.List(f) {
+		if q.Filter == "" || Word(n.Type) == q.Filter {
+			in[n.Id] = true
+			part.Nodes = append(part.Nodes, n)
 		}
 	}
-	return nil
-}
-
-// Decisions returns active decision nodes of an execution, newest last; text
-// filters by words in title and description.
-func (s *State) Decisions(f graph.Filter, text string) []*loomv1.DecisionNode {
-	var out []*loomv1.DecisionNode
-	for _, n := range s.graph.List(f) {
-		if strings.Contains(strings.ToLower(n.Title+"\n"+n.Description), strings.ToLower(text)) {
-			out = append(out, proto.CloneOf(n))
+	for _, n := range part.Nodes {
+		for _, e := range g.Edges(n.Id, "") {
+			if in[e.To] {
+				part.Edges = append(part.Edges, e)
+			}
 		}
 	}
-	return out
+	return part
 }
 
 // Queued returns the assignments that must be in the work queue: attempts that
