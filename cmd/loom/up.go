@@ -57,6 +57,8 @@ because there is no sandbox yet.`,
 	f.StringVar(&spec, "model", "", "who answers: anthropic:MODEL, openai:MODEL or scripted:NAME (default: $LOOM_MODEL)")
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "let tools, checks and hooks run on this machine as it is")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role on this host: ROLE=N, comma-separated")
+	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "how long a commit lock lasts without renewal, at least 1s")
+	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "how long each hook of a repository may take")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key file, made if it is absent (default: in your configuration directory)")
 	return cmd
 }

@@ -44,7 +44,10 @@ type Worker struct {
 	// Exec says whether, and in which environment, tools and checks may start
 	// processes. Hooks follow it.
 	Exec tool.Policy
-	// Scratch is a directory for checkouts that are thrown away.
+	// HookTimeout is for each hook of a repository. Zero means 5 minutes.
+	HookTimeout time.Duration
+	// Scratch is an existing directory for what is thrown away: checkouts, and
+	// the homes of commands.
 	Scratch string
 	Logger  *slog.Logger
 	// Live is given chunks of text as the model writes them.
@@ -160,19 +163,16 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 
 // workspace is a checkout that is thrown away, as tools see it.
 func (j *job) workspace(dir string) tool.Workspace {
-	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.Exec}
+	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.Exec, Scratch: j.Scratch}
 }
 
 // worktree is the execution's worktree, as tools see it.
 func (j *job) worktree(t *git.Worktree) tool.Workspace {
-	return tool.Workspace{Root: t.Path(), Exec: j.Exec, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
+	return tool.Workspace{Root: t.Path(), Exec: j.Exec, Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
 }
 
 // checkout makes a clean checkout of a commit; done removes it.
 func (j *job) checkout(ctx context.Context, commit string) (dir string, done func(), err error) {
-	if err := os.MkdirAll(j.Scratch, 0o700); err != nil {
-		return "", nil, fmt.Errorf("directory for checkouts: %w", err)
-	}
 	top, err := os.MkdirTemp(j.Scratch, j.brief.Attempt.Id+"-")
 	if err != nil {
 		return "", nil, fmt.Errorf("directory for checkouts: %w", err)
@@ -190,9 +190,12 @@ func (j *job) checkout(ctx context.Context, commit string) (dir string, done fun
 	return dir, done, nil
 }
 
-// renewEvery is how often a holder renews the commit lock, well within its
+// renewEvery is how often a holder renews the commit lock: well within its
 // lease.
-const renewEvery = time.Minute
+func renewEvery(c *loomv1.LockClaim) time.Duration {
+	lease := c.Until.AsTime().Sub(c.GrantedAt.AsTime())
+	return min(max(lease/3, 100*time.Millisecond), time.Minute)
+}
 
 // underLock carries out do with the commit lock's token, or parks the attempt
 // until the lock is granted.
@@ -207,7 +210,7 @@ func (j *job) underLock(ctx context.Context, do func(context.Context, uint64) (*
 		}
 		return nil, actors.ErrParked
 	}
-	held, stop := j.keep(ctx, claim.Token)
+	held, stop := j.keep(ctx, claim)
 	out, err := do(held, claim.Token)
 	stop()
 	if ctx.Err() != nil {
@@ -221,19 +224,19 @@ func (j *job) underLock(ctx context.Context, do func(context.Context, uint64) (*
 
 // keep renews the grant until stop is called; its context ends when the grant
 // is lost. That is for politeness: what keeps a late holder out is the fence.
-func (j *job) keep(ctx context.Context, token uint64) (held context.Context, stop func()) {
+func (j *job) keep(ctx context.Context, claim *loomv1.LockClaim) (held context.Context, stop func()) {
 	held, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t := time.NewTicker(renewEvery)
+		t := time.NewTicker(renewEvery(claim))
 		defer t.Stop()
 		for {
 			select {
 			case <-held.Done():
 				return
 			case <-t.C:
-				if err := j.seat.RenewLock(held, token); err != nil {
+				if err := j.seat.RenewLock(held, claim.Token); err != nil {
 					cancel(err)
 				}
 			}

@@ -22,7 +22,7 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
 		Author:  git.Author{Name: who.name, Email: who.role + "@agents.loom.invalid"},
 		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
-		Hooks: git.HookPolicy{Allow: j.Exec.Allow},
+		Hooks: git.HookPolicy{Allow: j.Exec.Allow, Timeout: j.HookTimeout},
 	})
 	if err != nil {
 		return j.refused(ctx, err)

@@ -63,6 +63,9 @@ type Config struct {
 	// 5 minutes; less than a second is an error.
 	LockLease time.Duration
 
+	// HookTimeout bounds each hook of a repository. Zero means 5 minutes.
+	HookTimeout time.Duration
+
 	// SnapshotEvery is after how many events a project's state is saved. Zero
 	// means 2,000.
 	SnapshotEvery int
@@ -83,6 +86,9 @@ func (c Config) check() error {
 	}
 	if c.LockLease < 0 || c.LockLease > 0 && c.LockLease < time.Second {
 		add(fault.New("usage/argument", "a lease of less than a second").At("lock lease").Got(c.LockLease.String()))
+	}
+	if c.HookTimeout < 0 {
+		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Projects {

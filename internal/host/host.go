@@ -225,10 +225,13 @@ func (h *Host) startAgents(context.Context) error {
 	m := h.dir.Manifest()
 	worker := &agent.Worker{
 		Model: h.model, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), Logger: h.log, Live: h.live,
+		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Logger: h.log, Live: h.live,
 	}
-	if err := os.RemoveAll(worker.Scratch); err != nil {
-		h.log.Warn("left-over checkouts not removed", "error", err)
+	if err := git.Discard(worker.Scratch); err != nil {
+		h.log.Warn("what an earlier start left is not removed", "error", err)
+	}
+	if err := os.MkdirAll(worker.Scratch, 0o700); err != nil {
+		return fault.New("data/permissions", "no directory for scratch files").At(worker.Scratch).Because(err)
 	}
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
