@@ -88,6 +88,7 @@ func (k *keeper) next(c actor.Context) {
 			events = append(events, p.events...)
 		}
 		if len(events) == 0 {
+			k.publish(batch)
 			k.ack(c, batch)
 			continue
 		}
