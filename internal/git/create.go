@@ -22,6 +22,10 @@ func Create(ctx context.Context, dir, branch, message string, files []File) erro
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fault.New("git/not-a-repository", "directory is not empty").At(dir)
 	}
+	dir, err := filepath.Abs(dir) // git runs in it, and is told where it is
+	if err != nil {
+		return fault.New("git/failed", "not a path: %s", err).At(dir)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.New("git/failed", "directory cannot be made: %s", err).At(dir)
 	}
@@ -37,7 +41,7 @@ func Create(ctx context.Context, dir, branch, message string, files []File) erro
 	if _, err := c.run(ctx, "add", "--all", "--", "."); err != nil {
 		return err
 	}
-	_, err := c.run(ctx, "commit", "--quiet", "--no-verify", "--message", message)
+	_, err = c.run(ctx, "commit", "--quiet", "--no-verify", "--message", message)
 	return err
 }
 

@@ -276,3 +276,23 @@ func TestP9_TheDiffShowsWhatAttributesWouldHide(t *testing.T) {
 		t.Errorf("files %v", change.GetFiles())
 	}
 }
+
+// Also not to look whether a file of the person's checkout has changed.
+func TestM21_FiltersSleepWhileLoomLooks(t *testing.T) {
+	f, c := newFixture(t), newCanary(t)
+	f.write(".gitattributes", "a.txt filter=evil\n")
+	f.user("add", ".")
+	f.user("commit", "-q", "-m", "a filter")
+	for _, kv := range c.settings() {
+		if strings.HasPrefix(kv[0], "filter.") {
+			f.user("config", kv[0], kv[1])
+		}
+	}
+	change := f.propose(1, f.editing("dir/b.txt", "loom\n"))
+	touch(t, f.top, "a.txt")
+	landing := f.land(1, 6, f.candidate(1, 5, change))
+	c.check("looking")
+	if landing.GetRef() != "refs/heads/main" || read(t, f.top, "dir/b.txt") != "loom\n" {
+		t.Errorf("landing %v", landing)
+	}
+}

@@ -431,3 +431,65 @@ func TestP19_ForgedCandidateIsNotLanded(t *testing.T) {
 		t.Error("a forged candidate was taken for ours")
 	}
 }
+
+// The person moves the target at the worst moments: after every check, just
+// before the transaction.
+func TestP6_PersonWhoIsFaster(t *testing.T) {
+	for _, at := range []string{"checkouts held", "before landing aside"} {
+		t.Run(at, func(t *testing.T) {
+			f := newFixture(t)
+			if at == "before landing aside" {
+				f.write("dir/b.txt", "mine\n")
+			}
+			made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
+			theirs := f.user("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "theirs")
+			f.com.step = func(step string) {
+				if step == at {
+					f.user("update-ref", "refs/heads/main", theirs)
+				}
+			}
+			before := state(t, f.top)
+			_, err := f.com.Land(t.Context(), f.landRequest(1, 6, made))
+			wantCode(t, err, "git/target-moved")
+			if f.head("main") != theirs || f.head(landedBranch) != "" || state(t, f.top) != before {
+				t.Error("something has moved all the same")
+			}
+		})
+	}
+}
+
+// A commit of the person's cannot fall between the branch and the index.
+func TestP17_NoCommitBetweenBranchAndIndex(t *testing.T) {
+	f := newFixture(t)
+	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
+	tried := 0
+	f.com.step = func(step string) {
+		if step == "checkouts held" || step == "target moved" {
+			tried++
+			if out, err := tryGit(f.top, "commit", "-q", "--allow-empty", "-m", "in between"); err == nil {
+				t.Errorf("a commit went through at %q: %s", step, out)
+			}
+		}
+	}
+	f.land(1, 6, made)
+	if tried != 2 || f.status() != "" || f.head("main") != made.GetCommit() {
+		t.Errorf("tried %d times, status %q", tried, f.status())
+	}
+}
+
+// An edit in the last moment: git refuses to touch the file, and the branch
+// goes back.
+func TestP17_EditInTheLastMoment(t *testing.T) {
+	f := newFixture(t)
+	base := f.head("main")
+	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
+	f.com.step = func(step string) {
+		if step == "target moved" {
+			f.write("a.txt", "mine, just now\n")
+		}
+	}
+	landing := f.land(1, 6, made)
+	if landing.GetRef() != landedBranch || f.head("main") != base || f.status() != " M a.txt" || read(t, f.top, "a.txt") != "mine, just now\n" {
+		t.Errorf("landing %v, main %s, status %q", landing, f.head("main"), f.status())
+	}
+}

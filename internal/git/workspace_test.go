@@ -348,3 +348,23 @@ func TestLOCK03_EndedContext(t *testing.T) {
 		t.Error("something was done after the end")
 	}
 }
+
+// git sees an edit of the same length in the same second only by the time of
+// the index itself.
+func TestLOCK03_CopyOfAnIndexKeepsItsTime(t *testing.T) {
+	f := newFixture(t)
+	f.workspace(1)
+	from := f.ws.indexPath(execution(1))
+	touch(t, filepath.Dir(from), filepath.Base(from))
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := copyIndex(from, to); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.Stat(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, err := os.Stat(to); err != nil || !is.ModTime().Equal(was.ModTime()) {
+		t.Errorf("%v, %v; want the time %v", is, err, was.ModTime())
+	}
+}
