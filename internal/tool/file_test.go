@@ -1,0 +1,229 @@
+package tool_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/tool"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func TestTOOL01_FileRead(t *testing.T) {
+	wide := strings.Repeat("x", 300<<10)
+	s, _ := workspace(t, map[string]string{
+		"a.txt": "one\ntwo\nthree\n", "open.txt": "one\ntwo", "empty": "", "bin": "a\x00b", "latin": strings.Repeat("\xe9\xe8", 50),
+		"dir/b.txt": "b\n", "wide": wide, "long": strings.Repeat("line of text\n", 40_000),
+	})
+	for _, tt := range []struct {
+		args args
+		want string // the whole output
+	}{
+		{args{"path": "a.txt"}, "one\ntwo\nthree\n"},
+		{args{"path": "./dir//b.txt"}, "b\n"},
+		{args{"path": "open.txt"}, "one\ntwo"},
+		{args{"path": "a.txt", "limit": 2}, "one\ntwo\n[lines 1 to 2 of 3; go on with offset 3]\n"},
+		{args{"path": "a.txt", "limit": 3}, "one\ntwo\nthree\n"},
+		{args{"path": "a.txt", "offset": 2, "limit": 1}, "two\n[lines 2 to 2 of 3; go on with offset 3]\n"},
+		{args{"path": "open.txt", "offset": 2}, "two\n[lines 2 to 2 of 2]\n"},
+		{args{"path": "empty"}, "[the file is empty]\n"},
+		{args{"path": "a.txt", "offset": 4}, `tool/arguments: offset: the file has 3 lines (got "4")` + "\n"},
+		{args{"path": "bin"}, `tool/failed: path: the file is not text; it has 3 bytes (got "bin")` + "\n"},
+		{args{"path": "latin"}, `tool/failed: path: the file is not text; it has 100 bytes (got "latin")` + "\n"},
+		{args{"path": "dir"}, `tool/failed: path: it is a directory (got "dir"); use directory_list` + "\n"},
+		{args{"path": "none"}, `tool/not-found: path: there is no such file or directory (got "none")` + "\n"},
+		{args{"path": "a.txt/b"}, `tool/not-found: path: "a.txt" on the way there is not a directory (got "a.txt/b")` + "\n"},
+	} {
+		if r := do(t, s, "file_read", tt.args); r.Output != tt.want {
+			t.Errorf("file_read %v:\n%q, want\n%q", tt.args, r.Output, tt.want)
+		}
+	}
+	for _, name := range []string{"wide", "long"} {
+		r := ok(t, do(t, s, "file_read", args{"path": name}))
+		if len(r.Output) > tool.MaxOutput || len(r.Output) < 200<<10 {
+			t.Errorf("file_read %s: %d bytes", name, len(r.Output))
+		}
+	}
+	says(t, do(t, s, "file_read", args{"path": "wide"}), "[cut inside line 1 of 1, which is too long to show]")
+	says(t, do(t, s, "file_read", args{"path": "long"}), "[lines 1 to 20086 of 40000; go on with offset 20087]")
+}
+
+// Reading on from where the last part ended gives the whole file.
+func TestTOOL02_FileReadInParts(t *testing.T) {
+	var text strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&text, "line %d\n", i)
+	}
+	s, _ := workspace(t, map[string]string{"f": text.String()})
+	var got strings.Builder
+	for offset := 1; offset <= 60_000; {
+		r := ok(t, do(t, s, "file_read", args{"path": "f", "offset": offset}))
+		body, note, _ := strings.Cut(r.Output, "[lines ")
+		got.WriteString(body)
+		var first, last, all int
+		if _, err := fmt.Sscanf(note, "%d to %d of %d", &first, &last, &all); err != nil || first != offset || all != 60_000 {
+			t.Fatalf("note %q at offset %d: %v", note, offset, err)
+		}
+		offset = last + 1
+	}
+	if got.String() != text.String() {
+		t.Error("the parts are not the file")
+	}
+}
+
+func TestTOOL01_FileWrite(t *testing.T) {
+	s, root := workspace(t, map[string]string{"tool.sh": "#!/bin/sh\n"})
+	if err := os.Chmod(filepath.Join(root, "tool.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path, content, want string
+		changed             int
+	}{
+		{"new/deep/a.txt", "a", "new/deep/a.txt: written, 1 bytes\n", 1},
+		{"tool.sh", "#!/bin/sh\nexit 1\n", "tool.sh: replaced, 17 bytes\n", 1},
+		{"tool.sh", "#!/bin/sh\nexit 1\n", "the file had this content already\n", 0},
+		{"empty", "", "empty: written, 0 bytes\n", 1},
+		{"full", strings.Repeat("x", 1<<20), "full: written, 1048576 bytes\n", 1},
+	} {
+		r := ok(t, do(t, s, "file_write", args{"path": tt.path, "content": tt.content}))
+		if r.Output != tt.want || len(r.Changed) != tt.changed || get(t, root, tt.path) != tt.content {
+			t.Errorf("file_write %s: %q changed %v, want %q", tt.path, r.Output, r.Changed, tt.want)
+		}
+	}
+	if info, _ := os.Stat(filepath.Join(root, "tool.sh")); info.Mode().Perm() != 0o755 {
+		t.Errorf("mode is %v after the file was replaced, want rwxr-xr-x", info.Mode())
+	}
+	for path, content := range map[string]string{"over": strings.Repeat("x", 1<<20+1), ".": "x", "new": "x", "new/": "x", "tool.sh/x": "x"} {
+		if r := do(t, s, "file_write", args{"path": path, "content": content}); r.Status == loomv1.ToolStatus_TOOL_STATUS_OK {
+			t.Errorf("file_write %s: %s", path, r.Output)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(root, ".loom*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestTOOL02_ReadOnly(t *testing.T) {
+	_, root := workspace(t, map[string]string{"a": "one"})
+	s := tool.New(tool.Workspace{Root: root, ReadOnly: true}, nil)
+	for _, r := range []tool.Result{
+		do(t, s, "file_write", args{"path": "a", "content": "two"}),
+		do(t, s, "file_edit", args{"path": "a", "old_text": "one", "new_text": "two"}),
+	} {
+		if r.Status != loomv1.ToolStatus_TOOL_STATUS_DENIED || r.Code != "tool/denied" {
+			t.Errorf("in a read-only workspace: %v %s", r.Status, r.Output)
+		}
+	}
+	if got := get(t, root, "a"); got != "one" {
+		t.Errorf("the file is %q", got)
+	}
+}
+
+func TestTOOL01_FileEdit(t *testing.T) {
+	const text = "func a() {\n\treturn 1\n}\n\nfunc b() {\n\treturn 1\n}\naaa\n"
+	for _, tt := range []struct {
+		old, new string
+		want     string // of the file; "" when it stays
+		says     string
+	}{
+		{"func a() {\n\treturn 1", "func a() {\n\treturn 2", strings.Replace(text, "1", "2", 1), "f: edited at line 1"},
+		{"func b() {\n", "", strings.Replace(text, "func b() {\n", "", 1), "f: edited at line 5"},
+		{"return 1", "return 2", "", "old_text stands in the file 2 times, at lines 2, 6; add lines around the one you mean"},
+		{"aa", "b", "", "old_text stands in the file 2 times, at lines 8, 8"}, // they overlap
+		{"func a() {\n    return 1", "x", "", `line 2 differs in white space; it is "\treturn 1"`},
+		{"func a() {\r\n\treturn 1", "x", "", `line 1 differs in white space; it is "func a() {"`},
+		{"func a() {\n\treturn 3", "x", "", `it begins at line 1, but line 2 is "\treturn 1" where old_text has "\treturn 3"`},
+		{"aaa\nbbb", "x", "", `line 9 is "" where old_text has "bbb"`},
+		{"nothing", "x", "", "not even the first line of old_text is there"},
+		{"aaa", "aaa", "", "it is the same as old_text"},
+		{"aaa", strings.Repeat("x", 1<<20), "", "the file would have"},
+	} {
+		s, root := workspace(t, map[string]string{"f": text})
+		r := do(t, s, "file_edit", args{"path": "f", "old_text": tt.old, "new_text": tt.new})
+		says(t, r, tt.says)
+		want := tt.want
+		if want == "" {
+			want = text
+		}
+		if edited := r.Status == loomv1.ToolStatus_TOOL_STATUS_OK; edited != (tt.want != "") || get(t, root, "f") != want {
+			t.Errorf("file_edit %q by %q: %v, the file is %q", tt.old, tt.new, r.Status, get(t, root, "f"))
+		}
+	}
+}
+
+func TestTOOL01_DirectoryList(t *testing.T) {
+	s, root := workspace(t, map[string]string{"b.txt": "12345", "a/c/d.txt": "1", "a/x": "", ".git/config": "x"})
+	if err := os.Symlink("/etc/passwd", filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, root, map[string]string{"two\nlines": ""})
+	for _, tt := range []struct {
+		args args
+		want string
+	}{
+		{args{}, "a/\nb.txt  5\nlink -> \"/etc/passwd\"\n\"two\\nlines\"  0\n"},
+		{args{"path": "."}, "a/\nb.txt  5\nlink -> \"/etc/passwd\"\n\"two\\nlines\"  0\n"},
+		{args{"path": "a", "depth": 2}, "c/\n  d.txt  1\nx  0\n"},
+		{args{"path": "b.txt"}, "tool/not-found: path: it is not a directory (got \"b.txt\")\n"},
+	} {
+		if r := do(t, s, "directory_list", tt.args); r.Output != tt.want {
+			t.Errorf("directory_list %v:\n%s\nwant\n%s", tt.args, r.Output, tt.want)
+		}
+	}
+	for i := range 1100 {
+		put(t, root, map[string]string{fmt.Sprintf("many/%04d", i): ""})
+	}
+	says(t, do(t, s, "directory_list", args{"path": "many"}), "0999  0\n[cut: there is more than the 1000 entries listed]")
+}
+
+func TestTOOL01_FileSearch(t *testing.T) {
+	s, _ := workspace(t, map[string]string{"a.go": "", "cmd/main.go": "", "cmd/x/y_test.go": "", "cmd/x/y.go": "", "README.md": "", ".git/x.go": ""})
+	for _, tt := range []struct {
+		args args
+		want string
+	}{
+		{args{"pattern": "*.go"}, "a.go\n"},
+		{args{"pattern": "**/*.go"}, "a.go\ncmd/main.go\ncmd/x/y.go\ncmd/x/y_test.go\n"},
+		{args{"pattern": "**/*.go", "limit": 2}, "a.go\ncmd/main.go\n[2 of 4 paths]\n"},
+		{args{"pattern": "x/*", "path": "cmd"}, "cmd/x/y.go\ncmd/x/y_test.go\n"},
+		{args{"pattern": "**/{main,y}.go"}, "cmd/main.go\ncmd/x/y.go\n"},
+		{args{"pattern": "*.py"}, "no file matches\n"},
+	} {
+		if r := do(t, s, "file_search", tt.args); r.Output != tt.want {
+			t.Errorf("file_search %v:\n%s\nwant\n%s", tt.args, r.Output, tt.want)
+		}
+	}
+	if r := do(t, s, "file_search", args{"pattern": "[a"}); r.Code != "tool/arguments" {
+		t.Errorf("file_search [a: %s", r.Output)
+	}
+}
+
+func TestTOOL01_ContentSearch(t *testing.T) {
+	s, _ := workspace(t, map[string]string{
+		"a.go": "package a\nfunc One() {}\n", "b/b.go": "package b\r\nfunc one() {}\r\n", "c.txt": "func One\n",
+		"bin": "func One\x00", "large": strings.Repeat("x", 1<<20) + "\nfunc One\n", "wide.txt": strings.Repeat("y", 5000) + "func One\n",
+	})
+	for _, tt := range []struct {
+		args args
+		want string
+	}{
+		{args{"pattern": `func One`, "glob": "**/*.go"}, "a.go:2: func One() {}\n"},
+		{args{"pattern": `(?i)^func one\(`, "glob": "**/*.go"}, "a.go:2: func One() {}\nb/b.go:2: func one() {}\n"},
+		{args{"pattern": `^package`, "path": "b"}, "b/b.go:1: package b\n"},
+		{args{"pattern": `zzz`, "glob": "*.go"}, "no line matches in 1 files\n"},
+		{args{"pattern": `func One`}, "a.go:2: func One() {}\nc.txt:1: func One\n[1 binary files were passed over]\n[1 files over 1 MiB were passed over]\n[1 lines were searched only in their first 4 KiB]\n"},
+		{args{"pattern": `func`, "limit": 1}, "a.go:2: func One() {}\n[there may be more: the search ended after 1 lines in 2 files]\n"},
+	} {
+		if r := do(t, s, "content_search", tt.args); r.Output != tt.want {
+			t.Errorf("content_search %v:\n%s\nwant\n%s", tt.args, r.Output, tt.want)
+		}
+	}
+	for _, p := range []string{"(", strings.Repeat("a", 513), `(a{1000}){1000}`, `\1`} {
+		if r := do(t, s, "content_search", args{"pattern": p}); r.Code != "tool/arguments" {
+			t.Errorf("content_search %.20s: %s", p, r.Output)
+		}
+	}
+}
