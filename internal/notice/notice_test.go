@@ -126,6 +126,7 @@ func TestSUB04_Sentences(t *testing.T) {
 		{"qa-engineer/1@h1 runs shell: go test ./...", intends("shell", `{"command":"go test ./..."}`)},
 		{"qa-engineer/1@h1 runs odd: [1]", intends("odd", `[1]`)},
 		{"qa-engineer/1@h1 runs git_status", intends("git_status", `{}`)},
+		{"demo-1: verify sends work back to investigate: too clever", &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{To: "investigate", Reason: "too clever"}}}},
 		{"demo-1: verify sends work back to commit, time 2: tests fail", &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{To: "commit", Count: 2, Reason: "tests fail"}}}},
 		{"demo-1: bead is in progress", &loomv1.Event{Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{Status: loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS}}}},
 		{`demo-1: commit lock on "repo" granted to demo-1-x1-a4 until 2026-01-02T12:05:00Z (token 9)`, &loomv1.Event{Fact: &loomv1.Event_LockGranted{LockGranted: &loomv1.LockGranted{Repository: "/srv/repo", Request: "demo-1-x1-a4", Token: 9, Until: until}}}},

@@ -16,9 +16,13 @@ import (
 // as it is but for that; nothing may be decided by it.
 func Summary(e *loomv1.Event) string {
 	for _, sentence := range []func(*loomv1.Event) string{flow, attempts, turns, beads, approvals, changes, locks, decisions} {
-		if s := sentence(e); s != "" {
-			return cut(clean(s), most)
+		// An escape that is never ended can take the whole sentence with it.
+		if s := cut(clean(sentence(e)), most); s != "" {
+			return s
 		}
+	}
+	if Kind(e) != unknown {
+		return Kind(e)
 	}
 	return cut(clean(fmt.Sprintf("%s: event %d is of a kind that this version does not know", about(e), e.GetNumber())), most)
 }
@@ -69,7 +73,7 @@ func flow(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: %s failed", about(e), e.Node)
 	case *loomv1.Event_ReworkStarted:
 		r := f.ReworkStarted
-		return fmt.Sprintf("%s: %s sends work back to %s, time %d", about(e), e.Node, r.GetTo(), r.GetCount()) + after(": ", r.GetReason())
+		return fmt.Sprintf("%s: %s sends work back to %s%s", about(e), e.Node, r.GetTo(), times(r.GetCount())) + after(": ", r.GetReason())
 	case *loomv1.Event_ExecutionEnded:
 		return fmt.Sprintf("%s: execution %s %s", about(e), e.Execution, word(f.ExecutionEnded.GetStatus())) + in(f.ExecutionEnded.GetReason())
 	}
@@ -193,3 +197,11 @@ func count(n int, what string) string {
 func short(commit string) string { return commit[:min(len(commit), 12)] }
 
 func clock(t *timestamppb.Timestamp) string { return t.AsTime().UTC().Format(time.RFC3339) }
+
+// times says which time it is; work that a person sends back is not counted.
+func times(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", time %d", n)
+}

@@ -22,6 +22,9 @@ const (
 
 var sentBack = regexp.MustCompile(`(?m)^(?:(?:verify|commit|land) failed|the CEO asked for changes)`)
 
+// asked is a comment of the CEO, which a script does not understand.
+var asked = regexp.MustCompile(`(?m)^the CEO asked for changes`)
+
 // investigate finds the fault in the first cycle and mends it in the second,
 // or at once when an earlier change was sent back.
 func investigate(c *conversation) *model.Response {
@@ -74,6 +77,8 @@ func evidence(c *conversation, output string) (failure, *model.Response) {
 		return failure{}, c.finish("failure", "the tests fail in a way that this policy does not understand", failingLines(output), nil)
 	case !testsPass(output):
 		return failure{}, c.finish("failure", "the tests could not be run", firstLines(output, 5), nil)
+	case asked.MatchString(c.sections[whatHappened]):
+		return failure{}, c.finish("success", "the change stands: all tests pass with it, and a script cannot act on a comment", "", nil)
 	case back && len(found) > 0:
 		return found[0], nil
 	case back:
