@@ -43,8 +43,7 @@ var errBlind = errors.New("unknown whether written")
 // observe returns data/sync when a file of dir has pages that are not on the
 // disk, and whether it could see that at all.
 func observe(dir string) (seen bool, err error) {
-	switch sighted, err := calibrate(dir); {
-	case err != nil || !sighted:
+	if sighted, err := calibrate(dir); err != nil || !sighted {
 		return false, err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.blk"))
@@ -70,7 +69,7 @@ func observe(dir string) (seen bool, err error) {
 func calibrate(dir string) (bool, error) {
 	f, err := os.CreateTemp(dir, "calibrate-*")
 	if err != nil {
-		return false, fmt.Errorf("broker: proof of sync: %w", err)
+		return false, fault.New("data/sync", "the store has no place where the stream should be").At(dir).Because(err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.WriteString("x")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -24,8 +25,15 @@ func (l *serverLog) say(level slog.Level, format string, v []any) {
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
 func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+
+func (l *serverLog) Warnf(format string, v ...any) {
+	level := slog.LevelWarn
+	if strings.HasPrefix(format, "Plaintext passwords detected") {
+		level = slog.LevelDebug // it means the user without credentials, who has none
+	}
+	l.say(level, format, v)
+}
 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.say(slog.LevelError, format, v)

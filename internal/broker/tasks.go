@@ -63,7 +63,7 @@ func (b *Broker) ConsumeTasks(ctx context.Context, handle func(context.Context, 
 
 // consume waits for a task, and handles it and what else is there.
 func (b *Broker) consume(ctx context.Context, consumer jetstream.Consumer, handle func(context.Context, Task) error) error {
-	asked, cancel := context.WithCancel(ctx)
+	asked, cancel := unhurried(ctx)
 	defer cancel()
 	first, err := consumer.Fetch(1, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(beat))
 	if err != nil {

@@ -172,7 +172,7 @@ func (b *Broker) pull(ctx context.Context, role subject.Token) (jetstream.Msg, e
 	if err != nil {
 		return nil, b.pullFailed(ctx, role, err)
 	}
-	asked, cancel := context.WithCancel(ctx)
+	asked, cancel := unhurried(ctx)
 	defer cancel()
 	batch, err := consumer.Fetch(1, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(beat))
 	if err != nil {
@@ -183,6 +183,15 @@ func (b *Broker) pull(ctx context.Context, role subject.Token) (jetstream.Msg, e
 		return nil, b.pullFailed(ctx, role, batch.Error())
 	}
 	return msg, nil
+}
+
+// unhurried returns a context that ends with ctx and has no deadline: the
+// client would make the deadline that of its request to the server, and refuse
+// one that is close.
+func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	return asked, func() { stop(); cancel() }
 }
 
 // passing are the errors after which a pull is tried again, with a new

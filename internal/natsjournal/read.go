@@ -102,8 +102,10 @@ func (r *reader) close() {
 
 // page asks for n batches and passes on what comes, until the request ends.
 func (r *reader) page(ctx context.Context, n int, fn visit) error {
-	asked, cancel := context.WithCancel(ctx)
+	// Without ctx's deadline, which the client would make the request's own.
+	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
 	batch, err := r.consumer.Fetch(n, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(heartbeat))
 	if err != nil {
 		return r.log.failed(ctx, err)
