@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -189,8 +188,7 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 	if message == "" {
 		message = seal("Change for "+req.Bead, req.trailers())
 	}
-	s := &stage{mirror: c.mirror, room: filepath.Join(c.dir, "committer", c.project), tip: tip, tree: tree,
-		author: req.Author, policy: req.Hooks, step: c.step}
+	s := c.newStage(req, tip, tree)
 	defer s.close()
 	if err := s.open(ctx, req.Bead); err != nil {
 		return nil, nil, err

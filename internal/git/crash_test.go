@@ -262,8 +262,9 @@ func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
 		filepath.Join(f.com.path(), tipRef+".lock"),
 		filepath.Join(f.com.path(), wipRef(execution(1))+".lock"),
 		f.com.indexPath(execution(1)) + ".snapshot.lock",
-		filepath.Join(f.data, "committer", "p", "tree", ".git", "index.lock"),
-		filepath.Join(f.data, "committer", "p", "index.lock"),
+		filepath.Join(f.data, "committer", "p", "5", "tree", ".git", "index.lock"),
+		filepath.Join(f.data, "committer", "p", "5", "index.lock"),
+		filepath.Join(f.data, "committer", "p", "3", "index.lock"),
 	} {
 		write(t, filepath.Dir(lock), filepath.Base(lock), "")
 		long := time.Now().Add(-time.Hour)
@@ -278,8 +279,8 @@ func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
 		t.Error("the change is another one")
 	}
 	f.land(1, 6, f.candidate(1, 5, change))
-	if f.copies(1, "main") != 1 {
-		t.Error("it did not land")
+	if rooms, err := os.ReadDir(filepath.Join(f.data, "committer", "p")); f.copies(1, "main") != 1 || err != nil || len(rooms) != 0 {
+		t.Errorf("it did not land, or stages were left: %v, %v", rooms, err)
 	}
 }
 

@@ -21,5 +21,5 @@
 //	DIR/worktrees/EXECUTION      an agent's workspace, with its own .git
 //	DIR/index/EXECUTION          Loom's private index of that workspace
 //	DIR/kept/                    what could not be saved as a commit
-//	DIR/committer/PROJECT        where hooks run; made anew for each candidate
+//	DIR/committer/PROJECT/TOKEN  where hooks run; made anew for each candidate
 package git

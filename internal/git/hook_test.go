@@ -90,7 +90,7 @@ func TestF24_F25_F26_HooksThatRefuse(t *testing.T) {
 			if err == nil && f.user("show", candidateRef("b1")+":a.txt") != "loom" {
 				t.Error("the candidate is not what was approved")
 			}
-			if exists(filepath.Join(f.data, "committer", "p")) {
+			if exists(filepath.Join(f.data, "committer", "p", "5")) {
 				t.Error("the stage was not removed")
 			}
 		})

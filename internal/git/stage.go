@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/loomrun/loom/internal/fault"
 )
@@ -23,10 +24,35 @@ type stage struct {
 	step      func(string)
 }
 
+// newStage returns a stage in a room of its token's own, so that a holder that
+// was overtaken cannot disturb the next one.
+func (c *Committer) newStage(req CandidateRequest, tip, tree string) *stage {
+	room := filepath.Join(c.dir, "committer", c.project, strconv.FormatUint(req.Token, 10))
+	return &stage{mirror: c.mirror, room: room, tip: tip, tree: tree, author: req.Author, policy: req.Hooks, step: c.step}
+}
+
+// clear removes what earlier holders, crashed or overtaken, have left.
+func (s *stage) clear() error {
+	mine, _ := strconv.ParseUint(filepath.Base(s.room), 10, 64)
+	rooms, err := os.ReadDir(filepath.Dir(s.room))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, r := range rooms {
+		if token, err := strconv.ParseUint(r.Name(), 10, 64); err == nil && token > mine {
+			continue
+		}
+		if err := removeAll(filepath.Join(filepath.Dir(s.room), r.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // open throws away what was there and lays the stage: the change's files, HEAD
 // on loom/BEAD at the tip, the change in the index.
 func (s *stage) open(ctx context.Context, bead string) error {
-	if err := removeAll(s.room); err != nil {
+	if err := s.clear(); err != nil {
 		return err
 	}
 	s.dir, s.pristine = filepath.Join(s.room, "tree"), filepath.Join(s.room, "index")

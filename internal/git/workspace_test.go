@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -366,5 +368,34 @@ func TestLOCK03_CopyOfAnIndexKeepsItsTime(t *testing.T) {
 	}
 	if is, err := os.Stat(to); err != nil || !is.ModTime().Equal(was.ModTime()) {
 		t.Errorf("%v, %v; want the time %v", is, err, was.ModTime())
+	}
+}
+
+func TestLOCK03_WorkspacesAtOnce(t *testing.T) {
+	f := newFixture(t)
+	var g errgroup.Group
+	for n := 1; n <= 6; n++ {
+		g.Go(func() error {
+			w, err := f.ws.Open(t.Context(), execution(n), bead(n))
+			if err != nil {
+				return err
+			}
+			f2("a.txt", fmt.Sprint(n))(w.Path())
+			if _, _, err := w.Change(t.Context()); err != nil {
+				return err
+			}
+			return f.ws.Remove(t.Context(), execution(n))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(f.data, "repos")); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v: half-made repositories were left", left, err)
+	}
+	for n := 1; n <= 6; n++ {
+		if got := read(t, f.workspace(n).Path(), "a.txt"); got != fmt.Sprint(n) {
+			t.Errorf("workspace %d has %q", n, got)
+		}
 	}
 }
