@@ -3,8 +3,10 @@ package blob
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +29,9 @@ const (
 type Objects struct {
 	stream jetstream.Stream
 	store  jetstream.ObjectStore
+	// putting keeps two puts of the same bytes apart, by their first byte:
+	// the client would store both and then drop the first.
+	putting [256]sync.Mutex
 }
 
 var _ Store = (*Objects)(nil)
@@ -46,7 +51,7 @@ func New(ctx context.Context, nc *nats.Conn) (*Objects, error) {
 	if err != nil {
 		return nil, fault.New("host/unavailable", "blobs cannot be opened").Because(err)
 	}
-	return &Objects{stream, store}, nil
+	return &Objects{stream: stream, store: store}, nil
 }
 
 // Put is that of [Store].
@@ -55,6 +60,9 @@ func (o *Objects) Put(ctx context.Context, data []byte, mediaType string) (*loom
 		return nil, tooLarge(len(data))
 	}
 	ref := Ref(data, mediaType)
+	sum := sha256.Sum256(data)
+	o.putting[sum[0]].Lock()
+	defer o.putting[sum[0]].Unlock()
 	if _, err := o.store.GetInfo(ctx, ref.Sha256); err == nil {
 		return ref, nil
 	}
@@ -67,18 +75,24 @@ func (o *Objects) Put(ctx context.Context, data []byte, mediaType string) (*loom
 
 // Get is that of [Store].
 func (o *Objects) Get(ctx context.Context, ref *loomv1.BlobRef) ([]byte, error) {
-	info, err := o.store.GetInfo(ctx, ref.GetSha256())
-	if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrNameRequired) {
-		return nil, missing(ref)
+	for stored := ""; ; {
+		info, err := o.store.GetInfo(ctx, ref.GetSha256())
+		if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrNameRequired) {
+			return nil, missing(ref)
+		}
+		if err != nil {
+			return nil, unavailable(ref, "read", err)
+		}
+		data, err := o.chunks(ctx, ref, info)
+		if fault.Code(err) == "blob/corrupt" && info.NUID != stored {
+			stored = info.NUID // another host may just have put it again: look once more
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return data, verify(ref, data)
 	}
-	if err != nil {
-		return nil, unavailable(ref, "read", err)
-	}
-	data, err := o.chunks(ctx, ref, info)
-	if err != nil {
-		return nil, err
-	}
-	return data, verify(ref, data)
 }
 
 // chunks reads the messages of an object one after the other. The client's own
