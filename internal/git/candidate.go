@@ -74,7 +74,8 @@ func (c *Committer) Candidate(ctx context.Context, req CandidateRequest) (*loomv
 		return nil, nil, err
 	}
 	c.step("change applied")
-	return c.commit(ctx, req, fence, tip, tree)
+	made, runs, err := c.commit(ctx, req, fence, tip, tree)
+	return made, runs, c.repo.overtaken(ctx, req.Deployment, req.Token, err)
 }
 
 var decisionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
@@ -236,12 +237,12 @@ func (c *Committer) publish(ctx context.Context, req CandidateRequest, fence, ti
 	if err != nil {
 		return err
 	}
-	err = c.repo.transact(ctx, "loom: candidate of "+req.Execution,
+	return c.repo.transact(ctx, "loom: candidate of "+req.Execution,
 		stands(fenceRef(req.Deployment), fence), set(candidateRef(req.Bead), oid, old))
-	return c.repo.overtaken(ctx, req.Deployment, req.Token, err)
 }
 
-// overtaken turns the error of a transaction into git/fenced if that is why.
+// overtaken turns an error into git/fenced when another holder has begun, who
+// is then the reason.
 func (r *Repository) overtaken(ctx context.Context, deployment string, token uint64, err error) error {
 	if err == nil {
 		return nil

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -270,3 +271,30 @@ func TestP6_PersonWhoIsFaster(t *testing.T) {
 // A commit of the person's cannot fall between the branch and the index.
 // An edit in the last moment: git refuses to touch the file, and the branch
 // goes back.
+
+// A holder sleeps in its hooks while the next one does all of its work.
+func TestP6_OvertakenInItsHooks(t *testing.T) {
+	f := newFixture(t)
+	f.hook("pre-commit", "#!/bin/sh\nexit 0\n")
+	one, two := f.propose(1, f.editing("a.txt", "one\n")), f.propose(2, f.editing("dir/b.txt", "two\n"))
+	f.com.step = func(step string) {
+		if step == "hook pre-commit" {
+			f.com.step = func(string) {}
+			f.candidate(2, 6, two)
+		}
+	}
+	_, _, err := f.com.Candidate(t.Context(), f.request(1, 5, one))
+	wantCode(t, err, "git/fenced")
+	if f.head(candidateRef("b1")) != "" || f.head(candidateRef("b2")) == "" {
+		t.Error("the wrong one of the two made a candidate")
+	}
+	f.com.step = func(step string) {
+		if step == "hook pre-commit" { // the late one must not clear the stage of the next
+			late := &stage{mirror: f.com.mirror, room: filepath.Join(f.data, "committer", "p", "4")}
+			if err := late.clear(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.candidate(3, 7, f.propose(3, f.editing("c.txt", "three\n")))
+}
