@@ -166,7 +166,7 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 				return nil, err
 			}
 		}
-		req.Messages = append(req.Messages, msg)
+		req.Messages = say(req.Messages, msg)
 	}
 	for _, s := range r.tools.Specs(r.role.Tools.Allow) {
 		req.Tools = append(req.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
@@ -174,6 +174,16 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 	f := turn.FinishTool(r.brief.Node)
 	req.Tools = append(req.Tools, model.ToolSpec{Name: f.Name, Description: f.Description, Schema: f.Schema})
 	return req, nil
+}
+
+// say adds a message; what the user says after the user goes into one, because
+// not every server takes two in a row.
+func say(list []model.Message, m model.Message) []model.Message {
+	if n := len(list); n > 0 && m.Role == model.RoleUser && list[n-1].Role == model.RoleUser {
+		list[n-1].Text += "\n" + m.Text
+		return list
+	}
+	return append(list, m)
 }
 
 func (r *run) text(ctx context.Context, ref *loomv1.BlobRef) (string, error) {
