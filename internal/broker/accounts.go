@@ -47,7 +47,8 @@ type rights struct {
 func svc(name string) string { return subject.Service(subject.Must(name)) }
 
 // permissions is the table: what each kind of user may do beside reading its
-// own inboxes.
+// own inboxes. Clients without credentials are one user, and can read each
+// other's answers; whoever minds has a key.
 var permissions = map[kind]rights{
 	host:      {},
 	operator:  {append([]string{subject.Services()}, submissions...), observations},

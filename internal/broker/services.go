@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
 
@@ -24,7 +24,7 @@ type Request struct {
 	Header map[string][]string
 	Data   []byte
 	// Who made it, as the server saw the connection; never what the request
-	// says. On a CEO subject it is the way in only: the signature decides.
+	// says. It has no kind for a CEO's command: there the signature decides.
 	Who *loomv1.Identity
 }
 
@@ -46,15 +46,16 @@ func (b *Broker) Serve(name string, handle Handler) error {
 	if err != nil {
 		return err
 	}
-	return b.add(b.Core(), name, subject.Service(token), handle)
+	return b.add(core, name, subject.Service(token), handle)
 }
 
 // ServeCEO answers the signed commands in the account of the CEO.
 func (b *Broker) ServeCEO(handle Handler) error {
-	return b.add(b.Control(), "ceo", subject.CEOs(), handle)
+	return b.add(control, "ceo", subject.CEOs(), handle)
 }
 
-func (b *Broker) add(nc *nats.Conn, name, subj string, handle Handler) error {
+func (b *Broker) add(account, name, subj string, handle Handler) error {
+	nc := b.conns[account]
 	s, err := micro.AddService(nc, micro.Config{Name: "loom-" + name, Version: "1.0.0", QueueGroup: "loom"})
 	if err != nil {
 		return fmt.Errorf("broker: service %s: %w", name, err)
@@ -67,7 +68,7 @@ func (b *Broker) add(nc *nats.Conn, name, subj string, handle Handler) error {
 		slots <- struct{}{}
 		b.running.Go(func() {
 			defer func() { <-slots }()
-			b.answer(r, handle)
+			b.answer(account, r, handle)
 		})
 	}), micro.WithEndpointSubject(subj))
 	if err != nil {
@@ -80,10 +81,10 @@ func (b *Broker) add(nc *nats.Conn, name, subj string, handle Handler) error {
 }
 
 // answer handles one request.
-func (b *Broker) answer(r micro.Request, handle Handler) {
+func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
 	defer cancel()
-	who, err := b.who(r)
+	who, err := b.who(account, r)
 	var body []byte
 	if err == nil {
 		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who})
@@ -98,9 +99,9 @@ func (b *Broker) answer(r micro.Request, handle Handler) {
 	}
 }
 
-// requestWithin bounds a handler: by then the server has forgotten where the
-// answer would go.
-const requestWithin = 90 * 1e9
+// requestWithin bounds a handler: half a minute later the server has forgotten
+// where the answer would go.
+const requestWithin = 90 * time.Second
 
 func refuse(r micro.Request, e *fault.Error) error {
 	data, err := proto.Marshal(e.Proto())
@@ -113,11 +114,14 @@ func refuse(r micro.Request, e *fault.Error) error {
 // who returns the identity of the connection that made a request. The server
 // writes it into a header as the request comes over from the edge account, in
 // place of whatever the client wrote there. A request without it came from
-// the service's own account: from a host, or in the control account from the
-// CEO's connection.
-func (b *Broker) who(r micro.Request) (*loomv1.Identity, error) {
+// another host, in the core account. In the control account nobody stamps
+// anything, and nothing there is believed.
+func (b *Broker) who(account string, r micro.Request) (*loomv1.Identity, error) {
 	stamp := r.Headers().Get(server.ClientInfoHdr)
-	if stamp == "" {
+	switch {
+	case account == control:
+		return new(loomv1.Identity), nil
+	case stamp == "":
 		return b.users[0].identity(), nil
 	}
 	var info server.ClientInfo
