@@ -15,6 +15,9 @@ import (
 // MaxSubmission is the most bytes a submission or an error report may have.
 const MaxSubmission = 256 << 10
 
+// maxDepth is how deep messages may be nested in a publisher's message.
+const maxDepth = 100
+
 // Decode reads a message from a publisher: protobuf, or its canonical JSON when
 // the content type says so. Fields that this release does not know are refused,
 // because the publisher means something by them.
@@ -25,7 +28,7 @@ func Decode(contentType string, data []byte, into proto.Message) error {
 	if isJSON(contentType) {
 		return decodeJSON(data, into)
 	}
-	if err := proto.Unmarshal(data, into); err != nil {
+	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(data, into); err != nil {
 		return fault.New("submit/malformed", "body is not a %s in protobuf", name(into)).Got(string(data)).
 			Want("send canonical JSON with the header \"Content-Type: application/json\", or protobuf")
 	}
@@ -36,7 +39,7 @@ func Decode(contentType string, data []byte, into proto.Message) error {
 }
 
 func decodeJSON(data []byte, into proto.Message) error {
-	err := protojson.UnmarshalOptions{RecursionLimit: 100}.Unmarshal(data, into)
+	err := protojson.UnmarshalOptions{RecursionLimit: maxDepth}.Unmarshal(data, into)
 	if err == nil {
 		return nil
 	}

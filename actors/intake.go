@@ -133,7 +133,7 @@ func checkProject(id string) error {
 func (in *Intake) reject(ctx context.Context, l Letter, project string, why error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	body := &loomv1.Command_RecordRejection{RecordRejection: &loomv1.RecordRejection{Error: fault.From(why).Proto(), Subject: l.Subject}}
+	body := &loomv1.Command_RecordRejection{RecordRejection: &loomv1.RecordRejection{Error: fault.From(why).Proto(), Subject: fault.Echo(l.Subject)}}
 	if project != "" {
 		if _, err := in.projects.Do(ctx, &loomv1.Command{Project: project, Actor: l.From, Body: body}); err == nil {
 			return

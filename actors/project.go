@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
@@ -213,6 +214,9 @@ const tryFor = 3 * time.Second
 // is durable. While the project's partition is away it tries again until ctx
 // ends. A refusal is returned as an error.
 func (p *Projects) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer, error) {
+	if _, err := proto.Marshal(cmd); err != nil { // what has no encoding could never be made durable
+		return nil, fault.New("command/malformed", "command %T cannot be encoded: %s", cmd.Body, err)
+	}
 	answer, err := retry(ctx, func(reply func(*loomv1.Answer)) {
 		p.sys.sys.Root.Send(p.partition(cmd.Project), &request{cmd: cmd, reply: reply})
 	}, (*loomv1.Answer).GetError)
