@@ -115,7 +115,7 @@ func (p *provider) bound(request *sdk.ChatCompletionRequest, tokens int) {
 	if p.server.Official {
 		request.MaxCompletionTokens = tokens
 	} else {
-		request.MaxTokens = tokens
+		request.MaxTokens = tokens //nolint:staticcheck // the only name that other servers know
 	}
 }
 

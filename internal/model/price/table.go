@@ -1,6 +1,6 @@
 package price
 
-// As of says when the table was last compared with its sources.
+// AsOf says when the table was last compared with its sources.
 const AsOf = "2026-06-21"
 
 // Sources of the table.

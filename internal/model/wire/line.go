@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -160,8 +161,8 @@ func (a *asking) judge(ctx context.Context, c *Call, err error) error {
 
 // late says which limit ended ctx, and what the last try had met.
 func (a *asking) late(ctx context.Context, last error) error {
-	why, ok := context.Cause(ctx).(late)
-	if !ok {
+	var why late
+	if !errors.As(context.Cause(ctx), &why) {
 		return context.Cause(ctx)
 	}
 	said := ""
