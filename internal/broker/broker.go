@@ -46,10 +46,12 @@ type Config struct {
 	// Publishers are users that may submit with a key of their own.
 	Publishers []Publisher
 
-	// JournalBytes bounds all journals together. Zero means 20 GiB.
+	// JournalBytes bounds all journals together. Zero means 20 GiB; less
+	// than 64 KiB a partition is an error.
 	JournalBytes int64
 
-	// BlobBytes bounds the blobs. Zero means 20 GiB.
+	// BlobBytes bounds the blobs. Zero means 20 GiB; less than 64 KiB is an
+	// error.
 	BlobBytes int64
 
 	// Logger receives what the server and the broker have to say. Nil
@@ -99,6 +101,9 @@ type Broker struct {
 // server does not come up.
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	config = config.withDefaults()
+	if err := config.checkSizes(); err != nil {
+		return nil, err
+	}
 	if err := config.checkListen(ctx); err != nil {
 		return nil, err
 	}
@@ -110,7 +115,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		config: config, log: config.Logger, users: users, done: make(chan struct{}),
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{byRole: map[string]jetstream.Consumer{}},
 	}
-	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.announce} {
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.forgetIntake, b.announce} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}
@@ -129,6 +134,16 @@ func (c Config) withDefaults() Config {
 		c.BlobBytes = 20 << 30
 	}
 	return c
+}
+
+func (c Config) checkSizes() error {
+	const least = 64 << 10
+	partitions := int64(c.Dir.Manifest().Partitions)
+	if c.JournalBytes < least*partitions || c.BlobBytes < least {
+		return fault.New("usage/argument", "journals of %d bytes and blobs of %d: each of %d journals, and the blobs, need %d",
+			c.JournalBytes, c.BlobBytes, partitions, least)
+	}
+	return nil
 }
 
 // anonymous says whether clients without credentials are let in.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -125,4 +126,47 @@ func killHost(t *testing.T, path string, n int, note func(string)) {
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the host ended by itself")
 	}
+}
+
+// TestOPS01_AKillDuringTheFirstStartIsNoDamage kills a host while it creates
+// its streams. The next one goes on where it was.
+func TestOPS01_AKillDuringTheFirstStartIsNoDamage(t *testing.T) {
+	midway := 0
+	for _, name := range []string{"CORE/streams/LOOM_J_00", "CORE/streams/DLQ", "CORE/streams/OBJ_LOOM_BLOB", "EDGE/streams/TASKS"} {
+		path := t.TempDir()
+		killWhen(t, path, filepath.Join(path, "jetstream", name))
+		dir, err := datadir.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := dir.Manifest(); len(m.Truth) == 0 && len(m.Intended) > 0 {
+			midway++
+		}
+		_ = dir.Close()
+		if err := reopen(t, path, broker.Config{}); err != nil {
+			t.Errorf("killed when it had made %s: Start: %v", name, err)
+		}
+	}
+	if midway == 0 {
+		t.Error("no kill came while streams were being created")
+	}
+}
+
+// killWhen runs a host on a fresh directory and kills it when a file appears.
+func killWhen(t *testing.T, path, file string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "LOOM_SERVE="+path)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if _, err := os.Stat(file); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
 }

@@ -19,27 +19,48 @@ import (
 // ensureStreams makes what is missing for good reason, and refuses the rest.
 // What is about to be created is in the manifest before it is, and what was
 // created is in it before anything is written to it; so a crash in between is
-// told from damage.
+// told from damage, and a manifest from one that belongs elsewhere.
 func (b *Broker) ensureStreams(ctx context.Context) error {
 	dir, all := b.config.Dir, b.config.streams()
-	var truth []string
-	for _, s := range all {
-		if s.truth {
-			truth = append(truth, s.config.Name)
-		}
-	}
 	before := dir.Manifest()
 	created := func(name string) bool { return slices.Contains(before.Truth, name) }
-	if !slices.ContainsFunc(truth, func(n string) bool { return !created(n) }) {
-		return b.ensure(ctx, all, created)
+	var missing, unknown []string
+	for _, s := range all {
+		if !s.truth || created(s.config.Name) {
+			continue
+		}
+		missing = append(missing, s.config.Name)
+		if slices.Contains(before.Intended, s.config.Name) {
+			continue
+		}
+		if err := b.refuseFound(ctx, s); err != nil {
+			return err
+		}
+		unknown = append(unknown, s.config.Name)
 	}
-	if err := dir.Intend(slices.DeleteFunc(slices.Clone(truth), created)...); err != nil {
+	if len(unknown) > 0 {
+		if err := dir.Intend(unknown...); err != nil {
+			return err
+		}
+	}
+	if err := b.ensure(ctx, all, created); err != nil || len(missing) == 0 {
 		return err
 	}
-	if err := b.ensure(ctx, all, created); err != nil {
-		return err
+	return dir.Created(missing...)
+}
+
+// refuseFound returns data/manifest if a stream exists that the manifest never
+// spoke of.
+func (b *Broker) refuseFound(ctx context.Context, s stream) error {
+	_, err := b.js[s.account].Stream(ctx, s.config.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case err != nil:
+		return fault.New("host/unavailable", "stream %s does not answer", s.config.Name).Because(err)
 	}
-	return dir.Created(truth...)
+	return fault.New("data/manifest", "stream %s exists and the manifest does not know it: it is not this directory's", s.config.Name).
+		At(b.config.Dir.Path()).Want("put the right manifest back")
 }
 
 // ensure checks or makes all streams at once.

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -95,6 +97,31 @@ func TestSUB01_AnAnswerMayBeLargerThanAQuestion(t *testing.T) {
 	answer, err := o.as(t, "anonymous").Request("loom.v1.svc.notices", nil, 5*time.Second)
 	if err != nil || len(answer.Data) != 1<<20 {
 		t.Errorf("an answer of 1 MiB: %v, %v", answer, err)
+	}
+}
+
+func TestSEC01_AMessageThatNobodyWaitsForIsNoRequest(t *testing.T) {
+	o := listen(t)
+	called := make(chan string, 10)
+	if err := o.Serve("submit", func(_ context.Context, r broker.Request) ([]byte, error) {
+		called <- string(r.Data)
+		return []byte("ok"), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, nc := range []*nats.Conn{o.Core(), o.as(t, "anonymous")} {
+		if err := nc.Publish("loom.v1.svc.submit", []byte("no reply")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.Request("loom.v1.svc.submit", []byte("request"), 5*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop(t, o.Broker) // which waits for handlers
+	for len(called) > 0 {
+		if what := <-called; what != "request" {
+			t.Errorf("the handler was called for %q", what)
+		}
 	}
 }
 

@@ -174,6 +174,19 @@ func TestOPS01_ACrashDuringTheFirstStartIsNoDamage(t *testing.T) {
 	}
 }
 
+func TestOPS01_AnotherDirectorysManifestIsRefused(t *testing.T) {
+	path := t.TempDir()
+	b, dir := start(t, path, broker.Config{})
+	stop(t, b)
+	_ = dir.Close()
+	edit(t, path, func(m *datadir.Manifest) { m.Truth, m.Deployment = nil, "dp-other" })
+	for range 2 { // and it stays refused
+		if err := reopen(t, path, broker.Config{}); fault.Code(err) != "data/manifest" {
+			t.Errorf("Start: %v, want data/manifest", err)
+		}
+	}
+}
+
 // edit changes a manifest on the disk.
 func edit(t *testing.T, path string, change func(*datadir.Manifest)) {
 	t.Helper()
@@ -219,6 +232,14 @@ func TestOPS01_BadAddresses(t *testing.T) {
 	for _, listen := range []string{"4222", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "::1:2:3"} {
 		if err := reopen(t, t.TempDir(), broker.Config{Listen: listen}); fault.Code(err) != "usage/argument" {
 			t.Errorf("Listen %q: %v, want usage/argument", listen, err)
+		}
+	}
+}
+
+func TestOPS01_BadSizes(t *testing.T) {
+	for _, c := range []broker.Config{{JournalBytes: -1}, {JournalBytes: 1}, {BlobBytes: -1}, {BlobBytes: 1}} {
+		if err := reopen(t, t.TempDir(), c); fault.Code(err) != "usage/argument" {
+			t.Errorf("%+v: %v, want usage/argument", c, err)
 		}
 	}
 }

@@ -61,6 +61,17 @@ func (b *Broker) ConsumeTasks(ctx context.Context, handle func(context.Context, 
 	return fault.New("host/unavailable", "tasks cannot be read").Because(err)
 }
 
+// forgetIntake drops what the server remembers of the last start's deliveries,
+// so that tasks which were being handled when the host died come again at
+// once and not after ackWait. The host is alone: they can be nobody else's.
+func (b *Broker) forgetIntake(ctx context.Context) error {
+	err := b.js[edge].DeleteConsumer(ctx, tasksStream, intake)
+	if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil
+	}
+	return fault.New("host/unavailable", "stream %s does not answer", tasksStream).Because(err)
+}
+
 // consume waits for a task, and handles it and what else is there.
 func (b *Broker) consume(ctx context.Context, consumer jetstream.Consumer, handle func(context.Context, Task) error) error {
 	asked, cancel := unhurried(ctx)
