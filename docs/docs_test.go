@@ -1,0 +1,130 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/notice"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// found returns the first group of every match, sorted, each once.
+func found(text, pattern string) []string {
+	var list []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// pages are the texts that a user reads, by their path from here.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	decisions, err := filepath.Glob("decisions/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, name := range slices.Concat(names, decisions, []string{"../README.md"}) {
+		all[name] = read(t, name)
+	}
+	return all
+}
+
+func TestCodes(t *testing.T) {
+	var want []string
+	for _, code := range found(read(t, "../internal/fault/codes.go"), `(?m)^\t"([a-z]+/[a-z-]+)":`) {
+		want = append(want, fmt.Sprintf("`%s` | %d", code, fault.Status(fault.New(code, ""))))
+	}
+	got := found(read(t, "subjects.md"), "(?m)^\\| (`[a-z]+/[a-z-]+` \\| \\d+) \\| ")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("codes and exit statuses in subjects.md are not those of codes.go (-code +page):\n%s", diff)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, "subjects.md"), "\n### Kinds\n")
+	text, _, _ = strings.Cut(text, "\nA taken")
+	want := notice.Kinds()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, found(text, "`([a-z-]+)`")); diff != "" {
+		t.Errorf("kinds of notices in subjects.md are not those of the contract (-code +page):\n%s", diff)
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	page := read(t, "subjects.md")
+	list := found(read(t, "../proto/subject/subject.go"), `(?m)^//\t(loom\.v1\.\S+)`)
+	if len(list) < 9 {
+		t.Fatalf("the package comment of subject lists %d subjects", len(list))
+	}
+	for _, s := range list {
+		if !strings.Contains(page, "| `"+s+"` |") {
+			t.Errorf("subjects.md has no row for %s", s)
+		}
+	}
+}
+
+// TestNamedTests finds promises whose test is gone.
+func TestNamedTests(t *testing.T) {
+	var code strings.Builder
+	for _, dir := range []string{"../actors", "../cmd", "../docs", "../graph", "../internal", "../processes", "../roles", "../test"} {
+		err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(name, ".go") && (strings.HasSuffix(name, "_test.go") || strings.Contains(name, "journaltest")) {
+				code.WriteString(read(t, name))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range pages(t) {
+		for _, test := range found(text, `\b((?:Test|Fuzz)[A-Z]\w+)\b`) {
+			if !strings.Contains(code.String(), "func "+test+"(") {
+				t.Errorf("%s names %s, which does not exist", name, test)
+			}
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	for name, text := range pages(t) {
+		for _, link := range found(text, `\]\(([^)#:]+)[^)]*\)`) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), link)); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, link)
+			}
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	for name, text := range pages(t) {
+		for i, line := range strings.Split(text, "\n") {
+			if n := len([]rune(line)); n > 120 && !strings.HasPrefix(line, "|") { // a table's row cannot be broken
+				t.Errorf("%s:%d: %d characters, at most 120", name, i+1, n)
+			}
+		}
+	}
+}
