@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -78,6 +79,9 @@ func (p processes) run(ctx context.Context, c command) (outcome, error) {
 
 func finished(ctx context.Context, cmd *exec.Cmd, out *capture, err error) outcome {
 	o := outcome{code: cmd.ProcessState.ExitCode()}
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		o.code = 128 + int(ws.Signal()) // as a shell says it
+	}
 	var head, tail []byte
 	head, tail, o.cut = out.parts()
 	o.text = string(head) + string(tail)
