@@ -15,14 +15,17 @@ import (
 	"github.com/loomrun/loom/internal/notice"
 )
 
+// read returns a file of the repository.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
+	data, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(data)
 }
+
+const root = "../.."
 
 // found returns the first group of every match, sorted, each once.
 func found(text, pattern string) []string {
@@ -34,37 +37,36 @@ func found(text, pattern string) []string {
 	return slices.Compact(list)
 }
 
-// pages are the texts that a user reads, by their path from here.
+// pages are the texts that a user reads, by their path in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob("*.md")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no pages: %v", err)
-	}
-	decisions, err := filepath.Glob("decisions/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]string{}
-	for _, name := range slices.Concat(names, decisions, []string{"../README.md"}) {
-		all[name] = read(t, name)
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		for _, name := range names {
+			name = strings.TrimPrefix(filepath.ToSlash(name), root+"/")
+			all[name] = read(t, name)
+		}
 	}
 	return all
 }
 
 func TestCodes(t *testing.T) {
 	var want []string
-	for _, code := range found(read(t, "../internal/fault/codes.go"), `(?m)^\t"([a-z]+/[a-z-]+)":`) {
+	for _, code := range found(read(t, "internal/fault/codes.go"), `(?m)^\t"([a-z]+/[a-z-]+)":`) {
 		want = append(want, fmt.Sprintf("`%s` | %d", code, fault.Status(fault.New(code, ""))))
 	}
-	got := found(read(t, "subjects.md"), "(?m)^\\| (`[a-z]+/[a-z-]+` \\| \\d+) \\| ")
+	got := found(read(t, "docs/subjects.md"), "(?m)^\\| (`[a-z]+/[a-z-]+` \\| \\d+) \\| ")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("codes and exit statuses in subjects.md are not those of codes.go (-code +page):\n%s", diff)
 	}
 }
 
 func TestKinds(t *testing.T) {
-	_, text, _ := strings.Cut(read(t, "subjects.md"), "\n### Kinds\n")
+	_, text, _ := strings.Cut(read(t, "docs/subjects.md"), "\n### Kinds\n")
 	text, _, _ = strings.Cut(text, "\nA taken")
 	want := notice.Kinds()
 	slices.Sort(want)
@@ -74,8 +76,8 @@ func TestKinds(t *testing.T) {
 }
 
 func TestSubjects(t *testing.T) {
-	page := read(t, "subjects.md")
-	list := found(read(t, "../proto/subject/subject.go"), `(?m)^//\t(loom\.v1\.\S+)`)
+	page := read(t, "docs/subjects.md")
+	list := found(read(t, "proto/subject/subject.go"), `(?m)^//\t(loom\.v1\.\S+)`)
 	if len(list) < 9 {
 		t.Fatalf("the package comment of subject lists %d subjects", len(list))
 	}
@@ -86,23 +88,28 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
+// tests returns the names of all tests there are, sorted.
+func tests(t *testing.T) []string {
+	t.Helper()
+	var code strings.Builder
+	err := filepath.WalkDir(root, func(name string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, "_test.go") {
+			code.WriteString(read(t, strings.TrimPrefix(filepath.ToSlash(name), root+"/")))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found(code.String(), `(?m)^func ((?:Test|Fuzz)\w+)\(`)
+}
+
 // TestNamedTests finds promises whose test is gone.
 func TestNamedTests(t *testing.T) {
-	var code strings.Builder
-	for _, dir := range []string{"../actors", "../cmd", "../docs", "../graph", "../internal", "../processes", "../roles", "../test"} {
-		err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(name, ".go") && (strings.HasSuffix(name, "_test.go") || strings.Contains(name, "journaltest")) {
-				code.WriteString(read(t, name))
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	code := tests(t)
 	for name, text := range pages(t) {
 		for _, test := range found(text, `\b((?:Test|Fuzz)[A-Z]\w+)\b`) {
-			if !strings.Contains(code.String(), "func "+test+"(") {
+			if !slices.Contains(code, test) {
 				t.Errorf("%s names %s, which does not exist", name, test)
 			}
 		}
@@ -112,7 +119,7 @@ func TestNamedTests(t *testing.T) {
 func TestLinks(t *testing.T) {
 	for name, text := range pages(t) {
 		for _, link := range found(text, `\]\(([^)#:]+)[^)]*\)`) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(name), link)); err != nil {
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), link)); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, link)
 			}
 		}

@@ -1,4 +1,0 @@
-// Package docs is the documentation, and the tests that hold it to the code:
-// its lists of codes, kinds of notices and subjects are whole, the tests that
-// it names exist, and its links lead somewhere. It has no code of its own.
-package docs
