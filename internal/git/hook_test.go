@@ -1,7 +1,9 @@
 package git
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,6 +111,27 @@ func TestF25_HookThatHangs(t *testing.T) {
 	}
 	if child := strings.TrimSpace(read(t, filepath.Dir(pid), "pid")); alive(child) {
 		t.Errorf("process %s of the hook is still alive", child)
+	}
+}
+
+// A hook of a host that was killed runs on; the next holder ends it.
+func TestF25_HookThatOutlivesItsHost(t *testing.T) {
+	f := newFixture(t)
+	orphan := exec.Command("sleep", "1000")
+	orphan.Env = []string{stageMark + "=" + filepath.Join(f.com.dir, "committer", f.com.project, "4")}
+	if err := errors.Join(os.MkdirAll(orphan.Env[0][len(stageMark)+1:], 0o700), orphan.Start()); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- orphan.Wait() }()
+	if _, err := f.tryCandidate(allowed); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		_ = orphan.Process.Kill()
+		t.Error("what a hook of an earlier holder left is still alive")
 	}
 }
 

@@ -142,5 +142,9 @@ func (s *stage) environment() []string {
 		"GIT_INDEX_FILE="+filepath.Join(s.dir, ".git", "index"), "GIT_EDITOR=:", "GIT_PREFIX=",
 		"GIT_AUTHOR_NAME="+s.author.Name, "GIT_AUTHOR_EMAIL="+s.author.Email,
 		"GIT_COMMITTER_NAME="+committerName, "GIT_COMMITTER_EMAIL="+committerEmail,
-		"GIT_TERMINAL_PROMPT=0")
+		"GIT_TERMINAL_PROMPT=0", "TMPDIR="+s.temporary(), stageMark+"="+s.room)
 }
+
+// temporary is where hooks keep what they throw away; it goes with the stage,
+// also when the hooks were killed before they could.
+func (s *stage) temporary() string { return filepath.Join(s.room, "tmp") }

@@ -31,7 +31,7 @@ func (c *Committer) newStage(req CandidateRequest, tip, tree string) *stage {
 	return &stage{mirror: c.mirror, room: room, tip: tip, tree: tree, author: req.Author, policy: req.Hooks, step: c.step}
 }
 
-// clear removes what earlier holders, crashed or overtaken, have left.
+// clear ends and removes what earlier holders, crashed or overtaken, have left.
 func (s *stage) clear() error {
 	mine, _ := strconv.ParseUint(filepath.Base(s.room), 10, 64)
 	rooms, err := os.ReadDir(filepath.Dir(s.room))
@@ -42,7 +42,9 @@ func (s *stage) clear() error {
 		if token, err := strconv.ParseUint(r.Name(), 10, 64); err == nil && token > mine {
 			continue
 		}
-		if err := removeAll(filepath.Join(filepath.Dir(s.room), r.Name())); err != nil {
+		room := filepath.Join(filepath.Dir(s.room), r.Name())
+		killOrphans(room)
+		if err := removeAll(room); err != nil {
 			return err
 		}
 	}
@@ -56,8 +58,10 @@ func (s *stage) open(ctx context.Context, bead string) error {
 		return err
 	}
 	s.dir, s.pristine = filepath.Join(s.room, "tree"), filepath.Join(s.room, "index")
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
+	for _, dir := range []string{s.dir, s.temporary()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
 	}
 	if _, err := s.over(s.dir, s.pristine).run(ctx, "read-tree", "--reset", "-u", s.tree); err != nil {
 		return err
