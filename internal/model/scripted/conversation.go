@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -101,15 +102,20 @@ func (c *conversation) field(section, key string) string {
 }
 
 // latest returns the last call of a tool at or after place from that has a
-// text argument with text in it, and its place.
+// text argument with text in it, and its place. A call that was cut off, so
+// that nobody knows whether it ran, is passed over: what these policies ask
+// for may be asked for again.
 func (c *conversation) latest(tool, text string, from int) (exchange, int, bool) {
 	for i := len(c.done) - 1; i >= from; i-- {
-		if e := c.done[i]; e.tool == tool && e.has(text) {
+		if e := c.done[i]; e.tool == tool && e.has(text) && !e.cutOff() {
 			return e, i, true
 		}
 	}
 	return exchange{}, 0, false
 }
+
+// cutOff reports whether it is not known whether the call ran.
+func (e exchange) cutOff() bool { return e.failed && strings.Contains(e.text, turn.Unknown().Summary) }
 
 // has reports whether a text argument of the call holds text.
 func (e exchange) has(text string) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/turn"
 )
 
 const cartSource = `// Package cart prices a shopping cart.
@@ -51,6 +52,7 @@ type shop struct {
 	numbered bool // file_read puts numbers before the lines
 	deaf     bool // file_edit says that it has changed something, and has not
 	blind    bool // shell says that the tests pass, whatever is so
+	cut      int  // so many commands are cut off by a crash
 	logged   int
 	called   []string
 	links    []string // of what was logged
@@ -61,6 +63,10 @@ func newShop() *shop { return &shop{source: cartSource, fixed: "if total >= Free
 // use answers a tool call as a tool would.
 func (s *shop) use(tool string, a map[string]any) (string, bool) {
 	s.called = append(s.called, strings.TrimSpace(tool+" "+text(a["command"])))
+	if tool == "shell" && s.cut > 0 {
+		s.cut--
+		return turn.Unknown().Summary, false
+	}
 	switch tool {
 	case "shell":
 		return s.shell(text(a["command"])), true
@@ -311,6 +317,18 @@ func TestAGENT02_DemoVerifies(t *testing.T) {
 				t.Errorf("verify = %+v after %q, want %s, fault %q", got, s.called, tt.status, tt.fault)
 			}
 		})
+	}
+}
+
+// A command of which nobody knows whether it ran is run again: a crash is no
+// reason to give up.
+func TestACT04_DemoGoesOnAfterACut(t *testing.T) {
+	for _, cut := range []int{1, 3} {
+		s := newShop()
+		s.cut = cut
+		if got := play(t, s, prompt("triage"), everyTool); got.Status != "success" || s.cut != 0 {
+			t.Errorf("triage after %d cuts = %+v, want success", cut, got)
+		}
 	}
 }
 
