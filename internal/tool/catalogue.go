@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -92,6 +94,9 @@ func (t *tool) check(arguments string) error {
 	if len(arguments) > maxArguments {
 		return fault.New("tool/too-large", "%d bytes of arguments; at most %d are taken", len(arguments), maxArguments).At("arguments")
 	}
+	if !utf8.ValidString(arguments) {
+		return unfit("arguments", "they are not UTF-8")
+	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(arguments))
 	if err != nil {
 		return unfit("arguments", "they are not one JSON object: %s", err)
@@ -120,6 +125,9 @@ func (t *tool) problems(err error) error {
 		}
 	}
 	leaves(tree)
+	slices.SortFunc(list, func(a, b *fault.Error) int { // the validator has no order
+		return cmp.Or(strings.Compare(a.Where, b.Where), strings.Compare(a.Error(), b.Error()))
+	})
 	return fault.Join(list)
 }
 

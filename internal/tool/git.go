@@ -110,7 +110,7 @@ func logOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
 	if a.Limit == 0 {
 		a.Limit = 20
 	}
-	args := []string{"log", "--no-show-signature", "--no-decorate", "--no-color", "--no-ext-diff", "--date=iso-strict",
+	args := []string{"log", "--no-show-signature", "--no-decorate", "--no-color", "--no-ext-diff", "--date=format:%Y-%m-%d %H:%M %z",
 		"--format=%h %ad %an: %s", fmt.Sprintf("-%d", a.Limit), from, "--"}
 	if path != "." {
 		args = append(args, path)
@@ -144,7 +144,10 @@ func (s *Set) commit(ctx context.Context, rev string) (string, error) {
 		return "", unfit("/from", "it is not the name of a commit").Got(rev)
 	}
 	out, err := s.git(ctx, 256, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
-	if err != nil {
+	switch {
+	case err != nil && (s.ws.GitDir == "" || ctx.Err() != nil):
+		return "", err
+	case err != nil:
 		return "", fault.New("tool/not-found", "there is no such commit").At("from").Got(rev)
 	}
 	return strings.TrimSpace(out.text), nil

@@ -1,0 +1,169 @@
+//go:build unix
+
+package tool_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/tool"
+)
+
+// repository is a workspace whose git directory and index lie elsewhere, with
+// two commits.
+type repository struct {
+	tool.Workspace
+	t testing.TB
+}
+
+func newRepository(t testing.TB) *repository {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal("git is needed: ", err)
+	}
+	top := t.TempDir()
+	r := &repository{tool.Workspace{
+		Root: filepath.Join(top, "work"), GitDir: filepath.Join(top, "mirror.git"), Index: filepath.Join(top, "index"),
+	}, t}
+	put(t, r.Root, map[string]string{"a.go": "package a\n", "b/b.go": "package b\n", ".gitignore": "*.log\nbuild/\n"})
+	r.git("init", "-q")
+	r.git("add", ".")
+	r.git("commit", "-qm", "first")
+	put(t, r.Root, map[string]string{"a.go": "package a\n\nvar X = 1\n"})
+	r.git("commit", "-qam", "second: X")
+	r.Base = strings.TrimSpace(r.git("rev-parse", "HEAD"))
+	return r
+}
+
+func (r *repository) git(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"--git-dir", r.GitDir, "--work-tree", r.Root}, args...)...)
+	cmd.Dir = r.Root
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.t.TempDir(), "GIT_INDEX_FILE=" + r.Index, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com",
+		"GIT_AUTHOR_DATE=2026-01-02T12:00:00Z", "GIT_COMMITTER_DATE=2026-01-02T12:00:00Z",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// sign puts a commit with a signature in the place of the base.
+func (r *repository) sign() {
+	r.t.Helper()
+	head, message, _ := strings.Cut(r.git("cat-file", "commit", r.Base), "\n\n")
+	path := filepath.Join(r.t.TempDir(), "commit")
+	signed := head + "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n" + message
+	if err := os.WriteFile(path, []byte(signed), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Base = strings.TrimSpace(r.git("hash-object", "-t", "commit", "-w", path))
+}
+
+func TestTOOL01_Git(t *testing.T) {
+	r := newRepository(t)
+	s := tool.New(r.Workspace, nil)
+	says(t, ok(t, do(t, s, "git_status", args{})), "nothing has changed")
+	says(t, ok(t, do(t, s, "git_diff", args{})), "nothing differs")
+	put(t, r.Root, map[string]string{"a.go": "package a\n\nvar X = 2\n", "new ünd.go": "x", "out.log": "x", "build/x": "x"})
+	if err := os.Remove(filepath.Join(r.Root, "b/b.go")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"git_status", args{}, "M a.go\nD b/b.go\n? new ünd.go\n"},
+		{"git_diff", args{"path": "a.go"}, "diff --git a/a.go b/a.go\nindex e7f5e98..3e5ae8a 100644\n--- a/a.go\n+++ b/a.go\n@@ -1,3 +1,3 @@\n package a\n \n-var X = 1\n+var X = 2\n"},
+		{"git_diff", args{"path": "new ünd.go"}, "[new, unknown to git] new ünd.go\n"},
+		{"git_diff", args{"path": "none"}, "nothing differs\n"},
+		{"git_log", args{"limit": 1}, r.Base[:7] + " 2026-01-02 12:00 +0000 Ann: second: X\n"},
+		{"git_log", args{"path": "b"}, r.git("rev-parse", "--short", "HEAD~")[:7] + " 2026-01-02 12:00 +0000 Ann: first\n"},
+		{"git_log", args{"from": "HEAD~1"}, r.git("rev-parse", "--short", "HEAD~")[:7] + " 2026-01-02 12:00 +0000 Ann: first\n"},
+		{"git_diff", args{"from": "none"}, "tool/not-found: from: there is no such commit (got \"none\")\n"},
+		{"git_diff", args{"from": "--output=x"}, "tool/arguments: /from: it is not the name of a commit (got \"--output=x\")\n"},
+		{"git_diff", args{"from": "HEAD..HEAD~1"}, "tool/arguments: /from: it is not the name of a commit (got \"HEAD..HEAD~1\")\n"},
+		{"git_log", args{"path": "../x"}, "tool/outside: path: not a path of the workspace: it has a \"..\" (got \"../x\")\n"},
+		{"git_diff", args{"path": ":(exclude)a.go"}, "nothing differs\n"},
+	} {
+		got := do(t, s, tt.tool, tt.args).Output
+		if strings.HasPrefix(got, "diff ") { // how long git abbreviates is its own affair
+			tt.want = got[:strings.Index(got, "index ")] + tt.want[strings.Index(tt.want, "index "):]
+			got, tt.want = cutIndexLine(got), cutIndexLine(tt.want)
+		}
+		if got != tt.want {
+			t.Errorf("%s %v:\n%s\nwant\n%s", tt.tool, tt.args, got, tt.want)
+		}
+	}
+	for _, name := range []string{"git_status", "git_diff", "git_log"} {
+		if got := do(t, tool.New(tool.Workspace{Root: r.Root}, nil), name, args{}); got.Code != "tool/failed" {
+			t.Errorf("%s without a git directory: %s", name, got.Output)
+		}
+	}
+}
+
+func cutIndexLine(patch string) string {
+	before, rest, _ := strings.Cut(patch, "index ")
+	_, after, _ := strings.Cut(rest, "\n")
+	return before + after
+}
+
+func TestTOOL01_SearchAsGitDoes(t *testing.T) {
+	r := newRepository(t)
+	put(t, r.Root, map[string]string{"out.log": "var X\n", "build/x.go": "var X\n", "new.go": "var X\n", "nested/.git/x": "var X\n"})
+	s := tool.New(r.Workspace, nil)
+	if got := ok(t, do(t, s, "file_search", args{"pattern": "**"})).Output; got != ".gitignore\na.go\nb/b.go\nnew.go\n" {
+		t.Errorf("file_search: %s", got)
+	}
+	if got := ok(t, do(t, s, "content_search", args{"pattern": "var X"})).Output; got != "a.go:3: var X = 1\nnew.go:1: var X\n" {
+		t.Errorf("content_search: %s", got)
+	}
+	if got := ok(t, do(t, s, "file_search", args{"pattern": "*.go", "path": "b"})).Output; got != "b/b.go\n" {
+		t.Errorf("file_search below b: %s", got)
+	}
+}
+
+// Nothing that an agent can write makes the runtime's git run a program, and
+// the .git in the workspace is not looked at.
+func TestP11_GitRunsNothing(t *testing.T) {
+	r := newRepository(t)
+	hit := filepath.Join(t.TempDir(), "hit")
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$0 $*\" >> "+hit+"\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := "[core]\nrepositoryformatversion = 0\nfsmonitor = " + script + "\nhooksPath = " + filepath.Dir(script) + "\n" +
+		"[diff]\nexternal = " + script + "\n[diff \"evil\"]\ncommand = " + script + "\ntextconv = " + script + "\n" +
+		"[filter \"evil\"]\nclean = " + script + "\nsmudge = " + script + "\nrequired = true\n" +
+		"[filter \"evil2\"]\nprocess = " + script + "\n[log]\nshowSignature = true\n[gpg]\nprogram = " + script + "\n"
+	put(t, r.Root, map[string]string{
+		".git/config": config, ".git/HEAD": "ref: refs/heads/x\n", ".gitattributes": "*.go filter=evil diff=evil\n*.txt filter=evil2\n",
+		"a.go": "package a\n\nvar X = 3\n", "c.txt": "x",
+	})
+	r.sign()
+	trusted, err := os.OpenFile(filepath.Join(r.GitDir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trusted.WriteString(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := trusted.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := tool.New(r.Workspace, nil)
+	says(t, ok(t, do(t, s, "git_status", args{})), "M a.go")
+	says(t, ok(t, do(t, s, "git_diff", args{})), "+var X = 3")
+	says(t, ok(t, do(t, s, "git_log", args{})), "second: X")
+	says(t, ok(t, do(t, s, "file_search", args{"pattern": "*.go"})), "a.go")
+	if data, err := os.ReadFile(hit); err == nil {
+		t.Errorf("git ran a program:\n%s", data)
+	}
+}
