@@ -21,7 +21,7 @@ func encode(contentType string, m proto.Message) ([]byte, error) {
 // toolchain's caches are, and nothing else of this process.
 func toolEnv() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
-	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "TMPDIR"} {
+	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
