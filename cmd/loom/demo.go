@@ -34,7 +34,7 @@ branch. A script stands in for the language model and for nothing else.
 
 It opens no port and writes to a temporary directory, unless you say otherwise.`,
 		Example: "  loom demo\n  loom demo --approve auto --json\n  loom demo --keep ./play\n  ANTHROPIC_API_KEY=... loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed",
-		Args:    cobra.NoArgs,
+		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {
 				return a.prepareOnly(cmd.Context(), only)
@@ -51,12 +51,12 @@ It opens no port and writes to a temporary directory, unless you say otherwise.`
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&approve, "approve", "", "ask or auto (default: ask at a terminal; without one it must be given)")
-	f.StringVar(&spec, "model", "scripted:demo", "who answers: scripted:demo, anthropic:MODEL or openai:MODEL")
+	f.StringVar(&approve, "approve", "", "`HOW`: ask or auto (default: ask at a terminal; without one it must be given)")
+	f.StringVar(&spec, "model", "scripted:demo", "`MODEL` that answers: scripted:demo, anthropic:MODEL or openai:MODEL")
 	f.BoolVar(&o.Unsandboxed, "unsandboxed", false, "let a real model's tools run on this machine as it is")
-	f.StringVar(&o.Keep, "keep", "", "directory to work in; repository and data stay there, and a demo that was cut off goes on")
-	f.StringVar(&o.Listen, "listen", "", "address for other clients (default: no port is opened)")
-	f.StringVar(&only, "make-repository", "", "only make the demo's repository in this directory")
+	f.StringVar(&o.Keep, "keep", "", "work in `DIR`; repository and data stay there, and a demo that was cut off goes on")
+	f.StringVar(&o.Listen, "listen", "", "let other clients connect, at `HOST:PORT` (default: no port is opened)")
+	f.StringVar(&only, "make-repository", "", "only make the demo's repository in `DIR`")
 	return cmd
 }
 
@@ -201,18 +201,10 @@ func (v *demoView) Event(n *loomv1.Notice) {
 		return
 	}
 	v.spin.say(line(n.Summary, 100))
-	if moved || worthALine(n.Event) {
+	if isStep(n.Event) && n.Event.GetApprovalRequested() == nil { // which Decide shows in full
 		v.spin.stop()
 		fmt.Fprintf(v.out, "%s  %s\n", clock(n.Event.Time), line(n.Summary, 160))
 	}
-}
-
-func worthALine(e *loomv1.Event) bool {
-	switch e.Fact.(type) {
-	case *loomv1.Event_BeadFiled, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted, *loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_ExecutionEnded:
-		return true
-	}
-	return false
 }
 
 // Decide asks at the terminal, or approves what is proposed. An escalation is

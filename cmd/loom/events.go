@@ -24,14 +24,10 @@ func (a *app) events() *cobra.Command {
 With --follow it goes on with what happens, without a gap or a repeat between
 the two. Each line begins with its position, which --after takes.`,
 		Example: "  loom events --follow\n  loom events --bead shop-1 --json\n  loom events --after 2.1.40.0",
-		Args:    cobra.NoArgs,
+		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, s := range after {
-				p, err := notice.ParsePosition(s)
-				if err != nil {
-					return fault.New("id/malformed", "not a position").At("--after").Got(s).Want("PARTITION.EPOCH.SEQUENCE.INDEX, as events prints it")
-				}
-				q.After = &loomv1.Cursor{Positions: append(q.After.GetPositions(), p)}
+			if err := checkEvents(&q, after); err != nil {
+				return err
 			}
 			err := a.with(cmd.Context(), func(c *client.Client) error {
 				return c.Follow(cmd.Context(), &q, follow, a.event)
@@ -43,12 +39,37 @@ the two. Each line begins with its position, which --after takes.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Project, "project", "", "only this project")
-	f.StringVar(&q.Bead, "bead", "", "only this bead")
-	f.StringVar(&q.Execution, "execution", "", "only this execution")
-	f.StringSliceVar(&after, "after", nil, "begin after this position; one for each partition")
+	f.StringVar(&q.Project, "project", "", "only of the project of this `NAME`")
+	f.StringVar(&q.Bead, "bead", "", "only of the bead with this `ID`")
+	f.StringVar(&q.Execution, "execution", "", "only of the execution with this `ID`")
+	f.StringSliceVar(&after, "after", nil, "begin after this `POSITION`; one for each partition")
 	f.BoolVarP(&follow, "follow", "f", false, "go on with what happens")
 	return cmd
+}
+
+// checkEvents checks what is asked for and fills in the cursor.
+func checkEvents(q *loomv1.NoticesRequest, after []string) error {
+	if err := checkName("--project", q.Project); err != nil {
+		return err
+	}
+	if q.Bead != "" {
+		if err := checkID("--bead", q.Bead); err != nil {
+			return err
+		}
+	}
+	if q.Execution != "" {
+		if err := checkID("--execution", q.Execution); err != nil {
+			return err
+		}
+	}
+	for _, s := range after {
+		p, err := notice.ParsePosition(s)
+		if err != nil {
+			return fault.New("id/malformed", "not a position").At("--after").Got(s).Want("PARTITION.EPOCH.SEQUENCE.INDEX, as events prints it")
+		}
+		q.After = &loomv1.Cursor{Positions: append(q.After.GetPositions(), p)}
+	}
+	return nil
 }
 
 func (a *app) event(n *loomv1.Notice) error {

@@ -17,15 +17,21 @@ import (
 func (a *app) graph() *cobra.Command {
 	var format, name string
 	show := &cobra.Command{
-		Use: "show [BEAD]", Short: "show the decision graph, or the part about one bead", Args: cobra.MaximumNArgs(1),
+		Use: "show [BEAD] [flags]", Short: "show the decision graph, or the part about one bead", Args: takes("[BEAD]"),
 		Example: "  loom graph show shop-1\n  loom graph show --format mermaid > graph.mmd",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, err := graphFormat(format)
 			if err != nil {
 				return err
 			}
+			if err := checkName("--project", name); err != nil {
+				return err
+			}
 			q := &loomv1.Query{Project: name}
 			if len(args) == 1 {
+				if err := checkID("BEAD", args[0]); err != nil {
+					return err
+				}
 				q.Id, q.Project = args[0], cmp.Or(name, project.Of(args[0]))
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
@@ -37,8 +43,8 @@ func (a *app) graph() *cobra.Command {
 			})
 		},
 	}
-	show.Flags().StringVar(&format, "format", "text", "text, dot or mermaid")
-	show.Flags().StringVar(&name, "project", "", "project (default: the bead's, else the host's only one)")
+	show.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, dot or mermaid")
+	projectFlag(show, &name)
 	return group("graph", "the decision graph", "  loom graph show shop-1", show)
 }
 
@@ -51,5 +57,5 @@ func graphFormat(name string) (func(*loomv1.DecisionGraph) string, error) {
 	case "mermaid":
 		return graph.Mermaid, nil
 	}
-	return nil, fault.New("usage/argument", "unknown format").At("--format").Got(name).Want("text, dot or mermaid")
+	return nil, fault.New("usage/argument", "unknown format").At("--format").Got(name).Want("`FORMAT`: text, dot or mermaid")
 }

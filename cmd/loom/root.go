@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,10 +44,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if errors.As(err, &quiet) {
 		return quiet.status
 	}
+	a.json = a.json || slices.Contains(args, "--json") // the flags may not have been read that far
 	a.fail(err)
-	if fault.Code(err) == "" && isUsage(err) {
-		return fault.Usage
-	}
 	return fault.Status(err)
 }
 
@@ -55,21 +54,8 @@ type exitError struct{ status fault.Exit }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
-// isUsage reports whether err is cobra's word about the command line.
-func isUsage(err error) bool {
-	for _, s := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument", "accepts ", "requires ", "required flag", "if any flags"} {
-		if strings.Contains(err.Error(), s) {
-			return true
-		}
-	}
-	return false
-}
-
 func (a *app) fail(err error) {
 	f := fault.From(err)
-	if fault.Code(err) == "" && isUsage(err) {
-		f = fault.New("usage/argument", "%s", err).Want("see \"loom help\"")
-	}
 	if a.json {
 		_ = json.NewEncoder(a.err).Encode(map[string]any{"error": jsonOf(f.Proto())})
 		return
@@ -80,20 +66,6 @@ func (a *app) fail(err error) {
 	}
 }
 
-const usage = `usage: {{.UseLine}}
-
-{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}{{end}}
-{{if .HasAvailableSubCommands}}
-{{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name 12}}{{.Short}}
-{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-{{end}}{{if .HasAvailableInheritedFlags}}{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
-{{end}}{{if .HasExample}}
-Example:
-
-{{.Example}}
-{{end}}`
-
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "loom COMMAND",
@@ -102,16 +74,19 @@ func (a *app) root() *cobra.Command {
 		Example:       "  loom demo\n  loom up --project shop=/src/shop\n  loom submit --project shop \"The total is wrong for orders of exactly 50.00\"",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          onlyCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetHelpTemplate(usage)
-	root.SetUsageTemplate(usage)
-	root.PersistentFlags().StringVar(&a.data, "data", "", "the host's data directory (default: $LOOM_DATA, else "+tilde(host.DefaultData())+")")
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(cmd, a.out) })
+	root.SetHelpCommand(a.helper())
+	root.SetFlagErrorFunc(badFlag)
+	root.PersistentFlags().StringVar(&a.data, "data", "", "`DIR` of the host's data (default: $LOOM_DATA, else "+tilde(host.DefaultData())+")")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value a line")
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.defaults() }
 	root.AddCommand(a.demo(), a.up(), a.submit(), a.report(), a.bead(), a.execution(), a.events(), a.inbox(),
-		a.approve(), a.reject(), a.graph(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.status(), a.version())
+		a.approve(), a.reject(), a.graph(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.status(),
+		a.completion(), a.version())
 	return root
 }
 

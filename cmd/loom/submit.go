@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,14 +18,12 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (a *app) submit() *cobra.Command {
 	var s loomv1.Submission
-	var kind, priority, deadline string
-	var values []string
+	var o order
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "submit [flags] GOAL...",
@@ -36,7 +35,7 @@ day files nothing new and prints the first bead's id.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Goal = strings.Join(args, " ")
-			if err := fillSubmission(&s, kind, priority, deadline, values); err != nil {
+			if err := o.fill(&s); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
@@ -49,37 +48,52 @@ day files nothing new and prints the first bead's id.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.Project, "project", "", "project (default: the host's only one)")
-	f.StringVar(&s.Process, "process", "", "process or workflow to work by (default: the project's)")
-	f.StringVar(&s.Description, "description", "", "everything else worth knowing")
-	f.StringVar(&kind, "type", "task", "task or bug")
-	f.StringVar(&priority, "priority", "normal", "urgent, normal or low")
-	f.StringVar(&deadline, "deadline", "", "not later than: RFC 3339, or a duration from now such as 4h")
-	f.StringSliceVar(&s.Labels, "label", nil, "label; may be given again")
-	f.StringArrayVar(&values, "set", nil, "context value KEY=VALUE (VALUE is JSON, else text); may be given again")
-	f.StringVar(&s.IdempotencyKey, "key", "", "idempotency key")
-	f.BoolVar(&wait, "wait", false, "stay until the bead is closed; exit 1 if it failed, 10 if it waits for a human")
+	f.StringVar(&s.Process, "process", "", "`NAME` of the process or workflow to work by (default: the project's)")
+	f.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
+	f.StringVar(&o.kind, "type", "task", "`TYPE`: task or bug")
+	f.StringVar(&o.priority, "priority", "normal", "`PRIORITY`: urgent, normal or low")
+	f.StringVar(&o.deadline, "deadline", "", "not later than this `TIME`: RFC 3339, or a duration from now such as 4h")
+	f.StringSliceVar(&s.Labels, "label", nil, "`LABEL`; may be given again")
+	f.StringArrayVar(&o.values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
+	f.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`")
+	f.BoolVar(&wait, "wait", false, waitUsage)
+	projectFlag(cmd, &s.Project)
 	return cmd
 }
 
-func fillSubmission(s *loomv1.Submission, kind, priority, deadline string, values []string) error {
-	t, ok := loomv1.BeadType_value["BEAD_TYPE_"+strings.ToUpper(kind)]
-	if !ok {
-		return fault.New("submit/invalid-field", "unknown type").At("--type").Got(kind).Want("task or bug")
-	}
-	p, ok := loomv1.Priority_value["PRIORITY_"+strings.ToUpper(priority)]
-	if !ok {
-		return fault.New("submit/invalid-field", "unknown priority").At("--priority").Got(priority).Want("urgent, normal or low")
-	}
-	s.Type, s.Priority = loomv1.BeadType(t), loomv1.Priority(p)
-	if deadline != "" {
-		at, err := parseDeadline(deadline)
+// order is what the flags of submit say in words.
+type order struct {
+	kind, priority, deadline string
+	values                   []string
+}
+
+// fill fills in s, and returns everything that is wrong at once.
+func (o order) fill(s *loomv1.Submission) error {
+	var errs []*fault.Error
+	add := func(err error) {
 		if err != nil {
-			return err
+			errs = append(errs, fault.From(err))
 		}
-		s.Deadline = timestamppb.New(at)
 	}
-	return fillContext(s, values)
+	add(checkName("--project", s.Project))
+	if s.Process != "" {
+		add(checkName("--process", s.Process))
+	}
+	t, ok := loomv1.BeadType_value["BEAD_TYPE_"+strings.ToUpper(o.kind)]
+	if s.Type = loomv1.BeadType(t); !ok || o.kind == "approval" || o.kind == "unspecified" {
+		add(fault.New("submit/invalid-field", "unknown type").At("--type").Got(o.kind).Want("task or bug"))
+	}
+	p, ok := loomv1.Priority_value["PRIORITY_"+strings.ToUpper(o.priority)]
+	if s.Priority = loomv1.Priority(p); !ok || p == 0 {
+		add(fault.New("submit/invalid-field", "unknown priority").At("--priority").Got(o.priority).Want("urgent, normal or low"))
+	}
+	if o.deadline != "" {
+		at, err := parseDeadline(o.deadline)
+		s.Deadline = timestamppb.New(at)
+		add(err)
+	}
+	add(fillContext(s, o.values))
+	return fault.Join(errs)
 }
 
 func parseDeadline(s string) (time.Time, error) {
@@ -88,7 +102,7 @@ func parseDeadline(s string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return at, fault.New("submit/invalid-field", "not a time and not a duration").At("--deadline").Got(s).Want("2026-01-02T15:04:05Z or 4h")
+		return time.Time{}, fault.New("submit/invalid-field", "not a time and not a duration").At("--deadline").Got(s).Want("2026-01-02T15:04:05Z or 4h")
 	}
 	return at, nil
 }
@@ -115,28 +129,29 @@ func fillContext(s *loomv1.Submission, values []string) error {
 }
 
 func (a *app) report() *cobra.Command {
-	var project string
+	var name string
 	var wait bool
 	cmd := &cobra.Command{
-		Use:   "report [--project NAME] FILE",
+		Use:   "report [flags] FILE",
 		Short: "file an error report",
 		Long: `Report files an error report, given as JSON in FILE or on standard input with
 "-". Status 500 and above, or a crash, files a bug bead by itself; the same error
 while that bead is open is counted on it.`,
 		Example: `  echo '{"service":"checkout","status":500,"message":"total is wrong"}' | loom report -`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkName("--project", name); err != nil {
+				return err
+			}
 			data, err := a.read(args[0])
 			if err != nil {
 				return err
 			}
 			r := &loomv1.ErrorReport{}
 			if err := actors.Decode("application/json", data, r); err != nil {
-				return fault.From(err).At(args[0])
+				return within(args[0], err)
 			}
-			if project != "" {
-				r.Project = project
-			}
+			r.Project = cmp.Or(name, r.Project)
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				reply, err := c.Report(cmd.Context(), r)
 				if err != nil {
@@ -146,9 +161,19 @@ while that bead is open is counted on it.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&project, "project", "", "project (default: the report's, else the host's only one)")
-	cmd.Flags().BoolVar(&wait, "wait", false, "stay until the bead is closed; exit 1 if it failed, 10 if it waits for a human")
+	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the report's, else the host's only one)")
+	cmd.Flags().BoolVar(&wait, "wait", false, waitUsage)
 	return cmd
+}
+
+// within names the file in front of a place in it.
+func within(file string, err error) error {
+	f := *fault.From(err)
+	if file == "-" {
+		file = "standard input"
+	}
+	f.Where = strings.TrimSuffix(file+":"+f.Where, ":")
+	return &f
 }
 
 // read reads a file, or standard input for "-", within a submission's limit.
@@ -182,34 +207,5 @@ func (a *app) submitted(ctx context.Context, c *client.Client, r *loomv1.SubmitR
 	}); err != nil || !wait || r.Bead == "" {
 		return err
 	}
-	return a.wait(ctx, c, r.Bead)
-}
-
-// errStop ends a Follow that has seen enough.
-var errStop = errors.New("stop")
-
-// wait follows a bead until it ends or a human must decide.
-func (a *app) wait(ctx context.Context, c *client.Client, bead string) error {
-	var status loomv1.BeadStatus
-	err := c.Follow(ctx, &loomv1.NoticesRequest{Bead: bead, Project: project.Of(bead)}, true, func(n *loomv1.Notice) error {
-		fmt.Fprintln(a.err, line(n.Summary, 200))
-		if s := n.Event.GetBeadStatusChanged(); s != nil && n.Event.Bead == bead {
-			switch status = s.Status; status {
-			case loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, loomv1.BeadStatus_BEAD_STATUS_OPEN:
-			default:
-				return errStop
-			}
-		}
-		return nil
-	})
-	if !errors.Is(err, errStop) {
-		return err
-	}
-	switch status {
-	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
-		return nil
-	case loomv1.BeadStatus_BEAD_STATUS_WAITING, loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
-		return exitError{fault.Waits}
-	}
-	return exitError{fault.WorkFailed}
+	return a.wait(ctx, c, r.Bead, "")
 }

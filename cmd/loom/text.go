@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // printable takes out of a text what a terminal would obey: control characters
@@ -34,14 +36,32 @@ func line(s string, n int) string {
 	return string(r)
 }
 
-// table writes rows with aligned columns, under heads in capitals.
+// table writes rows with aligned columns, under heads in capitals, without
+// blanks at the ends of lines.
 func table(w io.Writer, heads []string, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(heads, "\t")))
 	for _, r := range rows {
 		fmt.Fprintln(t, strings.Join(r, "\t"))
 	}
 	_ = t.Flush()
+	for l := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(l, " \n"))
+	}
+}
+
+// who names somebody for people.
+func who(id *loomv1.Identity) string {
+	switch {
+	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO:
+		return "the CEO"
+	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_ANONYMOUS:
+		return "a client without credentials"
+	case id.GetName() == "" && id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER:
+		return "a publisher"
+	}
+	return dash(line(id.GetName(), 80))
 }
 
 func clock(t *timestamppb.Timestamp) string {

@@ -32,7 +32,7 @@ On loopback, a client without credentials may submit and read notices, and
 nothing else. Without --unsandboxed tools, checks and hooks start no processes,
 because there is no sandbox yet.`,
 		Example: "  loom up --project shop=/src/shop --model anthropic:claude-sonnet-4-5 --unsandboxed\n  loom up --no-listen",
-		Args:    cobra.NoArgs,
+		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillProjects(&c, projects, checks); err != nil {
 				return err
@@ -49,17 +49,17 @@ because there is no sandbox yet.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&projects, "project", nil, "register a project: NAME=PATH or NAME=PATH@BRANCH; may be given again")
-	f.StringArrayVar(&checks, "check", nil, "command that every verification must see pass: NAME=COMMAND; may be given again")
-	f.StringVar(&c.Listen, "listen", host.DefaultListen, "address for clients; port 0 chooses a free one")
+	f.StringArrayVar(&projects, "project", nil, "register a project, `NAME=PATH` or NAME=PATH@BRANCH; may be given again")
+	f.StringArrayVar(&checks, "check", nil, "command that every verification of a project must see pass, `NAME=COMMAND`; may be given again")
+	f.StringVar(&c.Listen, "listen", host.DefaultListen, "where clients connect, `HOST:PORT`; port 0 chooses a free one")
 	f.BoolVar(&closed, "no-listen", false, "open no port")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
-	f.StringVar(&spec, "model", "", "who answers: anthropic:MODEL, openai:MODEL or scripted:NAME (default: $LOOM_MODEL)")
+	f.StringVar(&spec, "model", "", "`MODEL` that answers: anthropic:MODEL, openai:MODEL or scripted:NAME (default: $LOOM_MODEL)")
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "let tools, checks and hooks run on this machine as it is")
-	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role on this host: ROLE=N, comma-separated")
-	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "how long a commit lock lasts without renewal, at least 1s")
-	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "how long each hook of a repository may take")
-	f.StringVar(&c.CEOKey, "key", "", "the CEO's key file, made if it is absent (default: in your configuration directory)")
+	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role on this host, `ROLE=N`, comma-separated")
+	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` that a commit lock lasts without renewal, at least 1s")
+	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that each hook of a repository may take")
+	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if it is absent (default: in your configuration directory)")
 	return cmd
 }
 

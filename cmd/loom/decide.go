@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/ceokey"
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (a *app) approve() *cobra.Command {
+	var retry, skip bool
+	cmd := a.decider("approve", "let work go on", func() (loomv1.ApprovalDecision, error) {
+		switch {
+		case retry && skip:
+			return 0, fault.New("usage/argument", "--retry and --skip exclude each other")
+		case retry:
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY, nil
+		case skip:
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP, nil
+		}
+		return loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, nil
+	})
+	cmd.Long = `Approve signs an approval with the CEO's key and sends it to the host. The
+signature covers the digest of exactly what was shown: give it with --digest, or
+the approval as it stands now is what you approve. "loom inbox ID" shows it.`
+	cmd.Example = "  loom inbox shop-2\n  loom approve shop-2 --digest 20382bb731739c46 --wait\n  loom approve shop-5 --retry --comment \"the network was down\""
+	cmd.Flags().BoolVar(&retry, "retry", false, "for an escalation: grant more attempts")
+	cmd.Flags().BoolVar(&skip, "skip", false, "for an escalation: go on without that node")
+	return cmd
+}
+
+func (a *app) reject() *cobra.Command {
+	var changes bool
+	cmd := a.decider("reject", "close a workflow and its bead, or ask for changes", func() (loomv1.ApprovalDecision, error) {
+		if changes {
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, nil
+		}
+		return loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, nil
+	})
+	cmd.Long = "Reject signs a refusal with the CEO's key: workflow and bead are closed. With\n--request-changes the work goes back to whoever did it, with your comment."
+	cmd.Example = "  loom reject shop-2 --comment \"not worth it\"\n  loom reject shop-2 --request-changes --comment \"keep the old constant\""
+	cmd.Flags().BoolVar(&changes, "request-changes", false, "send the work back with the comment")
+	return cmd
+}
+
+// decider is a verb that answers an approval with the CEO's signature.
+func (a *app) decider(verb, short string, decision func() (loomv1.ApprovalDecision, error)) *cobra.Command {
+	var keyPath, name string
+	var wait bool
+	d := &loomv1.DecideApproval{}
+	cmd := &cobra.Command{
+		Use: verb + " APPROVAL [flags]", Short: short, Args: takes("APPROVAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := cmp.Or(checkID("APPROVAL", args[0]), checkName("--project", name))
+			if err != nil {
+				return err
+			}
+			d.Approval = args[0]
+			if d.Decision, err = decision(); err != nil {
+				return err
+			}
+			key, err := openKey(keyPath)
+			if err != nil {
+				return err
+			}
+			return a.decide(cmd.Context(), key, cmp.Or(name, project.Of(args[0])), d, wait)
+		},
+	}
+	cmd.Flags().StringVar(&d.Comment, "comment", "", "`TEXT` that says why, for the record and for whoever goes on")
+	cmd.Flags().StringVar(&d.Digest, "digest", "", "`DIGEST` of what you were shown (default: as it stands now)")
+	cmd.Flags().StringVar(&keyPath, "key", "", "the CEO's key `FILE` (default: in your configuration directory)")
+	cmd.Flags().BoolVar(&wait, "wait", false, waitUsage)
+	projectFlag(cmd, &name)
+	return cmd
+}
+
+func openKey(path string) (*ceokey.Key, error) {
+	if path == "" {
+		var err error
+		if path, err = ceokey.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	return ceokey.Open(path)
+}
+
+// decide signs d and presents it over the CEO's own connection.
+func (a *app) decide(ctx context.Context, key *ceokey.Key, name string, d *loomv1.DecideApproval, wait bool) error {
+	return a.with(ctx, func(c *client.Client) error {
+		about, err := c.Host(ctx)
+		if err != nil {
+			return err
+		}
+		v, err := c.Look(ctx, "inbox", &loomv1.Query{Project: name, Id: d.Approval})
+		if err != nil {
+			return err
+		}
+		if len(v.Approvals) != 1 {
+			return fault.New("approval/unknown", "%d approvals wait about %s", len(v.Approvals), d.Approval).At("APPROVAL").Want("name one; \"loom inbox\" lists them")
+		}
+		asked := v.Approvals[0]
+		d.Approval, d.Digest = asked.Id, wholeDigest(d.Digest, asked.Digest)
+		cmd, err := key.Decide(about.Deployment, name, d)
+		if err != nil {
+			return err
+		}
+		if err := a.present(ctx, cmd); err != nil {
+			return err
+		}
+		err = a.print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, answered(d.Decision)) })
+		if err != nil || !wait {
+			return err
+		}
+		return a.wait(ctx, c, asked.Bead, d.Approval)
+	})
+}
+
+func (a *app) present(ctx context.Context, cmd *loomv1.SignedCommand) error {
+	ceo, err := client.DialCEO(a.data)
+	if err != nil {
+		return err
+	}
+	defer ceo.Close()
+	return ceo.Decide(ctx, cmd)
+}

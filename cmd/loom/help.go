@@ -1,0 +1,198 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+)
+
+// screen is how wide help may be.
+const screen = 80
+
+// help writes what a command is for: usage, words, subcommands, flags and an
+// example, in that order.
+func help(cmd *cobra.Command, w io.Writer) {
+	fmt.Fprintf(w, "usage: %s\n\n%s\n", cmd.UseLine(), strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintln(w)
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
+			}
+		}
+	}
+	flags(w, cmd.LocalFlags())
+	if cmd.HasParent() {
+		fmt.Fprintf(w, "\nAlso: --data DIR, --json and --help; see \"loom help\".\n")
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExample:\n\n%s\n", cmd.Example)
+	}
+}
+
+// flags writes one flag a line, wrapped between its column and the screen's
+// edge.
+func flags(w io.Writer, set *pflag.FlagSet) {
+	var heads, texts []string
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name, text := pflag.UnquoteUsage(f)
+		heads = append(heads, strings.TrimRight("--"+f.Name+" "+name, " "))
+		texts = append(texts, text+standard(f))
+	})
+	if len(heads) == 0 {
+		return
+	}
+	width := len(slices.MaxFunc(heads, func(x, y string) int { return cmp.Compare(len(x), len(y)) }))
+	fmt.Fprintln(w)
+	for i, h := range heads {
+		lines := wrap(texts[i], screen-width-4)
+		fmt.Fprintf(w, "  %-*s  %s\n", width, h, lines[0])
+		for _, l := range lines[1:] {
+			fmt.Fprintf(w, "  %*s  %s\n", width, "", l)
+		}
+	}
+}
+
+// standard tells a flag's default, unless that is nothing or told already.
+func standard(f *pflag.Flag) string {
+	if strings.Contains(f.Usage, "(default") || slices.Contains([]string{"", "false", "0", "[]", "0s"}, f.DefValue) {
+		return ""
+	}
+	return " (default: " + f.DefValue + ")"
+}
+
+// wrap breaks text between words into lines of at most n bytes.
+func wrap(text string, n int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case len(*last)+1+len(word) <= n:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// helper is the verb "help".
+func (a *app) helper() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND...]", Short: "what a command does, and an example of it",
+		Example: "  loom help submit\n  loom help bead list",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, _ := cmd.Root().Find(args)
+			if len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			help(about, a.out)
+			return nil
+		},
+	}
+}
+
+// completion is the verb that writes a shell's completion script.
+func (a *app) completion() *cobra.Command {
+	shells := map[string]func(root *cobra.Command) error{
+		"bash": func(r *cobra.Command) error { return r.GenBashCompletionV2(a.out, true) },
+		"fish": func(r *cobra.Command) error { return r.GenFishCompletion(a.out, true) },
+		"zsh":  func(r *cobra.Command) error { return r.GenZshCompletion(a.out) },
+	}
+	names := []string{"bash", "fish", "zsh"}
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "completion script for bash, fish or zsh",
+		Long:      "Completion prints a script that completes loom's commands and flags; SHELL is\nbash, fish or zsh.",
+		Example:   "  source <(loom completion bash)\n  loom completion fish > ~/.config/fish/completions/loom.fish",
+		ValidArgs: names, Args: takes("SHELL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := shells[args[0]]
+			if !ok {
+				return fault.New("usage/argument", "unknown shell").At("SHELL").Got(args[0]).Want("%s", suggest.Among(args[0], names))
+			}
+			return write(cmd.Root())
+		},
+	}
+}
+
+// takes returns a check for exactly these arguments; one in brackets, which
+// comes last, may be left out.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > len(names):
+			return fault.New("usage/argument", "one argument too many").Got(args[len(names)]).Want("%s", seeHelp(cmd))
+		case len(args) < len(names) && !strings.HasPrefix(names[len(args)], "["):
+			return fault.New("usage/argument", "%s is missing", names[len(args)]).Want("%s", seeHelp(cmd))
+		}
+		return nil
+	}
+}
+
+func seeHelp(cmd *cobra.Command) string {
+	return fmt.Sprintf("usage: %s; see \"%s --help\"", cmd.UseLine(), cmd.CommandPath())
+}
+
+// onlyCommands is the check of a command that only has subcommands.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
+func unknownCommand(of *cobra.Command, word string) error {
+	var known []string
+	for _, c := range of.Commands() {
+		if c.IsAvailableCommand() {
+			known = append(known, c.Name())
+		}
+	}
+	return fault.New("usage/argument", "%q has no such command", of.CommandPath()).Got(word).
+		Want("%s", cmp.Or(suggest.Among(word, known), fmt.Sprintf("see \"%s --help\"", of.CommandPath())))
+}
+
+// badFlag says what is wrong with a flag. Where the word before it is no
+// command, that is the mistake.
+func badFlag(cmd *cobra.Command, err error) error {
+	if word := cmd.Flags().Arg(0); cmd.HasSubCommands() && word != "" {
+		return unknownCommand(cmd, word)
+	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(cmd, e)
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		name, _ := pflag.UnquoteUsage(e.GetFlag())
+		return fault.New("usage/argument", "a value is missing").At("--"+e.GetFlag().Name).Want("--%s %s", e.GetFlag().Name, name)
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		name, _ := pflag.UnquoteUsage(e.GetFlag())
+		return fault.New("usage/argument", "not a value that it takes").At("--"+e.GetFlag().Name).Got(e.GetValue()).Want("--%s %s", e.GetFlag().Name, name)
+	}
+	return fault.New("usage/argument", "not a flag").Got(err.Error()).Want("see \"%s --help\"", cmd.CommandPath())
+}
+
+func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		return fault.New("usage/argument", "unknown flag").Got("-"+short).Want("see \"%s --help\"", cmd.CommandPath())
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	word := "--" + e.GetSpecifiedName()
+	return fault.New("usage/argument", "unknown flag").Got(word).
+		Want("%s", cmp.Or(suggest.Hint(word, known), fmt.Sprintf("see \"%s --help\"", cmd.CommandPath())))
+}

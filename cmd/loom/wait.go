@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// waitUsage says what the flag --wait does.
+const waitUsage = "stay until the bead is closed; exit 1 if it failed, 10 if it waits for a human"
+
+// errStop ends a Follow that has seen enough.
+var errStop = errors.New("stop")
+
+// wait follows a bead until it ends or a human must decide. It begins after the
+// answer to an approval, if one is named, else at the bead's beginning.
+func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string) error {
+	p := progress{app: a, spin: newSpinner(a)}
+	defer p.spin.stop()
+	begun := approval == ""
+	var status loomv1.BeadStatus
+	err := c.Follow(ctx, &loomv1.NoticesRequest{Bead: bead, Project: project.Of(bead)}, true, func(n *loomv1.Notice) error {
+		begun = begun || n.Event.GetApprovalDecided().GetApproval() == approval
+		if !begun {
+			return nil
+		}
+		p.show(n)
+		if n.Event.GetBeadStatusChanged() == nil {
+			return nil
+		}
+		var err error
+		if status, err = standing(ctx, c, bead); err == nil && rests(status) {
+			err = errStop
+		}
+		return err
+	})
+	if !errors.Is(err, errStop) {
+		return err
+	}
+	switch status {
+	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
+		return nil
+	case loomv1.BeadStatus_BEAD_STATUS_WAITING, loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+		return exitError{fault.Waits}
+	}
+	return exitError{fault.WorkFailed}
+}
+
+// standing returns a bead's status as it is now: what an event says may have
+// been overtaken.
+func standing(ctx context.Context, c *client.Client, bead string) (loomv1.BeadStatus, error) {
+	v, err := c.Look(ctx, "bead", &loomv1.Query{Project: project.Of(bead), Id: bead})
+	if err != nil {
+		return 0, err
+	}
+	return v.Beads[0].Status, nil
+}
+
+// rests says whether nobody works on a bead with that status.
+func rests(s loomv1.BeadStatus) bool {
+	return s != loomv1.BeadStatus_BEAD_STATUS_OPEN && s != loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS
+}
+
+// progress shows on standard error what happens: a line a step, and what is
+// between two steps at the spinner.
+type progress struct {
+	*app
+	spin *spinner
+}
+
+func (p progress) show(n *loomv1.Notice) {
+	if p.json {
+		_ = json.NewEncoder(p.err).Encode(jsonOf(n))
+		return
+	}
+	p.spin.say(line(n.Summary, 100))
+	if isStep(n.Event) {
+		p.spin.stop()
+		fmt.Fprintf(p.err, "%s  %s\n", clock(n.Event.Time), line(n.Summary, 160))
+	}
+}
+
+// isStep says whether an event is one that people want to read of: a transition,
+// or what comes of one.
+func isStep(e *loomv1.Event) bool {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_BeadFiled:
+		return f.BeadFiled.GetBead().GetAbout() == ""
+	case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted,
+		*loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_ExecutionEnded:
+		return true
+	}
+	_, _, _, moved := workflow.Transition(e)
+	return moved
+}
