@@ -2,10 +2,9 @@ package actors
 
 import (
 	"mime"
-	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -23,33 +22,44 @@ const maxDepth = 100
 // because the publisher means something by them.
 func Decode(contentType string, data []byte, into proto.Message) error {
 	if len(data) > MaxSubmission {
-		return fault.New("submit/too-large", "message has %d bytes, the most is %d", len(data), MaxSubmission)
+		return fault.New("submit/too-large", "message has %d bytes, the most is %d", len(data), MaxSubmission).At("body")
 	}
 	if isJSON(contentType) {
 		return decodeJSON(data, into)
 	}
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(data, into); err != nil {
-		return fault.New("submit/malformed", "body is not a %s in protobuf", name(into)).Got(string(data)).
+		return fault.New("submit/malformed", "body is not the message %s in protobuf", name(into)).At("body").Got(string(data)).
 			Want("send canonical JSON with the header \"Content-Type: application/json\", or protobuf")
 	}
-	if unknown := into.ProtoReflect().GetUnknown(); len(unknown) > 0 {
-		return fault.New("submit/unknown-field", "body has fields that %s does not have", name(into)).Got(string(unknown))
+	if unknown(into.ProtoReflect()) {
+		return fault.New("submit/unknown-field", "body has fields that %s does not have", name(into)).At("body")
 	}
 	return nil
 }
 
-func decodeJSON(data []byte, into proto.Message) error {
-	err := protojson.UnmarshalOptions{RecursionLimit: maxDepth}.Unmarshal(data, into)
-	if err == nil {
-		return nil
+// unknown reports whether a message, or one within it, has unknown fields.
+func unknown(m protoreflect.Message) bool {
+	if len(m.GetUnknown()) > 0 {
+		return true
 	}
-	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
-	text = strings.TrimSpace(strings.TrimPrefix(text, "proto:"))
-	code := "submit/malformed"
-	if strings.Contains(text, "unknown field") {
-		code = "submit/unknown-field"
-	}
-	return fault.New(code, "body is not a %s in JSON: %s", name(into), text)
+	found := false
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.IsMap() && f.MapValue().Message() != nil:
+			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+				found = found || unknown(v.Message())
+				return !found
+			})
+		case f.IsList() && f.Message() != nil:
+			for i := range v.List().Len() {
+				found = found || unknown(v.List().Get(i).Message())
+			}
+		case f.Message() != nil && !f.IsMap():
+			found = unknown(v.Message())
+		}
+		return !found
+	})
+	return found
 }
 
 func isJSON(contentType string) bool {

@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+)
+
+// decodeJSON reads canonical JSON. Its errors say where, as body:LINE:COLUMN.
+func decodeJSON(data []byte, into proto.Message) error {
+	err := protojson.UnmarshalOptions{RecursionLimit: maxDepth}.Unmarshal(data, into)
+	if err == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // which the library puts in or not, as it likes
+	part := jsonError.FindStringSubmatch(text)
+	return explain(part[2], into).At(strings.TrimSuffix("body:"+part[1], ":"))
+}
+
+var (
+	jsonError  = regexp.MustCompile(`(?s)^(?:proto: )?(?:syntax error )?(?:\(line (\d+:\d+)\): )?(.*)$`)
+	jsonField  = regexp.MustCompile(`(?s)^(unknown|duplicate) field "(.*)"$`)
+	jsonValue  = regexp.MustCompile(`(?s)^invalid value for (\S+) (?:field|key|type) ?(\S*): (.*)$`)
+	jsonKnown  = regexp.MustCompile(`(?s)^invalid google\.protobuf\.(\w+)(?: value|:) (.*)$`)
+	jsonSyntax = regexp.MustCompile(`(?s)^(?:invalid value|unexpected token) (.*)$`)
+)
+
+// explain says what a message of the JSON library means, and echoes what it
+// quotes within the limits of an error.
+func explain(text string, into proto.Message) *fault.Error {
+	if m := jsonField.FindStringSubmatch(text); m != nil && m[1] == "unknown" {
+		return fault.New("submit/unknown-field", "%s has no such field", name(into)).Got(m[2]).
+			Want("%s", suggest.Hint(m[2], fieldNames(into.ProtoReflect().Descriptor(), 2)))
+	} else if m != nil {
+		return fault.New("submit/malformed", "field is given twice").Got(m[2])
+	}
+	if m := jsonValue.FindStringSubmatch(text); m != nil {
+		return fault.New("submit/malformed", "%s is not a value of type %s", m[2], m[1]).Got(unquoted(m[3]))
+	}
+	if m := jsonKnown.FindStringSubmatch(text); m != nil {
+		return fault.New("submit/malformed", "not a %s", m[1]).Got(unquoted(m[2]))
+	}
+	if m := jsonSyntax.FindStringSubmatch(text); m != nil {
+		return fault.New("submit/malformed", "body is not the JSON of %s: not expected here", name(into)).Got(unquoted(m[1]))
+	}
+	return fault.New("submit/malformed", "body is not the JSON of %s: %.60q", name(into), text)
+}
+
+// unquoted takes off quotes that Got would put on again.
+func unquoted(s string) string {
+	if u, err := strconv.Unquote(s); err == nil {
+		return u
+	}
+	return s
+}
+
+// fieldNames lists the fields of a message and of the messages in it.
+func fieldNames(m protoreflect.MessageDescriptor, depth int) []string {
+	var names []string
+	for i := range m.Fields().Len() {
+		f := m.Fields().Get(i)
+		names = append(names, string(f.Name()))
+		if f.Message() != nil && depth > 1 {
+			names = append(names, fieldNames(f.Message(), depth-1)...)
+		}
+	}
+	return names
+}
