@@ -63,6 +63,12 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	for _, f := range p.Change.GetFiles() {
 		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, line(f.Path, 120), f.Added, f.Removed)
 	}
+	if total := int(p.Change.GetFilesTotal()); total > len(p.Change.GetFiles()) {
+		fmt.Fprintf(w, "  and %d more files\n", total-len(p.Change.GetFiles()))
+	}
+	for _, c := range p.Checks {
+		fmt.Fprintf(w, "  verification must see pass: %s\n", line(c, 160))
+	}
 	if p.DecidedAt != nil {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", answered(p.Decision), stamp(p.DecidedAt), line(p.Comment, 200)), " "))
 	}

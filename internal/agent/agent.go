@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -143,8 +144,26 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 	if change.Diff, err = j.Blobs.Put(ctx, diff, "text/x-diff"); err != nil {
 		return nil, err
 	}
-	out.Change = change
+	out.Change = listed(change)
 	return out, nil
+}
+
+// filesBytes bounds the paths that are listed of a change; the diff and the
+// digest have all of them.
+const filesBytes = 48 << 10
+
+// listed cuts the list of a change's files, and spells paths that are no text.
+func listed(c *loomv1.Change) *loomv1.Change {
+	c.FilesTotal = uint32(len(c.Files))
+	size := 0
+	for i, f := range c.Files {
+		f.Path = strings.ToValidUTF8(f.Path, "\uFFFD")
+		if size += len(f.Path) + 32; size > filesBytes {
+			c.Files = c.Files[:i]
+			break
+		}
+	}
+	return c
 }
 
 // look is work in a clean checkout of the target that is thrown away.
@@ -260,7 +279,7 @@ func (j *job) outcome(status loomv1.OutcomeStatus, summary, notes string, fields
 	if err != nil {
 		panic(err) // values are strings, booleans and numbers
 	}
-	return &loomv1.Outcome{Status: status, Summary: summary, Notes: notes, Fields: f}
+	return &loomv1.Outcome{Status: status, Summary: text(summary), Notes: text(notes), Fields: f}
 }
 
 func (j *job) success(summary, notes string) *loomv1.Outcome {
@@ -275,6 +294,9 @@ func (j *job) failure(err error, at string) *loomv1.Outcome {
 	out.Code = f.Code
 	return out
 }
+
+// text is what a program printed, as text: hooks and tools print any bytes.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func cut(s string, n int) string {
 	r := []rune(s)

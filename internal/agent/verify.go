@@ -143,8 +143,11 @@ func (j *job) result(ctx context.Context, r tool.Result) (*loomv1.ToolResult, er
 	if err != nil {
 		return nil, err
 	}
+	changed := make([]string, 0, min(len(r.Changed), turn.MaxChanged))
+	for _, path := range r.Changed[:cap(changed)] {
+		changed = append(changed, text(path))
+	}
 	return &loomv1.ToolResult{
-		Status: r.Status, Summary: cut(r.Summary, turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode,
-		Changed: r.Changed[:min(len(r.Changed), turn.MaxChanged)],
+		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode, Changed: changed,
 	}, nil
 }

@@ -104,7 +104,13 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 	return nil
 }
 
+// maxOutcome bounds an outcome, so that all it leads to fits into one batch.
+const maxOutcome = 160 << 10
+
 func (d *decision) answer(c *loomv1.AnswerAttempt) error {
+	if n := proto.Size(c.Outcome); n > maxOutcome {
+		return fault.New("outcome/invalid", "the outcome has %d bytes, the most is %d", n, maxOutcome).At("outcome")
+	}
 	x, err := d.executionOf(c.Attempt)
 	if err != nil {
 		return err
@@ -210,7 +216,10 @@ func lockRequest(s *State, e *loomv1.Event) string {
 }
 
 func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
-	key, _ := d.requestKey(c.Request, c)
+	key := ""
+	if c.Request != "" { // the attempt and the call: another agent that goes on with it repeats it
+		key = hexHash("decision", c.Request)
+	}
 	if r, ok := d.s.p.Requests[key]; ok && key != "" {
 		n, _ := d.s.graph.Node(r.Id)
 		return decided(n), nil

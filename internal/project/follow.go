@@ -86,8 +86,8 @@ func (d *decision) waits(bead string) bool {
 }
 
 func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
-	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, len(c.Files))
-	if len(c.Files) == 1 {
+	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, max(int(c.FilesTotal), len(c.Files)))
+	if len(c.Files) == 1 && c.FilesTotal <= 1 {
 		title = fmt.Sprintf("change %.12s proposed: %s", c.PatchDigest, c.Files[0].Path)
 	}
 	return d.note(loomv1.DecisionType_DECISION_TYPE_ACTION, title, "", 100, d.leading(e.Execution))

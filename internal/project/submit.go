@@ -41,8 +41,13 @@ func (d *decision) register(c *loomv1.ProjectConfig) error {
 	if c.Id != d.s.cfg.ID {
 		return fault.New("project/invalid", "registration of another project was sent to project %q", d.s.cfg.ID).Got(c.Id)
 	}
-	if proto.Equal(c, d.s.p.Config) {
+	old := d.s.p.Config
+	if proto.Equal(c, old) {
 		return nil
+	}
+	if old != nil && len(d.s.open) > 0 && (c.Repository != old.Repository || c.TargetBranch != old.TargetBranch) {
+		return fault.New("project/conflict", "project %q has %d executions under way, approved for branch %s of %s", c.Id, len(d.s.open), old.TargetBranch, old.Repository).
+			At("project").Want("let them end before work is to land elsewhere")
 	}
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}})
 }
@@ -138,7 +143,9 @@ func (d *decision) checkSubmission(sub *loomv1.Submission) []*fault.Error {
 	if name := d.process(sub); d.s.p.Latest[name] == "" {
 		add(fault.New("submit/unknown-process", "process %q is not known in project %q", name, d.s.cfg.ID).At("process").Got(name).Want("%s", d.suggestProcess(name)))
 	}
-	if sub.Deadline != nil && !sub.Deadline.AsTime().After(d.now) {
+	if sub.Deadline != nil && sub.Deadline.CheckValid() != nil {
+		add(fault.New("submit/invalid-field", "deadline is not a time between the years 1 and 9999").At("deadline"))
+	} else if sub.Deadline != nil && !sub.Deadline.AsTime().After(d.now) {
 		add(fault.New("submit/past-deadline", "deadline is not in the future").At("deadline").Got(sub.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")))
 	}
 	if b := sub.Budget; b.GetTokens() < 0 || b.GetMicroUsd() < 0 || b.GetWallSeconds() < 0 {

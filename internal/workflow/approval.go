@@ -66,7 +66,7 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 	st := r.state(n)
 	a.Id, a.Bead, a.Execution = r.NextBead(), r.X.Bead, r.X.Id
 	a.Node, a.Visit = n.Id, max(st.GetVisit(), 1)
-	a.Change, a.History = r.X.Change, shown(st.GetHistory())
+	a.Change, a.History, a.Checks = r.X.Change, shown(st.GetHistory()), r.X.Checks
 	a.Options = r.options(n, a.Kind)
 	a.NextSteps = r.nextSteps(n, a)
 	a.Digest = Digest(a)
@@ -231,6 +231,11 @@ func Digest(a *loomv1.Approval) string {
 	number(h, uint64(len(a.GetOptions())))
 	for _, o := range a.GetOptions() {
 		number(h, uint64(o))
+	}
+	number(h, uint64(len(a.GetChecks())))
+	for _, c := range a.GetChecks() {
+		number(h, uint64(len(c)))
+		h.Write([]byte(c))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

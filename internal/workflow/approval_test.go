@@ -326,6 +326,7 @@ func TestP09_DigestCoversWhatIsApproved(t *testing.T) {
 		"question":  func(a *loomv1.Approval) { a.Question += "?" },
 		"reason":    func(a *loomv1.Approval) { a.Reason = "x/y: z" },
 		"patch":     func(a *loomv1.Approval) { a.Change.PatchDigest = "p2" },
+		"checks":    func(a *loomv1.Approval) { a.Checks = append(a.Checks, "true") },
 		"commit":    func(a *loomv1.Approval) { a.Change.Commit = "w2" },
 		"tree":      func(a *loomv1.Approval) { a.Change.Tree = "t2" },
 		"base":      func(a *loomv1.Approval) { a.Change.Base = "b2" },

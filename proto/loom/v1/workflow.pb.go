@@ -1656,7 +1656,9 @@ type Change struct {
 	PatchDigest string         `protobuf:"bytes,4,opt,name=patch_digest,json=patchDigest,proto3" json:"patch_digest,omitempty"`
 	Files       []*ChangedFile `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
 	// The diff as text, for people.
-	Diff          *BlobRef `protobuf:"bytes,6,opt,name=diff,proto3" json:"diff,omitempty"`
+	Diff *BlobRef `protobuf:"bytes,6,opt,name=diff,proto3" json:"diff,omitempty"`
+	// How many files it has; the list above may be cut.
+	FilesTotal    uint32 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1731,6 +1733,13 @@ func (x *Change) GetDiff() *BlobRef {
 		return x.Diff
 	}
 	return nil
+}
+
+func (x *Change) GetFilesTotal() uint32 {
+	if x != nil {
+		return x.FilesTotal
+	}
+	return 0
 }
 
 // ChangedFile is one path of a change.
@@ -2144,10 +2153,12 @@ type Approval struct {
 	NextSteps []string               `protobuf:"bytes,13,rep,name=next_steps,json=nextSteps,proto3" json:"next_steps,omitempty"`
 	AskedAt   *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=asked_at,json=askedAt,proto3" json:"asked_at,omitempty"`
 	// Unset while it is open.
-	Decision      ApprovalDecision       `protobuf:"varint,15,opt,name=decision,proto3,enum=loom.v1.ApprovalDecision" json:"decision,omitempty"`
-	Comment       string                 `protobuf:"bytes,16,opt,name=comment,proto3" json:"comment,omitempty"`
-	DecidedBy     *Identity              `protobuf:"bytes,17,opt,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
-	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	Decision  ApprovalDecision       `protobuf:"varint,15,opt,name=decision,proto3,enum=loom.v1.ApprovalDecision" json:"decision,omitempty"`
+	Comment   string                 `protobuf:"bytes,16,opt,name=comment,proto3" json:"comment,omitempty"`
+	DecidedBy *Identity              `protobuf:"bytes,17,opt,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
+	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	// Commands that verification will have to see pass.
+	Checks        []string `protobuf:"bytes,19,rep,name=checks,proto3" json:"checks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2308,6 +2319,13 @@ func (x *Approval) GetDecidedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Approval) GetChecks() []string {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
 var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
@@ -2437,14 +2455,16 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06checks\x18\b \x03(\v2\x11.loom.v1.CheckRunR\x06checks\x12\x12\n" +
 	"\x04code\x18\t \x01(\tR\x04code\x12\x18\n" +
 	"\arefusal\x18\n" +
-	" \x01(\tR\arefusal\"\xbd\x01\n" +
+	" \x01(\tR\arefusal\"\xde\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
 	"\x04tree\x18\x03 \x01(\tR\x04tree\x12!\n" +
 	"\fpatch_digest\x18\x04 \x01(\tR\vpatchDigest\x12*\n" +
 	"\x05files\x18\x05 \x03(\v2\x14.loom.v1.ChangedFileR\x05files\x12$\n" +
-	"\x04diff\x18\x06 \x01(\v2\x10.loom.v1.BlobRefR\x04diff\"i\n" +
+	"\x04diff\x18\x06 \x01(\v2\x10.loom.v1.BlobRefR\x04diff\x12\x1f\n" +
+	"\vfiles_total\x18\a \x01(\rR\n" +
+	"filesTotal\"i\n" +
 	"\vChangedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -2473,7 +2493,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06passed\x18\x03 \x01(\bR\x06passed\x12\x16\n" +
 	"\x06commit\x18\x04 \x01(\tR\x06commit\x12(\n" +
-	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\"\x8b\x05\n" +
+	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\"\xa3\x05\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -2496,7 +2516,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"decided_by\x18\x11 \x01(\v2\x11.loom.v1.IdentityR\tdecidedBy\x129\n" +
 	"\n" +
-	"decided_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt*\xa6\x01\n" +
+	"decided_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12\x16\n" +
+	"\x06checks\x18\x13 \x03(\tR\x06checks*\xa6\x01\n" +
 	"\bNodeType\x12\x19\n" +
 	"\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_TYPE_START\x10\x01\x12\x11\n" +
