@@ -1,0 +1,118 @@
+package chaos
+
+import (
+	"context"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/loomrun/loom/internal/ceokey"
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/demo"
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// report is the demo's error report for a project.
+func report(t *testing.T, project string) *loomv1.ErrorReport {
+	t.Helper()
+	r := &loomv1.ErrorReport{}
+	if err := protojson.Unmarshal(demo.Report(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Project, r.IdempotencyKey = project, project+"-report"
+	return r
+}
+
+// publish publishes a report as the failing service would, without
+// credentials, and returns once the broker has promised to keep it.
+func publish(ctx context.Context, url string, r *loomv1.ErrorReport) error {
+	nc, err := nats.Connect(url)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	msg := nats.NewMsg(subject.Error(subject.Must("checkout")))
+	msg.Header.Set("Content-Type", "application/json")
+	msg.Header.Set(nats.MsgIdHdr, r.IdempotencyKey)
+	if msg.Data, err = protojson.Marshal(r); err != nil {
+		return err
+	}
+	_, err = js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	return err
+}
+
+// ceo is the human at the command line, who approves what a workflow proposes
+// and nothing else.
+type ceo struct {
+	c, control *client.Client
+	key        *ceokey.Key
+	deployment string
+}
+
+// ceo comes to a host; nil if that ends before.
+func (h *process) ceo(ctx context.Context) *ceo {
+	c := h.dial(ctx)
+	if c == nil {
+		return nil
+	}
+	p := &ceo{c: c}
+	came := h.until(ctx, func() bool {
+		about, err := c.Host(ctx)
+		p.deployment = about.GetDeployment()
+		return err == nil
+	})
+	var err error
+	if came {
+		p.key, err = ceokey.Open(h.place.key)
+	}
+	if came && err == nil {
+		p.control, err = client.DialCEO(h.place.data)
+	}
+	if !came || err != nil {
+		c.Close()
+		return nil
+	}
+	return p
+}
+
+func (p *ceo) close() {
+	p.c.Close()
+	p.control.Close()
+}
+
+// decide answers everything that waits in a project, and returns what it was
+// asked. Answers that come too late are harmless.
+func (p *ceo) decide(ctx context.Context, project string, answer func(*loomv1.Approval) *loomv1.DecideApproval) ([]*loomv1.Approval, error) {
+	v, err := p.c.Look(ctx, "inbox", &loomv1.Query{Project: project})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range v.Approvals {
+		d := answer(a)
+		d.Approval, d.Digest = a.Id, a.Digest
+		cmd, err := p.key.Decide(p.deployment, project, d)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.control.Decide(ctx, cmd); err != nil && fault.Code(err) != "approval/decided" {
+			return v.Approvals, err
+		}
+	}
+	return v.Approvals, nil
+}
+
+func approve(*loomv1.Approval) *loomv1.DecideApproval {
+	return &loomv1.DecideApproval{Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE}
+}
+
+func reject(*loomv1.Approval) *loomv1.DecideApproval {
+	return &loomv1.DecideApproval{Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, Comment: "not like this"}
+}
