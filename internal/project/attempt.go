@@ -229,6 +229,7 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 		return nil, err
 	}
 	for _, e := range events {
+		e.Bead, e.Execution = c.GetNode().GetBead(), c.GetNode().GetExecution()
 		if f := e.GetDecisionAdded(); f != nil {
 			f.Request = key
 		}
