@@ -69,7 +69,7 @@ func open(all []*round) []Call {
 		}
 	}
 	last := all[len(all)-1]
-	if last.unusable() != "" {
+	if last.unusable != "" {
 		return list
 	}
 	for i, c := range last.answer.GetCalls() {

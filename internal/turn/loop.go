@@ -65,7 +65,7 @@ func signatures(all []*round) []string {
 	var marks []string
 	for i, r := range all {
 		mark := ""
-		if r.unusable() == "" {
+		if r.unusable == "" {
 			mark = r.signature()
 		}
 		if mark != "" {
@@ -77,7 +77,11 @@ func signatures(all []*round) []string {
 	return marks
 }
 
+// signature tells a round by its calls and their results.
 func (r *round) signature() string {
+	if r.mark != "" {
+		return r.mark
+	}
 	var b strings.Builder
 	for i, c := range r.answer.GetCalls() {
 		if c.GetTool() == FinishName {
@@ -86,7 +90,8 @@ func (r *round) signature() string {
 		res := r.steps[i].GetResult()
 		fmt.Fprintf(&b, "%q %s %d %d %s\n", c.GetTool(), canonical(c.GetArguments()), res.GetStatus(), res.GetExitCode(), output(res))
 	}
-	return b.String()
+	r.mark = b.String()
+	return r.mark
 }
 
 // output names what the model got.

@@ -68,7 +68,7 @@ func Transcript(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) []Message {
 // which no provider would take back unanswered, and with the reason.
 func (r *round) said() []Message {
 	m := Message{Role: Assistant, Blob: r.answer.Text, Model: r.answer.Model}
-	problem := r.unusable()
+	problem := r.unusable
 	if problem == "" {
 		m.Calls, m.Opaque = r.answer.Calls, r.answer.Opaque
 		return []Message{m}
@@ -81,7 +81,7 @@ func (r *round) said() []Message {
 
 // results are the outcomes of the calls of an answer, in its order.
 func (r *round) results(n *loomv1.NodeDefinition) []Message {
-	if r.unusable() != "" {
+	if r.unusable != "" {
 		return nil
 	}
 	var list []Message
