@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,9 +43,12 @@ type prompt struct{ strings.Builder }
 
 func (p *prompt) section(title string) { fmt.Fprintf(p, "## %s\n", title) }
 
+// dataMark is what could pass for the marks around data.
+var dataMark = regexp.MustCompile(`(?i)<\s*/?\s*data\s*>`)
+
 // data writes text that must not be taken for an instruction.
 func (p *prompt) data(text string) {
-	text = strings.ReplaceAll(strings.TrimSpace(text), "</data>", "<\u200b/data>")
+	text = dataMark.ReplaceAllString(strings.TrimSpace(text), "[data]")
 	fmt.Fprintf(p, "<data>\n%s\n</data>\n", text)
 }
 
