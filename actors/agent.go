@@ -99,7 +99,7 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Brief) {
 	defer func() {
 		if r := recover(); r != nil {
-			_ = s.release(context.WithoutCancel(ctx), fmt.Sprintf("agent failed: %v", r))
+			s.giveBack(ctx, fmt.Sprintf("agent failed: %v", r))
 			_ = d.Ack(context.WithoutCancel(ctx))
 			panic(r)
 		}
@@ -110,7 +110,7 @@ func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Br
 	switch {
 	case errors.Is(err, ErrParked):
 	case ctx.Err() != nil: // the host is stopping: somebody goes on later
-		_ = s.release(context.WithoutCancel(ctx), "host is stopping")
+		s.giveBack(ctx, "host is stopping")
 	case gone(err):
 		a.pool.Logger.Info("attempt is no longer ours", "agent", a.name, "attempt", b.Attempt.Id, "error", err)
 	default:
@@ -129,12 +129,12 @@ func (a *agentActor) answer(ctx context.Context, s *seat, out *loomv1.Outcome) {
 		return
 	}
 	if ctx.Err() != nil {
-		_ = s.release(context.WithoutCancel(ctx), "host is stopping")
+		s.giveBack(ctx, "host is stopping")
 		return
 	}
 	a.pool.Logger.Warn("outcome refused", "agent", a.name, "attempt", s.attempt, "error", err)
 	if err := s.answer(ctx, failure(err)); err != nil && !gone(err) {
-		_ = s.release(context.WithoutCancel(ctx), "outcome refused: "+err.Error())
+		s.giveBack(ctx, "outcome refused: "+err.Error())
 	}
 }
 

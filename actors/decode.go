@@ -80,7 +80,7 @@ func fromSubject(subj, what string, field *string) error {
 		*field = rest[0]
 	}
 	if *field != rest[0] {
-		return fault.New("submit/invalid-field", "the subject says %s %q, the body says %q", what, rest[0], *field).At(what)
+		return fault.New("submit/invalid-field", "the subject says %s %q, the body something else", what, rest[0]).At(what).Got(*field)
 	}
 	_, err := subject.Parse(what, *field)
 	return err

@@ -19,14 +19,15 @@ type Desk struct {
 }
 
 type signed struct {
+	ctx   context.Context // the caller's
 	cmd   *loomv1.SignedCommand
 	from  *loomv1.Identity
 	reply func(*loomv1.Answer)
 }
 
-// StartDesk starts the operator desk.
+// StartDesk starts the operator desk, which serves until ctx ends.
 func (s *System) StartDesk(ctx context.Context, projects *Projects) *Desk {
-	props := actor.PropsFromProducer(func() actor.Actor { return &deskActor{ctx, projects} })
+	props := actor.PropsFromProducer(func() actor.Actor { return &deskActor{s, ctx, projects} })
 	return &Desk{sys: s, self: s.start("desk", props)}
 }
 
@@ -34,7 +35,7 @@ func (s *System) StartDesk(ctx context.Context, projects *Projects) *Desk {
 // Sending the same one again is refused as replayed, and changes nothing.
 func (d *Desk) Decide(ctx context.Context, from *loomv1.Identity, cmd *loomv1.SignedCommand) *loomv1.Answer {
 	got := make(chan *loomv1.Answer, 1)
-	d.sys.sys.Root.Send(d.self, &signed{cmd, from, func(a *loomv1.Answer) { got <- a }})
+	d.sys.sys.Root.Send(d.self, &signed{ctx, cmd, from, func(a *loomv1.Answer) { got <- a }})
 	select {
 	case a := <-got:
 		return a
@@ -44,7 +45,8 @@ func (d *Desk) Decide(ctx context.Context, from *loomv1.Identity, cmd *loomv1.Si
 }
 
 type deskActor struct {
-	ctx      context.Context
+	sys      *System
+	host     context.Context
 	projects *Projects
 }
 
@@ -58,11 +60,14 @@ func (d *deskActor) Receive(c actor.Context) {
 		m.reply(&loomv1.Answer{Error: fault.New("command/malformed", "signed payload is not a CEO command").Proto()})
 		return
 	}
-	go func() {
-		answer, err := d.projects.Do(d.ctx, &loomv1.Command{Project: cmd.Project, Actor: m.from, Body: &loomv1.Command_Signed{Signed: m.cmd}})
+	d.sys.aside(func() {
+		ctx, cancel := context.WithCancel(m.ctx)
+		defer cancel()
+		defer context.AfterFunc(d.host, cancel)()
+		answer, err := d.projects.Do(ctx, &loomv1.Command{Project: cmd.Project, Actor: m.from, Body: &loomv1.Command_Signed{Signed: m.cmd}})
 		if err != nil {
 			answer = &loomv1.Answer{Error: fault.From(err).Proto()}
 		}
 		m.reply(answer)
-	}()
+	})
 }

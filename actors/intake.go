@@ -2,13 +2,16 @@ package actors
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
 )
 
 // SystemProject is the journal of what belongs to no registered project, such
@@ -49,7 +52,7 @@ type Intake struct {
 func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, log *slog.Logger) *Intake {
 	in := &Intake{projects: projects, only: only, log: log}
 	s.start("intake", actor.PropsFromProducer(func() actor.Actor {
-		return newLoop(ctx, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
+		return newLoop(s, ctx, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
 	}))
 	return in
 }
@@ -96,8 +99,8 @@ func (in *Intake) command(l Letter) (*loomv1.Command, error) {
 	if sub.Project == "" {
 		sub.Project = in.only()
 	}
-	if sub.IdempotencyKey == "" {
-		sub.IdempotencyKey = l.Key
+	if err := l.key(&sub.IdempotencyKey); err != nil {
+		return nil, err
 	}
 	cmd := &loomv1.Command{Project: sub.Project, Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: sub}}}
 	return cmd, checkProject(sub.Project)
@@ -114,11 +117,30 @@ func (in *Intake) report(l Letter) (*loomv1.Command, error) {
 	if r.Project == "" {
 		r.Project = in.only()
 	}
-	if r.IdempotencyKey == "" {
-		r.IdempotencyKey = l.Key
+	if err := l.key(&r.IdempotencyKey); err != nil {
+		return nil, err
 	}
 	cmd := &loomv1.Command{Project: r.Project, Body: &loomv1.Command_FileError{FileError: &loomv1.FileError{Report: r}}}
 	return cmd, checkProject(r.Project)
+}
+
+// ownKey begins the keys that intake gives, which no publisher can choose.
+const ownKey = "\x00"
+
+// key gives a message that has no idempotency key one of its own: the stream's
+// id of it, so that a redelivery files nothing twice, or a random one, so that
+// asking the project again does not.
+func (l Letter) key(given *string) error {
+	switch {
+	case strings.Contains(*given, ownKey):
+		return fault.New("submit/invalid-field", "idempotency key holds a NUL").At("idempotency_key").Got(*given)
+	case *given != "":
+	case l.Key != "":
+		*given = ownKey + l.Key
+	default:
+		*given = ownKey + rand.Text()
+	}
+	return nil
 }
 
 func checkProject(id string) error {
@@ -126,7 +148,8 @@ func checkProject(id string) error {
 		return fault.New("submit/unknown-project", "no project is named, and this deployment does not have exactly one").At("project").
 			Want("name one; \"loom project list\" shows them")
 	}
-	return nil
+	_, err := subject.Parse("project", id)
+	return err
 }
 
 // reject records a refusal; if even that is refused, the log has it.
@@ -147,6 +170,7 @@ func (in *Intake) reject(ctx context.Context, l Letter, project string, why erro
 // loop is an actor around something that runs until its context ends. When
 // that returns early, the actor fails and is started again by supervision.
 type loop struct {
+	sys    *System
 	host   context.Context
 	run    func(context.Context) error
 	cancel context.CancelFunc
@@ -154,8 +178,8 @@ type loop struct {
 
 type loopEnded struct{ err error }
 
-func newLoop(host context.Context, run func(context.Context) error) *loop {
-	return &loop{host: host, run: run}
+func newLoop(sys *System, host context.Context, run func(context.Context) error) *loop {
+	return &loop{sys: sys, host: host, run: run}
 }
 
 func (l *loop) Receive(c actor.Context) {
@@ -164,11 +188,11 @@ func (l *loop) Receive(c actor.Context) {
 		ctx, cancel := context.WithCancel(l.host)
 		l.cancel = cancel
 		root, self := c.ActorSystem().Root, c.Self()
-		go func() {
+		l.sys.aside(func() {
 			if err := l.run(ctx); ctx.Err() == nil {
 				root.Send(self, &loopEnded{err})
 			}
-		}()
+		})
 	case *loopEnded:
 		panic(m.err)
 	case *actor.Stopping, *actor.Restarting:

@@ -34,6 +34,7 @@ type keeper struct {
 	parent  *actor.PID
 	slog    *slog.Logger
 	ctx     context.Context
+	aside   func(func())
 	serial  uint64
 	waiting []*propose
 	flying  []*propose // in the append under way; nil when there is none
@@ -94,7 +95,8 @@ func (k *keeper) next(c actor.Context) {
 		}
 		k.serial++
 		k.flying = batch
-		go k.append(c.ActorSystem().Root, c.Self(), fmt.Sprintf("%s-%d", k.writer, k.serial), events)
+		root, self, id := c.ActorSystem().Root, c.Self(), fmt.Sprintf("%s-%d", k.writer, k.serial)
+		k.aside(func() { root.Send(self, k.append(id, events)) })
 	}
 }
 
@@ -124,21 +126,26 @@ func sizeOf(events []*loomv1.Event) int {
 
 // append writes one batch and finds out what became of it. It runs beside the
 // actor; only it touches the journal.
-func (k *keeper) append(root *actor.RootContext, self *actor.PID, id string, events []*loomv1.Event) {
+func (k *keeper) append(id string, events []*loomv1.Event) (out *appended) {
+	defer func() {
+		if r := recover(); r != nil { // such as text that has no encoding
+			out = &appended{err: fmt.Errorf("batch %s: %v", id, r)}
+		}
+	}()
 	b := journal.Seal(k.head, k.log.Partition(), k.epoch, k.writer, id, events)
 	seq, err := k.log.Append(k.ctx, k.head.Sequence, b)
 	switch {
 	case err == nil:
-		root.Send(self, &appended{head: journal.Head{Sequence: seq, Epoch: k.epoch, Hash: b.Hash}})
+		return &appended{head: journal.Head{Sequence: seq, Epoch: k.epoch, Hash: b.Hash}}
 	case fault.Code(err) == "journal/unknown":
 		head, err := k.settle(b, err)
-		root.Send(self, &appended{head: head, err: err})
-	default:
-		root.Send(self, &appended{err: err})
+		return &appended{head: head, err: err}
 	}
+	return &appended{err: err}
 }
 
-// settle asks the journal until it says whether b is in. It never appends.
+// settle asks the journal until it says whether b is in. It never appends, and
+// it gives up when the journal itself is what is wrong.
 func (k *keeper) settle(b *loomv1.Batch, unknown error) (journal.Head, error) {
 	wait := 50 * time.Millisecond
 	for {
@@ -146,8 +153,11 @@ func (k *keeper) settle(b *loomv1.Batch, unknown error) (journal.Head, error) {
 		if err == nil && in {
 			return head, nil
 		}
-		if err == nil || fault.Code(err) == "journal/moved" || k.ctx.Err() != nil {
-			return journal.Head{}, fmt.Errorf("batch %s is not in the journal: %w", b.Id, unknown)
+		switch {
+		case err == nil || k.ctx.Err() != nil:
+			return journal.Head{}, fmt.Errorf("batch %s is not known to be in the journal: %w", b.Id, unknown)
+		case fault.Status(err) != fault.Unavailable:
+			return journal.Head{}, fmt.Errorf("batch %s: %w", b.Id, err)
 		}
 		k.slog.Warn("journal does not say what became of a batch", "batch", b.Id, "error", err)
 		select {
@@ -184,6 +194,7 @@ func (k *keeper) publish(batch []*propose) {
 		}
 		o.work = append(o.work, p.work...)
 	}
+	o.sequence = k.head.Sequence
 	k.out.put(o)
 }
 

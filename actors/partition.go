@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -49,25 +50,29 @@ func (s *System) partitionProps(ctx context.Context, p Partition) *actor.Props {
 	if p.Sweep == 0 {
 		p.Sweep = 10 * time.Second
 	}
-	return actor.PropsFromProducer(func() actor.Actor { return &partition{Partition: p, host: ctx} }, actor.WithSupervisor(stops{}))
+	return actor.PropsFromProducer(func() actor.Actor { return &partition{Partition: p, sys: s, host: ctx} }, actor.WithSupervisor(stops{}))
 }
 
 // partition recovers the projects of one partition and routes to them.
 type partition struct {
 	Partition
+	sys  *System
 	host context.Context // ends with the host
 
 	ctx         context.Context // ends with this recovery
 	cancel      context.CancelFunc
-	incarnation int
+	beside      *group // what runs beside the actors of this recovery
+	incarnation uint64
 	serving     bool
 	failures    int
+	why         error // what the recovery under way is for
 	out         *outbox
 	keeper      *actor.PID
 	projects    map[string]*actor.PID
 	quarantined map[string]error
+	poison      poison
 	snaps       *snapshotter
-	ready       []chan<- struct{}
+	ready       []chan<- error
 }
 
 // request asks a project to decide a command. reply is called once.
@@ -86,18 +91,18 @@ type look struct {
 // list asks a partition for the ids of its projects.
 type list struct{ reply func([]string) }
 
-// awaitReady asks to be told when the partition serves.
-type awaitReady struct{ done chan<- struct{} }
+// awaitReady asks to be told when the partition serves, or why it never will.
+type awaitReady struct{ done chan<- error }
 
 type recovered struct {
-	incarnation int
+	incarnation uint64
 	*recovery
 	err error
 }
 
 type (
-	again struct{ incarnation int }
-	sweep struct{ incarnation int }
+	again struct{ incarnation uint64 }
+	sweep struct{ incarnation uint64 }
 )
 
 func (p *partition) Receive(c actor.Context) {
@@ -120,6 +125,8 @@ func (p *partition) Receive(c actor.Context) {
 		p.await(m)
 	case *journalFailed:
 		p.fail(c, m.from, m.err)
+	case *projectFailed:
+		p.poisoned(c, m)
 	case *actor.Terminated:
 		p.fail(c, m.Who, fmt.Errorf("actor %s stopped", m.Who.Id))
 	case *sweep:
@@ -129,17 +136,48 @@ func (p *partition) Receive(c actor.Context) {
 	}
 }
 
-// recover replays the journal beside the actor; requests are refused with
-// host/unavailable until it is done.
+// recover replays the journal beside the actor, once nothing of an earlier
+// recovery runs any more; requests are refused with host/unavailable until it
+// is done.
 func (p *partition) recover(c actor.Context) {
+	before := p.beside
 	p.close()
-	p.incarnation++
+	p.incarnation = p.sys.serial.Add(1)
+	p.beside = &group{sys: p.sys}
 	p.ctx, p.cancel = context.WithCancel(p.host)
 	inc, ctx, root, self := p.incarnation, p.ctx, c.ActorSystem().Root, c.Self()
-	go func() {
+	p.sys.aside(func() {
+		if before != nil {
+			before.done.Wait()
+		}
 		r, err := p.replay(ctx)
 		root.Send(self, &recovered{inc, r, err})
-	}()
+	})
+}
+
+// group is what runs beside the actors of one recovery; the next one waits for
+// it. Once it is closed nothing more is run.
+type group struct {
+	sys    *System
+	mu     sync.Mutex
+	closed bool
+	done   sync.WaitGroup
+}
+
+func (g *group) aside(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	g.done.Add(1)
+	g.sys.aside(func() { defer g.done.Done(); f() })
+}
+
+func (g *group) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }
 
 func (p *partition) recovered(c actor.Context, m *recovered) {
@@ -148,6 +186,10 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	}
 	if m.err != nil {
 		p.Logger.Error("partition cannot be recovered", "partition", p.Log.Partition(), "error", m.err)
+		if fault.Status(m.err) == fault.Integrity {
+			p.tellReady(m.err) // trying again will not help, until somebody mends it
+		}
+		p.why = m.err
 		p.retry(c)
 		return
 	}
@@ -156,30 +198,38 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 		p.Logger.Error("project quarantined", "project", id, "error", err)
 	}
 	p.Clock.AtLeast(m.last)
-	p.out = newOutbox(p.ctx, p.Notices, p.Work, p.Logger)
-	p.out.put(outgoing{notices: m.unsent})
+	p.out = newOutbox(p.Log, p.Notices, p.Work, p.Logger)
+	p.out.put(outgoing{sequence: m.head.Sequence, notices: m.unsent})
+	p.snaps = newSnapshotter(p.Snapshots, p.Log.Partition(), p.Epoch, p.Logger, m.recovery)
+	ctx, out, snaps := p.ctx, p.out, p.snaps
+	p.beside.aside(func() { out.sendWork(ctx) })
+	p.beside.aside(func() { out.sendNotices(ctx) })
+	p.beside.aside(func() { snaps.run(ctx) })
 	p.keeper = p.child(c, "keeper", &keeper{
 		log: p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
-		out: p.out, parent: c.Self(), slog: p.Logger, ctx: p.ctx,
+		out: p.out, parent: c.Self(), slog: p.Logger, ctx: p.ctx, aside: p.beside.aside,
 	})
-	p.snaps = newSnapshotter(p.ctx, p.Snapshots, p.Log.Partition(), p.Epoch, p.Logger, m)
 	p.projects = map[string]*actor.PID{}
 	for id, s := range m.states {
-		p.adopt(c, id, s)
+		p.adopt(c, id, s, m.tail[id])
 	}
-	p.serving = true
+	p.serving, p.why = true, nil
+	p.tellReady(nil)
+	p.schedule(c)
+}
+
+func (p *partition) tellReady(err error) {
 	for _, done := range p.ready {
-		close(done)
+		done <- err
 	}
 	p.ready = nil
-	p.schedule(c)
 }
 
 // adopt spawns the actor of a project and frees what dead starts of this host
 // held in it.
-func (p *partition) adopt(c actor.Context, id string, s *project.State) *actor.PID {
+func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved int) *actor.PID {
 	pid := p.child(c, "project-"+id, &projectActor{
-		id: id, state: s, keeper: p.keeper, clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery,
+		id: id, state: s, keeper: p.keeper, parent: c.Self(), clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery, unsaved: unsaved,
 	})
 	p.projects[id] = pid
 	c.Send(pid, &request{reply: func(*loomv1.Answer) {}, cmd: &loomv1.Command{
@@ -191,7 +241,7 @@ func (p *partition) adopt(c actor.Context, id string, s *project.State) *actor.P
 }
 
 func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PID {
-	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }), name+"$")
+	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithSupervisor(stops{})), name+"$")
 	c.Watch(pid)
 	return pid
 }
@@ -199,11 +249,14 @@ func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PI
 func (p *partition) route(c actor.Context, m *request) {
 	id := m.cmd.GetProject()
 	pid, err := p.find(id)
+	if err == nil {
+		err = p.poison.refuse(m.cmd)
+	}
 	if err == nil && pid == nil {
 		if m.cmd.GetRegisterProject() == nil && (id != SystemProject || m.cmd.GetRecordRejection() == nil) {
 			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
 		} else {
-			pid = p.adopt(c, id, project.New(p.config(id)))
+			pid = p.adopt(c, id, project.New(p.config(id)), 0)
 		}
 	}
 	if err != nil {
@@ -216,7 +269,7 @@ func (p *partition) route(c actor.Context, m *request) {
 func (p *partition) look(c actor.Context, m *look) {
 	pid, err := p.find(m.query.GetProject())
 	if err == nil && pid == nil {
-		err = fault.New("project/unknown", "project %q is not registered on this deployment", m.query.GetProject()).At("project")
+		err = fault.New("project/unknown", "project %q is not registered on this deployment", m.query.GetProject()).At("project").Got(m.query.GetProject())
 	}
 	if err != nil {
 		m.reply(&loomv1.View{Error: fault.From(err).Proto()})
@@ -228,7 +281,7 @@ func (p *partition) look(c actor.Context, m *look) {
 // find returns the project's actor, nil for one that does not exist.
 func (p *partition) find(id string) (*actor.PID, error) {
 	if !p.serving {
-		return nil, unavailable(p.Log.Partition())
+		return nil, unavailable(p.Log.Partition()).Because(p.why)
 	}
 	if err, ok := p.quarantined[id]; ok {
 		return nil, fault.New("project/quarantined", "project %q cannot be replayed and is set aside: %s", id, err).At("project")
@@ -250,26 +303,47 @@ func (p *partition) list(m *list) {
 
 func (p *partition) await(m *awaitReady) {
 	if p.serving {
-		close(m.done)
+		m.done <- nil
 		return
 	}
 	p.ready = append(p.ready, m.done)
 }
 
 // fail drops all working state of the partition and begins again from the
-// journal. Failures of an earlier incarnation are old news.
+// journal, after a pause. Failures of an earlier incarnation are old news.
 func (p *partition) fail(c actor.Context, who *actor.PID, err error) {
-	if !p.serving || !p.owns(who) {
+	if p.drop(c, who, err) {
+		p.retry(c)
+	}
+}
+
+// poisoned sets a command aside and begins again at once: since the command
+// will not come a second time, nobody else need wait for its sake. What comes
+// again by itself is recovered from with a pause.
+func (p *partition) poisoned(c actor.Context, m *projectFailed) {
+	if !p.drop(c, m.from, m.err) {
 		return
 	}
+	if p.poison.add(m.cmd, m.err) {
+		p.recover(c)
+		return
+	}
+	p.retry(c)
+}
+
+// drop stops all that works on this recovery's state, if who is part of it.
+func (p *partition) drop(c actor.Context, who *actor.PID, err error) bool {
+	if !p.serving || !p.owns(who) {
+		return false
+	}
 	p.Logger.Error("partition recovers", "partition", p.Log.Partition(), "because", err)
-	p.serving = false
+	p.serving, p.why = false, err
 	for _, pid := range c.Children() {
 		c.Unwatch(pid)
 		c.Stop(pid)
 	}
 	p.keeper, p.projects = nil, nil
-	p.retry(c)
+	return true
 }
 
 func (p *partition) owns(who *actor.PID) bool {
@@ -314,9 +388,7 @@ func (p *partition) close() {
 	p.serving = false
 	if p.cancel != nil {
 		p.cancel()
-		if p.snaps != nil {
-			<-p.snaps.done
-		}
+		p.beside.close()
 	}
 }
 

@@ -93,10 +93,10 @@ func (s *System) StartPools(ctx context.Context, list []Pool) *Pools {
 // Stop has every agent give back what it works on and waits for that.
 func (p *Pools) Stop() {
 	p.cancel()
-	p.working.Wait()
 	for _, pid := range p.pids {
 		p.sys.stopActor(pid)
 	}
+	p.working.Wait()
 }
 
 // Counts says how many agents each role has, and how many work.

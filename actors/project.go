@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -21,6 +25,7 @@ type projectActor struct {
 	id     string
 	state  *project.State
 	keeper *actor.PID
+	parent *actor.PID
 	clock  Clock
 	log    *slog.Logger
 	snaps  *snapshotter
@@ -29,15 +34,26 @@ type projectActor struct {
 	graph, lock *actor.PID
 	ticket      uint64
 	pending     map[uint64]*proposed
-	unsaved     int // events since the last snapshot
+	unsaved     int          // events since the last snapshot
+	head        journal.Head // of the last acknowledgement
+	offered     int          // queued attempts that the last sweep came to
 	timer       *time.Timer
 	due         time.Time
+	over        bool // the state is worth nothing any more, or is given up
 }
 
-// proposed is what happens once the keeper has acknowledged.
+// proposed is what happens once the keeper has acknowledged, or if it will not.
 type proposed struct {
-	events []*loomv1.Event
-	then   func()
+	events    []*loomv1.Event
+	then      func()
+	otherwise func(*fault.Error)
+}
+
+// projectFailed tells the partition which command a project could not decide.
+type projectFailed struct {
+	from *actor.PID
+	cmd  *loomv1.Command
+	err  error
 }
 
 type tick struct{}
@@ -46,6 +62,10 @@ type tick struct{}
 type committed struct{ events []*loomv1.Event }
 
 func (p *projectActor) Receive(c actor.Context) {
+	if p.over {
+		p.turnAway(c.Message())
+		return
+	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		p.start(c)
@@ -65,7 +85,9 @@ func (p *projectActor) Receive(c actor.Context) {
 			reply: func(*loomv1.Answer) {},
 		})
 	case *sweep:
-		p.propose(c, nil, p.state.Queued(), func() {})
+		p.sweep(c)
+	case *actor.Terminated:
+		panic(fmt.Sprintf("project %q lost actor %s", p.id, m.Who.Id))
 	case *actor.Stopping:
 		p.stop()
 	}
@@ -84,18 +106,66 @@ func (p *projectActor) start(c actor.Context) {
 // stop answers everybody who still waits: what they asked for may or may not
 // become durable, and asking again is harmless.
 func (p *projectActor) stop() {
+	p.over = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	for _, ticket := range slices.Sorted(maps.Keys(p.pending)) {
+		p.pending[ticket].otherwise(given(p.id))
+	}
+	p.pending = nil
 }
 
-// decide runs the cores. A command that makes them panic is answered and ends
-// this incarnation; it is not tried again.
+func given(id string) *fault.Error {
+	return fault.New("host/unavailable", "project %q recovers from its journal", id).Want("try again in a moment")
+}
+
+// turnAway answers what comes to a project that is over.
+func (p *projectActor) turnAway(message any) {
+	switch m := message.(type) {
+	case *request:
+		m.reply(&loomv1.Answer{Error: given(p.id).Proto()})
+	case *look:
+		m.reply(&loomv1.View{Error: given(p.id).Proto()})
+	}
+}
+
+// mostOffered is how many queued attempts a sweep offers again at once.
+const mostOffered = 512
+
+// sweep offers queued attempts again, the next part of them each time, and
+// saves a state that keeps the others' snapshots from being of use.
+func (p *projectActor) sweep(c actor.Context) {
+	queued := p.state.Queued()
+	if p.offered >= len(queued) {
+		p.offered = 0
+	}
+	part := queued[p.offered:min(p.offered+mostOffered, len(queued))]
+	p.offered += len(part)
+	p.propose(c, nil, part, func() {
+		if p.snaps.holdsBack(p.id) {
+			p.save()
+		}
+	}, func(*fault.Error) {})
+}
+
+// save keeps the state, unless it is ahead of the journal just now.
+func (p *projectActor) save() {
+	if len(p.pending) > 0 {
+		return
+	}
+	p.snaps.save(p.id, p.state.Snapshot(), p.head)
+	p.unsaved = 0
+}
+
+// decide runs the cores. A command that makes them panic is answered, and is
+// the last of this incarnation; the partition does not let it come again.
 func (p *projectActor) decide(c actor.Context, m *request) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.reply(&loomv1.Answer{Error: fault.New("internal/error", "project %q could not decide %T", p.id, m.cmd.Body).Proto()})
-			panic(fmt.Sprintf("project %q on %T: %v", p.id, m.cmd.Body, r))
+			p.stop()
+			c.Send(p.parent, &projectFailed{c.Self(), m.cmd, fmt.Errorf("project %q on %T: %v", p.id, m.cmd.Body, r)})
 		}
 	}()
 	events, answer, err := p.state.Do(p.clock.Now(), m.cmd)
@@ -111,16 +181,15 @@ func (p *projectActor) decide(c actor.Context, m *request) {
 	if size := sizeOf(events); size > batchMost {
 		panic(fmt.Sprintf("events of %d bytes do not fit into a batch", size))
 	}
-	p.propose(c, events, work, func() { m.reply(answer) })
+	p.propose(c, events, work, func() { m.reply(answer) }, func(err *fault.Error) { m.reply(&loomv1.Answer{Error: err.Proto()}) })
 	p.arm(c)
 }
 
-func (p *projectActor) propose(c actor.Context, events []*loomv1.Event, work []*loomv1.Assignment, then func()) {
+// propose has the keeper make events durable and hand out work; then runs once
+// that is so, otherwise when it is not known to have happened.
+func (p *projectActor) propose(c actor.Context, events []*loomv1.Event, work []*loomv1.Assignment, then func(), otherwise func(*fault.Error)) {
 	p.ticket++
-	p.pending[p.ticket] = &proposed{events, then}
-	if len(events) == 0 && len(work) > 0 {
-		work = work[:min(len(work), 512)]
-	}
+	p.pending[p.ticket] = &proposed{events, then, otherwise}
 	c.Send(p.keeper, &propose{from: c.Self(), ticket: p.ticket, events: events, work: work})
 }
 
@@ -130,6 +199,7 @@ func (p *projectActor) acked(c actor.Context, m *acked) {
 	if done == nil {
 		return
 	}
+	p.head = m.head
 	if len(done.events) > 0 {
 		c.Send(p.graph, &committed{done.events})
 		c.Send(p.lock, &committed{done.events})
@@ -137,28 +207,28 @@ func (p *projectActor) acked(c actor.Context, m *acked) {
 		p.snaps.touched(p.id, m.head)
 	}
 	done.then()
-	if p.unsaved >= p.every && len(p.pending) == 0 {
-		p.snaps.save(p.id, p.state.Snapshot(), m.head)
-		p.unsaved = 0
+	if p.unsaved >= p.every {
+		p.save()
 	}
 }
 
 // look answers once everything decided before is durable, so that a caller
 // reads its own writes and nobody reads what may be lost.
 func (p *projectActor) look(c actor.Context, m *look) {
+	otherwise := func(err *fault.Error) { m.reply(&loomv1.View{Error: err.Proto()}) }
 	switch m.view {
 	case project.Graph:
-		p.propose(c, nil, nil, func() { c.Send(p.graph, m) })
+		p.propose(c, nil, nil, func() { c.Send(p.graph, m) }, otherwise)
 		return
 	case project.Lock:
-		p.propose(c, nil, nil, func() { c.Send(p.lock, m) })
+		p.propose(c, nil, nil, func() { c.Send(p.lock, m) }, otherwise)
 		return
 	}
 	view, err := p.state.Look(m.view, m.query)
 	if err != nil {
 		view = &loomv1.View{Error: fault.From(err).Proto()}
 	}
-	p.propose(c, nil, nil, func() { m.reply(view) })
+	p.propose(c, nil, nil, func() { m.reply(view) }, otherwise)
 }
 
 // arm sets the timer for the cores' next deadline.
@@ -192,13 +262,17 @@ func (s *System) StartPartitions(ctx context.Context, list []Partition, of func(
 	return p
 }
 
-// Ready waits until every partition has recovered.
+// Ready waits until every partition has recovered, and returns what is wrong
+// with the journal of one that cannot.
 func (p *Projects) Ready(ctx context.Context) error {
 	for i, pid := range p.partitions {
-		done := make(chan struct{})
+		done := make(chan error, 1)
 		p.sys.sys.Root.Send(pid, &awaitReady{done})
 		select {
-		case <-done:
+		case err := <-done:
+			if err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return unavailable(i).Because(ctx.Err())
 		}
@@ -217,6 +291,7 @@ func (p *Projects) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer,
 	if _, err := proto.Marshal(cmd); err != nil { // what has no encoding could never be made durable
 		return nil, fault.New("command/malformed", "command %T cannot be encoded: %s", cmd.Body, err)
 	}
+	cmd = once(cmd)
 	answer, err := retry(ctx, func(reply func(*loomv1.Answer)) {
 		p.sys.sys.Root.Send(p.partition(cmd.Project), &request{cmd: cmd, reply: reply})
 	}, (*loomv1.Answer).GetError)
@@ -244,6 +319,31 @@ func (p *Projects) List(ctx context.Context) ([]string, error) {
 		all = append(all, ids...)
 	}
 	return all, nil
+}
+
+// once gives a command that would have its effect again each time it is sent a
+// key of its own, the same for every try, so that the project knows it again.
+// All others are known by what they say: an attempt, a token, a nonce.
+func once(cmd *loomv1.Command) *loomv1.Command {
+	key := fmt.Sprintf("once-%016x%016x", rand.Uint64(), rand.Uint64())
+	switch b := cmd.Body.(type) {
+	case *loomv1.Command_FileBead:
+		if s := b.FileBead.GetSubmission(); s != nil && s.IdempotencyKey == "" {
+			cmd = proto.CloneOf(cmd)
+			cmd.GetFileBead().Submission.IdempotencyKey = key
+		}
+	case *loomv1.Command_FileError:
+		if r := b.FileError.GetReport(); r != nil && r.IdempotencyKey == "" {
+			cmd = proto.CloneOf(cmd)
+			cmd.GetFileError().Report.IdempotencyKey = key
+		}
+	case *loomv1.Command_AddDecision:
+		if b.AddDecision.GetRequest() == "" {
+			cmd = proto.CloneOf(cmd)
+			cmd.GetAddDecision().Request = key
+		}
+	}
+	return cmd
 }
 
 func (p *Projects) partition(id string) *actor.PID { return p.partitions[p.of(id)] }

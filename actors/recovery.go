@@ -24,6 +24,7 @@ type recovery struct {
 	unsent      []*loomv1.Notice
 	index       *loomv1.SnapshotIndex
 	since       map[string]uint64 // sequence of the first event of each project after the floor
+	tail        map[string]int    // events of each project that its snapshot does not have
 }
 
 // replay folds the journal into the projects' states, from the newest usable
@@ -50,7 +51,7 @@ func (p *partition) replay(ctx context.Context) (*recovery, error) {
 func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 	empty := func() *recovery {
 		return &recovery{
-			states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{},
+			states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{}, tail: map[string]int{},
 			index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}},
 		}
 	}
@@ -71,6 +72,9 @@ func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 			return empty()
 		}
 		r.states[id] = s
+		if t := s.Time(); t.After(r.last) {
+			r.last = t
+		}
 	}
 	if !p.anchored(ctx, index) {
 		p.Logger.Warn("snapshots do not match the journal; reading it from its beginning", "partition", p.Log.Partition())
@@ -113,6 +117,7 @@ func (p *partition) replayEvent(r *recovery, seq uint64, e *loomv1.Event) {
 		delete(r.states, e.Project)
 		return
 	}
+	r.tail[e.Project]++
 	if t := e.Time.AsTime(); t.After(r.last) {
 		r.last = t
 	}

@@ -56,9 +56,18 @@ func (s *seat) answer(ctx context.Context, out *loomv1.Outcome) error {
 	return err
 }
 
-func (s *seat) release(ctx context.Context, reason string) error {
-	ctx, cancel := context.WithTimeout(ctx, lastWord)
+// giveBack releases the attempt, however long its project is away. When the
+// host stops, it has lastWord left; then the host's next start releases it.
+func (s *seat) giveBack(ctx context.Context, reason string) {
+	if err := s.release(ctx, reason); err == nil || ctx.Err() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
+	_ = s.release(ctx, reason)
+}
+
+func (s *seat) release(ctx context.Context, reason string) error {
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{
 		Attempt: s.attempt, Claimant: s.who, Reason: reason,
 	}}})

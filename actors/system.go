@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -13,10 +14,12 @@ import (
 // System is the actor system of a host: the one place that touches
 // protoactor's own defaults, which lose mail and stop actors silently.
 type System struct {
-	sys  *actor.ActorSystem
-	root *actor.PID
-	log  *slog.Logger
-	stop sync.Once
+	sys    *actor.ActorSystem
+	root   *actor.PID
+	log    *slog.Logger
+	stop   sync.Once
+	beside sync.WaitGroup // what actors have running beside themselves
+	serial atomic.Uint64  // newest incarnation of any partition
 }
 
 // NewSystem starts an actor system with its one root actor. onLost is told of
@@ -42,11 +45,17 @@ func (s *System) start(name string, props *actor.Props) *actor.PID {
 	return <-done
 }
 
-// Stop stops every actor and waits until they have stopped. It may be called
-// more than once.
+// aside runs f beside the actor that calls it, from its Receive. f must end
+// soon after the context that it was given.
+func (s *System) aside(f func()) { s.beside.Go(f) }
+
+// Stop stops every actor and waits until they, and all that runs beside them,
+// have stopped: nothing of theirs touches journal, queue or projection
+// afterwards. It may be called more than once.
 func (s *System) Stop() {
 	s.stop.Do(func() {
 		_ = s.sys.Root.StopFuture(s.root).Wait()
+		s.beside.Wait()
 		s.sys.Shutdown()
 	})
 }
