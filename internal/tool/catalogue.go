@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,7 +111,7 @@ func unfit(where, format string, args ...any) *fault.Error {
 
 // problems turns a validator's tree into a flat list.
 func (t *tool) problems(err error) error {
-	tree, ok := err.(*jsonschema.ValidationError)
+	tree, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return err
 	}

@@ -61,11 +61,12 @@ func (s *Set) walk(ctx context.Context, under string) (list []string, more bool,
 	}
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), under, func(at string, e fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ended(ctx)
-		case err != nil:
-			return nil // gone, or not ours to read
+		}
+		readable := err == nil // else it is gone, or not ours to read
+		switch {
+		case !readable:
 		case at != "." && gitsOwn(path.Base(at)):
 			return skip(e)
 		case len(list) == maxFiles:
