@@ -24,7 +24,7 @@ func Decode(contentType string, data []byte, into proto.Message) error {
 	if len(data) > MaxSubmission {
 		return fault.New("submit/too-large", "message has %d bytes, the most is %d", len(data), MaxSubmission).At("body")
 	}
-	if isJSON(contentType) {
+	if IsJSON(contentType) {
 		return decodeJSON(data, into)
 	}
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(data, into); err != nil {
@@ -62,7 +62,8 @@ func unknown(m protoreflect.Message) bool {
 	return found
 }
 
-func isJSON(contentType string) bool {
+// IsJSON reports whether a content type means JSON.
+func IsJSON(contentType string) bool {
 	t, _, err := mime.ParseMediaType(contentType)
 	return err == nil && t == "application/json"
 }

@@ -32,7 +32,7 @@ func (s *System) StartDesk(ctx context.Context, projects *Projects) *Desk {
 }
 
 // Decide carries out a signed command and answers once that is durable.
-// Sending the same one again is refused as replayed, and changes nothing.
+// Sending the same one again is answered as done and changes nothing.
 func (d *Desk) Decide(ctx context.Context, from *loomv1.Identity, cmd *loomv1.SignedCommand) *loomv1.Answer {
 	got := make(chan *loomv1.Answer, 1)
 	d.sys.sys.Root.Send(d.self, &signed{ctx, cmd, from, func(a *loomv1.Answer) { got <- a }})

@@ -133,7 +133,7 @@ func (a *app) greet(h *host.Host, c host.Config) {
 	fmt.Fprintf(w, "loom %s, deployment %s, data in %s, up in %d ms\n", host.Version, h.Deployment(), c.Data, h.Startup().Milliseconds())
 	if url := h.URL(); url != "" {
 		fmt.Fprintf(w, "clients connect to %s\n", url)
-		if !c.RequireAuth {
+		if h.Anonymous() {
 			fmt.Fprintln(w, "  without credentials they may submit and read notices, and nothing else (--require-auth refuses them)")
 		}
 	} else {

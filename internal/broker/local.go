@@ -6,6 +6,9 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 )
 
+// Anonymous reports whether a client without credentials may connect.
+func (b *Broker) Anonymous() bool { return b.config.anonymous() }
+
 // Local connects a client of this process as the named user, with that user's
 // rights and no more: "anonymous", "operator" or "ceo". It needs no listener.
 // It returns request/denied when the broker has no such user.

@@ -283,6 +283,9 @@ func (h *Host) Done() <-chan struct{} { return h.broker.Done() }
 // URL returns where clients connect, or "".
 func (h *Host) URL() string { return h.broker.URL() }
 
+// Anonymous reports whether a client without credentials may connect.
+func (h *Host) Anonymous() bool { return h.broker.Anonymous() }
+
 // Connect connects a client of this process: as "anonymous", "operator" or
 // "ceo", with that user's rights.
 func (h *Host) Connect(as string) (*nats.Conn, error) { return h.broker.Local(as) }

@@ -38,7 +38,11 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 }
 
 func (h *Host) serveSubmit(ctx context.Context, c call) proto.Message {
-	return h.intake.Submit(ctx, actors.Letter{Subject: c.subject, ContentType: c.contentType, Data: c.data, From: c.from})
+	reply := h.intake.Submit(ctx, actors.Letter{Subject: c.subject, ContentType: c.contentType, Data: c.data, From: c.from})
+	if reply.Error != nil {
+		reply.Error = fault.From(h.suggestProject(fault.FromProto(reply.Error))).Proto()
+	}
+	return reply
 }
 
 func (h *Host) serveView(ctx context.Context, v project.View, c call) proto.Message {
@@ -60,15 +64,12 @@ func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query) (*loom
 	if q.Project == "" {
 		q.Project = h.only()
 	}
-	if q.Project == "" {
-		return nil, fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("project")
-	}
-	if _, err := subject.Parse("project", q.Project); err != nil {
+	if err := checkQuery(q); err != nil {
 		return nil, err
 	}
 	view, err := h.projects.Look(ctx, v, q)
 	if err != nil {
-		return nil, err
+		return nil, h.suggestProject(err)
 	}
 	return view, h.addDiff(ctx, v, q, view)
 }
@@ -103,6 +104,9 @@ func (h *Host) serveNotices(ctx context.Context, c call) proto.Message {
 	q := &loomv1.NoticesRequest{}
 	err := actors.Decode(c.contentType, c.data, q)
 	if err == nil {
+		err = h.checkNotices(ctx, q)
+	}
+	if err == nil {
 		var page *loomv1.NoticesReply
 		if page, err = h.history.page(ctx, q); err == nil {
 			return page
@@ -130,9 +134,12 @@ func (h *Host) transitions(ctx context.Context, id string) ([]*loomv1.Transition
 		return nil, err
 	}
 	owner := project.Of(id)
+	if owner == "" {
+		return nil, fault.New("execution/unknown", "execution %q is not known", id).At("execution")
+	}
 	view, err := h.projects.Look(ctx, project.Executions, &loomv1.Query{Project: owner, Id: id})
 	if err != nil {
-		return nil, err
+		return nil, h.suggestProject(err)
 	}
 	log := h.logs[h.partition(owner)]
 	last, _, err := log.Last(ctx)

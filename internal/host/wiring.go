@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,14 +29,17 @@ func (t tasks) ConsumeTasks(ctx context.Context, handle func(context.Context, ac
 	return t.Broker.ConsumeTasks(ctx, func(ctx context.Context, m broker.Task) error {
 		return handle(ctx, actors.Letter{
 			Subject: m.Subject, ContentType: header(m.Header, "Content-Type"), Data: m.Data, Key: m.ID,
-			From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, Name: "stream"},
+			From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER},
 		})
 	})
 }
 
+// header returns the first value of a header, however it is spelled.
 func header(h map[string][]string, name string) string {
-	if v := h[name]; len(v) > 0 {
-		return v[0]
+	for k, v := range h {
+		if strings.EqualFold(k, name) && len(v) > 0 {
+			return v[0]
+		}
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package project
 import (
 	"crypto/ed25519"
 	"crypto/subtle"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ func (d *decision) signed(c *loomv1.SignedCommand) error {
 	if err != nil {
 		return d.refuse(cmd.GetDecide().GetApproval(), err)
 	}
-	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: c.PublicKey}
+	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.cfg.CEO)} // what the command says of its key is not signed
 	switch v := cmd.Verb.(type) {
 	case *loomv1.CeoCommand_Decide:
 		return d.decideApproval(c, v.Decide)
@@ -110,7 +111,7 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 
 func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) error {
 	if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {
-		return fault.New("approval/decided", "approval %q was answered by %s at %s", a.Id, a.DecidedBy.GetName(), asTime(a.DecidedAt).Format(time.RFC3339)).At("approval")
+		return fault.New("approval/decided", "approval %q was answered before, at %s", a.Id, asTime(a.DecidedAt).Format(time.RFC3339)).At("approval")
 	}
 	if ended(d.s.p.Beads[a.Id].GetStatus()) {
 		return fault.New("approval/lapsed", "approval %q lapsed: %s", a.Id, d.s.p.Beads[a.Id].GetReason()).At("approval")

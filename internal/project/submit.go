@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
 	"github.com/loomrun/loom/internal/workflow"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -141,7 +142,7 @@ func (d *decision) checkSubmission(sub *loomv1.Submission) []*fault.Error {
 		add(fault.New("submit/too-large", "description has %d bytes, the most is %d", len(sub.Description), MaxDescription).At("description"))
 	}
 	if name := d.process(sub); d.s.p.Latest[name] == "" {
-		add(fault.New("submit/unknown-process", "process %q is not known in project %q", name, d.s.cfg.ID).At("process").Got(name).Want("%s", d.suggestProcess(name)))
+		add(fault.New("submit/unknown-process", "process is not known in project %q", d.s.cfg.ID).At("process").Got(name).Want("%s", d.suggestProcess(name)))
 	}
 	if sub.Deadline != nil && sub.Deadline.CheckValid() != nil {
 		add(fault.New("submit/invalid-field", "deadline is not a time between the years 1 and 9999").At("deadline"))
@@ -209,7 +210,7 @@ func (d *decision) suggestProcess(name string) string {
 		names = append(names, n)
 	}
 	slices.Sort(names)
-	return "known are " + strings.Join(names, ", ")
+	return suggest.Among(name, names)
 }
 
 func priority(p loomv1.Priority) loomv1.Priority {

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// checkQuery refuses a query with an id that cannot be one, or without a
+// project where none is meant.
+func checkQuery(q *loomv1.Query) error {
+	if q.Project == "" {
+		return fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("project").
+			Want("name one; \"loom project list\" shows them")
+	}
+	return checkIDs(map[string]string{"project": q.Project, "id": q.Id})
+}
+
+// checkIDs refuses ids that cannot be; an empty one means that none was given.
+func checkIDs(ids map[string]string) error {
+	for _, name := range []string{"project", "bead", "execution", "id"} {
+		if id := ids[name]; id != "" {
+			if _, err := subject.Parse(name, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkNotices refuses to read notices of what does not exist, because nothing
+// would ever come.
+func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error {
+	if err := checkIDs(map[string]string{"project": q.Project, "bead": q.Bead, "execution": q.Execution}); err != nil {
+		return err
+	}
+	owner := cmp.Or(q.Project, project.Of(cmp.Or(q.Execution, q.Bead)))
+	if owner == "" && q.Bead == "" && q.Execution == "" || owner == actors.SystemProject {
+		return nil
+	}
+	view, id := project.Projects, ""
+	switch {
+	case q.Execution != "":
+		view, id = project.Executions, q.Execution
+	case q.Bead != "":
+		view, id = project.Beads, q.Bead
+	}
+	_, err := h.projects.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
+	return h.suggestProject(err)
+}
+
+// suggestProject adds the name of a project that may have been meant to an
+// error about one that does not exist.
+func (h *Host) suggestProject(err error) error {
+	if code := fault.Code(err); code != "submit/unknown-project" && code != "project/unknown" {
+		return err
+	}
+	e := *fault.From(err)
+	if asked, uerr := strconv.Unquote(e.Value); uerr == nil && e.Hint == "" {
+		e.Hint = suggest.Among(asked, h.registered())
+	}
+	return &e
+}
