@@ -113,7 +113,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	}
 	b := &Broker{
 		config: config, log: config.Logger, users: users, done: make(chan struct{}),
-		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{byRole: map[string]jetstream.Consumer{}},
+		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 	}
 	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.forgetIntake, b.announce} {
 		if err := step(ctx); err != nil {

@@ -74,16 +74,7 @@ func TestSUB01_KillLosesNoAcknowledgedTask(t *testing.T) {
 	for round := range 4 {
 		killHost(t, path, 50+31*round, note)
 	}
-	dir, err := datadir.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = dir.Close() }()
-	b, err := broker.Start(t.Context(), broker.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop(t, b)
+	b, _ := start(t, path, broker.Config{})
 	left := pending(t, b, "TASKS")
 	for _, task := range consume(t, b, func(int, broker.Task) error { return nil }).wait(t, int(left)) {
 		note("handled " + task.ID + " " + string(task.Data))

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
 
@@ -89,12 +91,12 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	if err == nil {
 		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who})
 	}
-	if err == nil {
-		err = r.Respond(body)
-	} else {
-		err = refuse(r, fault.From(err))
-	}
+	reply := &nats.Msg{Subject: r.Reply(), Data: body}
 	if err != nil {
+		reply = refusal(r.Reply(), fault.From(err))
+	}
+	// Not by r, which the micro package reads when its handler has returned.
+	if err := b.conns[account].PublishMsg(reply); err != nil {
 		b.log.Warn("an answer did not leave", "subject", r.Subject(), "error", err)
 	}
 }
@@ -103,13 +105,20 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 // where the answer would go.
 const requestWithin = 90 * time.Second
 
-func refuse(r micro.Request, e *fault.Error) error {
+// refusal is the answer that carries e.
+func refusal(to string, e *fault.Error) *nats.Msg {
 	data, err := proto.Marshal(e.Proto())
-	if err != nil {
-		return err
+	if err != nil { // the text is not UTF-8
+		data, _ = proto.Marshal(&loomv1.Error{Code: e.Code})
 	}
-	return r.Error(strconv.Itoa(int(fault.Status(e))), e.Code+": "+e.Message, data)
+	return &nats.Msg{Subject: to, Data: data, Header: nats.Header{
+		micro.ErrorCodeHeader: {strconv.Itoa(int(fault.Status(e)))},
+		micro.ErrorHeader:     {headerText(e.Code + ": " + e.Message)},
+	}}
 }
+
+// headerText is s on one line.
+func headerText(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
 
 // who returns the identity of the connection that made a request. The server
 // writes it into a header as the request comes over from the edge account, in

@@ -69,7 +69,7 @@ func TestSUB04_NoticesReachSubscribersAndTheirStreamOnce(t *testing.T) {
 func TestSUB01_ARefusalIsAnErrorMessage(t *testing.T) {
 	b, _ := start(t, t.TempDir(), broker.Config{})
 	if err := b.Serve("submit", func(context.Context, broker.Request) ([]byte, error) {
-		return nil, fault.New("submit/empty-goal", "the goal is empty").At("/goal")
+		return nil, fault.New("submit/empty-goal", "the goal\r\nis empty").At("/goal")
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,14 @@ func TestSUB01_ARefusalIsAnErrorMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got loomv1.Error
-	if err := proto.Unmarshal(answer.Data, &got); err != nil || got.Code != "submit/empty-goal" || got.Where != "/goal" {
+	if err := proto.Unmarshal(answer.Data, &got); err != nil || got.Code != "submit/empty-goal" || got.Where != "/goal" || got.Message != "the goal\r\nis empty" {
 		t.Errorf("answer %v, %v", &got, err)
 	}
 	if h := answer.Header.Get("Nats-Service-Error-Code"); h != "3" {
 		t.Errorf("error code header %q, want 3", h)
+	}
+	if h := answer.Header.Get("Nats-Service-Error"); h != "submit/empty-goal: the goal  is empty" {
+		t.Errorf("error header %q", h)
 	}
 	if err := b.Serve("a.b", nil); fault.Code(err) != "id/malformed" {
 		t.Errorf("Serve: %v, want id/malformed", err)

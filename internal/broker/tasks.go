@@ -72,6 +72,15 @@ func (b *Broker) forgetIntake(ctx context.Context) error {
 	return fault.New("host/unavailable", "stream %s does not answer", tasksStream).Because(err)
 }
 
+// unhurried returns a context that ends with ctx and has no deadline: the
+// client would make the deadline that of its request to the server, and refuse
+// one that is close.
+func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	return asked, func() { stop(); cancel() }
+}
+
 // consume waits for a task, and handles it and what else is there.
 func (b *Broker) consume(ctx context.Context, consumer jetstream.Consumer, handle func(context.Context, Task) error) error {
 	asked, cancel := unhurried(ctx)

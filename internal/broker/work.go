@@ -20,8 +20,6 @@ import (
 const (
 	// ackWait is how long an assignment stays with a puller that says nothing.
 	ackWait = 30 * time.Second
-	// beat is how often the server tells a waiting puller that it lives.
-	beat = 500 * time.Millisecond
 	// perSubject is the server's refusal of a second message of a subject.
 	perSubject jetstream.ErrorCode = 10077
 )
@@ -93,7 +91,7 @@ func (b *Broker) reviveWork(ctx context.Context) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	clear(b.workers.byRole)
+	clear(b.workers.made)
 	if err := b.create(ctx, stream{core, false, work()}); err != nil {
 		return err
 	}
@@ -108,7 +106,7 @@ func (b *Broker) reviveWork(ctx context.Context) error {
 // else's, as long as InProgress is called more often than every 30 seconds.
 type Delivery struct {
 	Assignment *loomv1.Assignment
-	msg        jetstream.Msg
+	msg        *nats.Msg
 }
 
 // InProgress says that it is still being worked on.
@@ -132,66 +130,41 @@ func (b *Broker) PullWork(ctx context.Context, role string) (*Delivery, error) {
 	}
 	for {
 		msg, err := b.pull(ctx, token)
-		switch {
-		case ctx.Err() != nil:
-			return nil, errors.Join(ctx.Err(), giveBack(msg))
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case msg != nil:
-			if d := b.delivery(msg); d != nil {
-				return d, nil
-			}
+		}
+		if msg == nil {
+			continue
+		}
+		if d := b.delivery(msg); d != nil {
+			return d, nil
 		}
 	}
 }
 
-func giveBack(msg jetstream.Msg) error {
-	if msg == nil {
-		return nil
-	}
-	return msg.Nak()
-}
-
 // delivery decodes a message; one that is no assignment is dropped, since the
 // journal can make it again.
-func (b *Broker) delivery(msg jetstream.Msg) *Delivery {
+func (b *Broker) delivery(msg *nats.Msg) *Delivery {
 	a := new(loomv1.Assignment)
-	if err := proto.Unmarshal(msg.Data(), a); err != nil {
-		b.log.Error("the work queue held something else", "subject", msg.Subject(), "error", err)
-		_ = msg.TermWithReason("not an assignment")
+	if err := proto.Unmarshal(msg.Data, a); err != nil {
+		b.log.Error("the work queue held something else", "subject", msg.Subject, "error", err)
+		_ = msg.Term()
 		return nil
 	}
 	return &Delivery{a, msg}
 }
 
 // pull makes one request for one message. It returns neither message nor error
-// when there was none. Each request stands alone: the client's continuous
-// consumers can lose a wake-up and stall.
-func (b *Broker) pull(ctx context.Context, role subject.Token) (jetstream.Msg, error) {
-	consumer, err := b.worker(ctx, role)
-	if err != nil {
+// when there was none.
+func (b *Broker) pull(ctx context.Context, role subject.Token) (*nats.Msg, error) {
+	if err := b.worker(ctx, role); err != nil {
 		return nil, b.pullFailed(ctx, role, err)
 	}
-	asked, cancel := unhurried(ctx)
-	defer cancel()
-	batch, err := consumer.Fetch(1, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(beat))
+	msg, err := pullOne(ctx, b.Core(), workStream, role.String())
 	if err != nil {
 		return nil, b.pullFailed(ctx, role, err)
-	}
-	msg := <-batch.Messages()
-	if msg == nil && batch.Error() != nil && ctx.Err() == nil {
-		return nil, b.pullFailed(ctx, role, batch.Error())
 	}
 	return msg, nil
-}
-
-// unhurried returns a context that ends with ctx and has no deadline: the
-// client would make the deadline that of its request to the server, and refuse
-// one that is close.
-func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel)
-	return asked, func() { stop(); cancel() }
 }
 
 // passing are the errors after which a pull is tried again, with a new
@@ -220,31 +193,29 @@ func (b *Broker) pullFailed(ctx context.Context, role subject.Token, err error) 
 	return nil
 }
 
-// workers holds the consumers of the work queue by role.
+// workers are the roles whose consumers of the work queue are there.
 type workers struct {
 	sync.Mutex
-	byRole map[string]jetstream.Consumer
+	made map[string]bool
 }
 
 func (w *workers) forget(role string) {
 	w.Lock()
 	defer w.Unlock()
-	delete(w.byRole, role)
+	delete(w.made, role)
 }
 
-// worker returns the role's consumer, which is made when it is first needed.
-func (b *Broker) worker(ctx context.Context, role subject.Token) (jetstream.Consumer, error) {
+// worker makes the role's consumer, when it is first needed.
+func (b *Broker) worker(ctx context.Context, role subject.Token) error {
 	b.workers.Lock()
 	defer b.workers.Unlock()
-	if c, ok := b.workers.byRole[role.String()]; ok {
-		return c, nil
+	if b.workers.made[role.String()] {
+		return nil
 	}
-	c, err := b.js[core].CreateOrUpdateConsumer(ctx, workStream, jetstream.ConsumerConfig{
+	_, err := b.js[core].CreateOrUpdateConsumer(ctx, workStream, jetstream.ConsumerConfig{
 		Durable: role.String(), FilterSubject: subject.WorkOf(role), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: ackWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 4096,
 	})
-	if err == nil {
-		b.workers.byRole[role.String()] = c
-	}
-	return c, err
+	b.workers.made[role.String()] = err == nil
+	return err
 }

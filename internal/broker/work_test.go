@@ -100,6 +100,35 @@ func TestWF10_WorkThatIsGivenBackComesAgain(t *testing.T) {
 	}
 }
 
+// TestWF10_AnEndedPullHoldsNothingBack queues work just as a puller gives up:
+// whoever asks next gets it at once.
+func TestWF10_AnEndedPullHoldsNothingBack(t *testing.T) {
+	b, _ := start(t, t.TempDir(), broker.Config{})
+	for i := range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan *broker.Delivery, 1)
+		go func() {
+			d, _ := b.PullWork(ctx, "lead")
+			got <- d
+		}()
+		if i%2 == 0 {
+			go cancel() // at about the same time
+		}
+		publishWork(t, b, assignment("lead", i))
+		cancel() // when it is on its way, or has come
+		d := <-got
+		if d == nil {
+			d = pull(t, b, "lead")
+		}
+		if want := assignment("lead", i).Attempt; d.Assignment.Attempt != want {
+			t.Fatalf("pulled %s, want %s", d.Assignment.Attempt, want)
+		}
+		if err := d.Ack(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestWF10_BadAssignments(t *testing.T) {
 	b, _ := start(t, t.TempDir(), broker.Config{})
 	for _, a := range []*loomv1.Assignment{
