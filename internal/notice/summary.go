@@ -170,8 +170,12 @@ func lock(e *loomv1.Event, repository, what string) string {
 // about names what an event is about: its bead, else its project.
 func about(e *loomv1.Event) string { return named(named(e.GetBead(), e.GetProject()), "deployment") }
 
-// who names on whose behalf an event is: an identity's name, else its kind.
+// who names on whose behalf an event is: an identity's name, else its kind. The
+// CEO's name is a key, which tells people nothing.
 func who(e *loomv1.Event) string {
+	if e.GetActor().GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO {
+		return word(e.GetActor().GetKind())
+	}
 	return named(part(e.GetActor().GetName()), word(e.GetActor().GetKind()))
 }
 
