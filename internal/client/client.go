@@ -141,6 +141,9 @@ type answer interface {
 	GetError() *loomv1.Error
 }
 
+// maxRequest is the most bytes that a host reads of a request.
+const maxRequest = 256 << 10
+
 func (c *Client) call(ctx context.Context, service string, req proto.Message, reply answer) error {
 	return c.request(ctx, subject.Service(subject.Must(service)), req, reply)
 }
@@ -149,6 +152,9 @@ func (c *Client) request(ctx context.Context, subj string, req proto.Message, re
 	data, err := proto.Marshal(req)
 	if err != nil {
 		return err
+	}
+	if len(data) > maxRequest { // the server would end the connection
+		return fault.New("submit/too-large", "message has %d bytes, the most is %d", len(data), maxRequest)
 	}
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
