@@ -2,11 +2,14 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
@@ -28,10 +31,22 @@ type tasks struct{ *broker.Broker }
 func (t tasks) ConsumeTasks(ctx context.Context, handle func(context.Context, actors.Letter) error) error {
 	return t.Broker.ConsumeTasks(ctx, func(ctx context.Context, m broker.Task) error {
 		return handle(ctx, actors.Letter{
-			Subject: m.Subject, ContentType: header(m.Header, "Content-Type"), Data: m.Data, Key: m.ID,
+			Subject: m.Subject, ContentType: header(m.Header, "Content-Type"), Data: m.Data, Key: taskKey(m),
 			From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER},
 		})
 	})
+}
+
+// taskKey names a message of the stream for good: by the id that its publisher
+// gave it and its content, so that a publisher's retry files nothing twice and
+// nobody can use up another's id; else by the stream's own id.
+func taskKey(m broker.Task) string {
+	id := header(m.Header, nats.MsgIdHdr)
+	if id == "" {
+		return m.ID
+	}
+	sum := sha256.Sum256(m.Data)
+	return fmt.Sprintf("%q %x", id, sum)
 }
 
 // header returns the first value of a header, however it is spelled.
