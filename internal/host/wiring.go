@@ -228,6 +228,7 @@ func (h *Host) handler(f func(context.Context, call) proto.Message) broker.Handl
 	return func(ctx context.Context, r broker.Request) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, serveWithin)
 		defer cancel()
+		defer context.AfterFunc(h.ctx, cancel)() // nobody is left to ask once the host stops
 		kind := header(r.Header, "Content-Type")
 		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who})
 		return encode(kind, reply)
