@@ -291,6 +291,13 @@ func TestAGENT02_DemoReworks(t *testing.T) {
 		return prompt("investigate", "## What happened before\nverify failed (visit 1, attempt 1, qa-engineer)\n<data>\nfailed on the candidate: go test ./...\n"+failingOutput+notes+"</data>\n")
 	}
 	s := newShop()
+	s.source = strings.Replace(cartSource, "total > F", "total >= F", 1)
+	hook := "## What happened before\ntriage succeeded (visit 1, attempt 1, qa-engineer)\n<data>\n" + failingOutput + "</data>\n" +
+		"commit failed (visit 1, attempt 1, engineering-manager)\n<data>\nthe pre-commit hook refused\n</data>\n"
+	if got := play(t, s, prompt("investigate", hook), everyTool); got.Status != "success" || !strings.Contains(got.Summary, "stands") {
+		t.Errorf("a change that only a hook refused = %+v, want success: it stands", got)
+	}
+	s = newShop()
 	if got := play(t, s, back(""), everyTool); got.Status != "success" || !strings.Contains(s.source, s.fixed) {
 		t.Errorf("an edit that was lost = %+v, want success by doing it again", got)
 	}

@@ -46,10 +46,20 @@ func investigate(c *conversation) *model.Response {
 	if ask != nil {
 		return ask
 	}
-	if c.sections[earlierCycles] == "" && !sentBack.MatchString(c.sections[whatHappened]) {
+	if _, back := c.sentBack(); c.sections[earlierCycles] == "" && !back {
 		return propose(c, f, found)
 	}
 	return mend(c, f, found)
+}
+
+// sentBack returns why a change was last sent back, if one was.
+func (c *conversation) sentBack() (reason string, ok bool) {
+	text := c.sections[whatHappened]
+	all := sentBack.FindAllStringIndex(text, -1)
+	if all == nil {
+		return "", false
+	}
+	return text[all[len(all)-1][0]:], true
 }
 
 // begin runs the tests and looks at what was thought before.
@@ -71,8 +81,8 @@ func evidence(c *conversation, output string) (failure, *model.Response) {
 	if found := failures(output); len(found) > 0 {
 		return found[0], nil
 	}
-	back := sentBack.MatchString(c.sections[whatHappened])
-	switch found := failures(c.sections[whatHappened]); {
+	reason, back := c.sentBack()
+	switch found := failures(reason); {
 	case testsFail(output):
 		return failure{}, c.finish("failure", "the tests fail in a way that this policy does not understand", failingLines(output), nil)
 	case !testsPass(output):
