@@ -166,13 +166,13 @@ while that bead is open is counted on it.`,
 	return cmd
 }
 
-// within names the file in front of a place in it.
+// within names the file in place of the body that an error is about.
 func within(file string, err error) error {
 	f := *fault.From(err)
 	if file == "-" {
 		file = "standard input"
 	}
-	f.Where = strings.TrimSuffix(file+":"+f.Where, ":")
+	f.Where = file + strings.TrimPrefix(f.Where, "body")
 	return &f
 }
 
