@@ -189,8 +189,10 @@ func TestGRAPH06_TextOfAnyPart(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"no node", &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{nil}, Edges: []*loomv1.DecisionEdge{nil}}, ""},
-		{"goals first", &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{node("d1", option, active), node("d2", goal, active)}},
-			"d2 goal: td2 (0%)\nd1 option: td1 (0%)\n"},
+		{
+			"goals first", &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{node("d1", option, active), node("d2", goal, active)}},
+			"d2 goal: td2 (0%)\nd1 option: td1 (0%)\n",
+		},
 		{"abandoned", &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{node("d1", option, abandoned)}}, "d1 option: ~~td1~~ (0%) (abandoned)\n"},
 		{"round, which no log leads to", &loomv1.DecisionGraph{
 			Nodes: []*loomv1.DecisionNode{node("d1", goal, active), node("d2", goal, active), node("d1", option, active)},

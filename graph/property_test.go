@@ -167,8 +167,12 @@ func anyEvent(rt *rapid.T, nodes, edges int) *loomv1.Event {
 		return &loomv1.Event{Fact: &loomv1.Event_DecisionSuperseded{DecisionSuperseded: &loomv1.DecisionSuperseded{Old: id("old"), New: id("new"), Edge: l}}}
 	}
 	return rapid.SampledFrom([]*loomv1.Event{
-		{}, {Fact: &loomv1.Event_DecisionAdded{}}, {Fact: &loomv1.Event_DecisionLinked{}}, {Fact: &loomv1.Event_DecisionSuperseded{}},
-		{Fact: &loomv1.Event_DecisionLinked{DecisionLinked: &loomv1.DecisionLinked{}}}, {Fact: &loomv1.Event_LockGranted{}},
+		{},
+		{Fact: &loomv1.Event_DecisionAdded{}},
+		{Fact: &loomv1.Event_DecisionLinked{}},
+		{Fact: &loomv1.Event_DecisionSuperseded{}},
+		{Fact: &loomv1.Event_DecisionLinked{DecisionLinked: &loomv1.DecisionLinked{}}},
+		{Fact: &loomv1.Event_LockGranted{}},
 	}).Draw(rt, "empty")
 }
 

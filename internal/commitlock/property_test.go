@@ -170,8 +170,13 @@ func anyEvent(rt *rapid.T) *loomv1.Event {
 }
 
 var emptyFacts = []*loomv1.Event{
-	{}, {Fact: &loomv1.Event_LockRequested{}}, {Fact: &loomv1.Event_LockGranted{}}, {Fact: &loomv1.Event_LockRenewed{}},
-	{Fact: &loomv1.Event_LockReleased{}}, {Fact: &loomv1.Event_LockExpired{}}, {Fact: &loomv1.Event_LockWithdrawn{}},
+	{},
+	{Fact: &loomv1.Event_LockRequested{}},
+	{Fact: &loomv1.Event_LockGranted{}},
+	{Fact: &loomv1.Event_LockRenewed{}},
+	{Fact: &loomv1.Event_LockReleased{}},
+	{Fact: &loomv1.Event_LockExpired{}},
+	{Fact: &loomv1.Event_LockWithdrawn{}},
 	{Fact: &loomv1.Event_TurnStarted{}},
 }
 

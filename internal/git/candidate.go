@@ -129,8 +129,10 @@ func (c *Committer) describe(ctx context.Context, oid, bead string, err error) (
 	if err != nil {
 		return nil, err
 	}
-	return &loomv1.Candidate{Commit: oid, Tree: found.tree, Base: found.parent, PatchDigest: found.digest,
-		Token: found.token, Ref: candidateRef(bead)}, nil
+	return &loomv1.Candidate{
+		Commit: oid, Tree: found.tree, Base: found.parent, PatchDigest: found.digest,
+		Token: found.token, Ref: candidateRef(bead),
+	}, nil
 }
 
 // apply returns the tree of the change on tip, if the patch stays the same.
@@ -210,8 +212,10 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 		return nil, runs, err
 	}
 	c.step("candidate published")
-	return &loomv1.Candidate{Commit: oid, Tree: tree, Base: tip, PatchDigest: req.Change.GetPatchDigest(),
-		Token: req.Token, Ref: candidateRef(req.Bead)}, runs, nil
+	return &loomv1.Candidate{
+		Commit: oid, Tree: tree, Base: tip, PatchDigest: req.Change.GetPatchDigest(),
+		Token: req.Token, Ref: candidateRef(req.Bead),
+	}, runs, nil
 }
 
 // write makes the commit in the mirror, where no hook has been.

@@ -31,13 +31,29 @@ func (c canary) check(what string) {
 // settings name the canary wherever git's configuration can name a program.
 func (c canary) settings() [][2]string {
 	return [][2]string{
-		{"core.fsmonitor", c.path}, {"core.sshCommand", c.path}, {"core.editor", c.path}, {"core.pager", c.path},
-		{"core.hooksPath", filepath.Dir(c.path)}, {"core.alternateRefsCommand", c.path}, {"core.gitProxy", c.path},
-		{"core.askPass", c.path}, {"diff.external", c.path}, {"diff.evil.command", c.path}, {"diff.evil.textconv", c.path},
-		{"filter.evil.clean", c.path}, {"filter.evil.smudge", c.path}, {"filter.evil.process", c.path},
-		{"filter.evil.required", "true"}, {"merge.evil.driver", c.path}, {"credential.helper", c.path},
-		{"gpg.program", c.path}, {"uploadpack.packObjectsHook", c.path}, {"gc.recentObjectsHook", c.path},
-		{"alias.diff-tree", "!" + c.path}, {"pager.diff-tree", c.path}, {"log.showSignature", "true"},
+		{"core.fsmonitor", c.path},
+		{"core.sshCommand", c.path},
+		{"core.editor", c.path},
+		{"core.pager", c.path},
+		{"core.hooksPath", filepath.Dir(c.path)},
+		{"core.alternateRefsCommand", c.path},
+		{"core.gitProxy", c.path},
+		{"core.askPass", c.path},
+		{"diff.external", c.path},
+		{"diff.evil.command", c.path},
+		{"diff.evil.textconv", c.path},
+		{"filter.evil.clean", c.path},
+		{"filter.evil.smudge", c.path},
+		{"filter.evil.process", c.path},
+		{"filter.evil.required", "true"},
+		{"merge.evil.driver", c.path},
+		{"credential.helper", c.path},
+		{"gpg.program", c.path},
+		{"uploadpack.packObjectsHook", c.path},
+		{"gc.recentObjectsHook", c.path},
+		{"alias.diff-tree", "!" + c.path},
+		{"pager.diff-tree", c.path},
+		{"log.showSignature", "true"},
 	}
 }
 

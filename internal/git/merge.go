@@ -90,8 +90,10 @@ func (w *Worktree) move(ctx context.Context, from, to, tip string) error {
 	}
 	files := w.over(w.Path(), scratch)
 	for _, args := range [][]string{
-		{"read-tree", "-i", "-m", from}, {"update-index", "-q", "--refresh"},
-		{"read-tree", "-m", "-u", from, to}, {"read-tree", "-i", "-m", tip},
+		{"read-tree", "-i", "-m", from},
+		{"update-index", "-q", "--refresh"},
+		{"read-tree", "-m", "-u", from, to},
+		{"read-tree", "-i", "-m", tip},
 	} {
 		if _, err := files.run(ctx, args...); err != nil && args[0] != "update-index" {
 			return err

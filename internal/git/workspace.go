@@ -44,6 +44,7 @@ func (w *Worktree) Base() string { return w.base }
 func (m mirror) workPath(execution string) string {
 	return filepath.Join(m.dir, "worktrees", execution)
 }
+
 func (m mirror) indexPath(execution string) string {
 	return filepath.Join(m.dir, "index", execution)
 }

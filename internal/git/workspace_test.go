@@ -220,9 +220,11 @@ func TestLOCK03_EverySortOfFile(t *testing.T) {
 	for _, file := range second.GetFiles() {
 		status[file.GetPath()] = file.GetStatus()
 	}
-	want := map[string]string{"--force": "deleted", "new\nline": "deleted", "new\nname": "added", "a/b": "added",
+	want := map[string]string{
+		"--force": "deleted", "new\nline": "deleted", "new\nname": "added", "a/b": "added",
 		"a/b/c/d/e/f": "deleted", "dirlink": "deleted", "dirlink/x": "added", "dir": "added", "dir/b.txt": "deleted",
-		"dir/.gitkeep": "deleted", "empty": "modified", "run.sh": "modified"}
+		"dir/.gitkeep": "deleted", "empty": "modified", "run.sh": "modified",
+	}
 	if fmt.Sprint(status) != fmt.Sprint(want) {
 		t.Errorf("files\n%v\nwant\n%v", status, want)
 	}

@@ -110,8 +110,10 @@ func logOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
 	if a.Limit == 0 {
 		a.Limit = 20
 	}
-	args := []string{"log", "--no-show-signature", "--no-decorate", "--no-color", "--no-ext-diff", "--date=format:%Y-%m-%d %H:%M %z",
-		"--format=%h %ad %an: %s", fmt.Sprintf("-%d", a.Limit), from, "--"}
+	args := []string{
+		"log", "--no-show-signature", "--no-decorate", "--no-color", "--no-ext-diff", "--date=format:%Y-%m-%d %H:%M %z",
+		"--format=%h %ad %an: %s", fmt.Sprintf("-%d", a.Limit), from, "--",
+	}
 	if path != "." {
 		args = append(args, path)
 	}
@@ -199,10 +201,12 @@ func (s *Set) git(ctx context.Context, keep int, args ...string) (outcome, error
 	if err != nil {
 		return outcome{}, fault.New("tool/failed", "git is not installed")
 	}
-	argv := []string{program, "--git-dir=" + s.ws.GitDir, "--work-tree=.", "--literal-pathspecs", "--no-pager",
+	argv := []string{
+		program, "--git-dir=" + s.ws.GitDir, "--work-tree=.", "--literal-pathspecs", "--no-pager",
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.excludesFile=" + os.DevNull,
 		"-c", "core.attributesFile=" + os.DevNull, "-c", "core.quotePath=false", "-c", "core.bare=false",
-		"-c", "diff.external=", "-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "submodule.recurse=false"}
+		"-c", "diff.external=", "-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "submodule.recurse=false",
+	}
 	out, err := s.processes.run(ctx, command{argv: append(argv, args...), dir: s.ws.Root, env: s.gitEnvironment(), keep: keep})
 	switch {
 	case err != nil:

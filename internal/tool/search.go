@@ -222,8 +222,10 @@ func (h *hits) result(pattern string) Result {
 		count int
 		what  string
 	}{
-		{h.binary, "binary files were passed over"}, {h.large, "files over 1 MiB were passed over"},
-		{h.closed, "files could not be read"}, {h.long, "lines were searched only in their first 4 KiB"},
+		{h.binary, "binary files were passed over"},
+		{h.large, "files over 1 MiB were passed over"},
+		{h.closed, "files could not be read"},
+		{h.long, "lines were searched only in their first 4 KiB"},
 	} {
 		if n.count > 0 {
 			fmt.Fprintf(&h.out, "[%d %s]\n", n.count, n.what)

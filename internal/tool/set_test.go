@@ -163,8 +163,12 @@ func TestTOOL01_DecisionLog(t *testing.T) {
 		t.Errorf("a refusal of the graph: %s", r.Output)
 	}
 	for _, a := range []args{
-		{"type": "idea", "title": "x"}, {"title": "x"}, {"type": "option"}, {"type": "option", "title": "x", "confidence": 101},
-		{"type": "option", "title": "x", "links": []args{{"kind": "likes", "id": "d1"}}}, {"type": "option", "title": "x", "links": []args{{"kind": "chosen", "id": "4"}}},
+		{"type": "idea", "title": "x"},
+		{"title": "x"},
+		{"type": "option"},
+		{"type": "option", "title": "x", "confidence": 101},
+		{"type": "option", "title": "x", "links": []args{{"kind": "likes", "id": "d1"}}},
+		{"type": "option", "title": "x", "links": []args{{"kind": "chosen", "id": "4"}}},
 	} {
 		if r := do(t, s, "decision_log", a); r.Code != "tool/arguments" {
 			t.Errorf("decision_log %v: %s", a, r.Output)
