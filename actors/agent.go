@@ -104,7 +104,7 @@ func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Br
 			panic(r)
 		}
 	}()
-	wctx, cancel := context.WithDeadline(ctx, b.Attempt.Deadline.AsTime())
+	wctx, cancel := context.WithTimeout(ctx, b.TimeLeft.AsDuration()+grace)
 	defer cancel()
 	out, err := a.pool.Worker.Work(wctx, b, s)
 	switch {
@@ -121,6 +121,10 @@ func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Br
 	}
 	_ = d.Ack(context.WithoutCancel(ctx))
 }
+
+// grace is how much longer than its attempt an agent works: by then the journal
+// has ended the attempt, whose time alone counts.
+const grace = 2 * time.Second
 
 // answer repeats the outcome until the journal has it or nobody wants it.
 func (a *agentActor) answer(ctx context.Context, s *seat, out *loomv1.Outcome) {

@@ -50,7 +50,7 @@ func explain(text string, into proto.Message) *fault.Error {
 	if m := jsonSyntax.FindStringSubmatch(text); m != nil {
 		return fault.New("submit/malformed", "body is not the JSON of %s: not expected here", name(into)).Got(unquoted(m[1]))
 	}
-	return fault.New("submit/malformed", "body is not the JSON of %s: %.60q", name(into), text)
+	return fault.New("submit/malformed", "body is not the JSON of %s: %s", name(into), strings.Trim(fault.Echo(text), `"`))
 }
 
 // unquoted takes off quotes that Got would put on again.

@@ -22,7 +22,7 @@ type Projection interface {
 // from where the projection is.
 func (s *System) StartFollower(ctx context.Context, log journal.Log, to Projection) {
 	s.start(fmt.Sprintf("follower-%02d", log.Partition()), actor.PropsFromProducer(func() actor.Actor {
-		return newLoop(s, ctx, func(ctx context.Context) error {
+		return newLoop(ctx, s, func(ctx context.Context) error {
 			seq, _, err := to.Position(ctx, log.Partition())
 			if err != nil {
 				return err

@@ -10,13 +10,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
-
-// SystemProject is the journal of what belongs to no registered project, such
-// as submissions for a project that does not exist.
-const SystemProject = "system"
 
 // Letter is a message from a publisher.
 type Letter struct {
@@ -52,7 +49,7 @@ type Intake struct {
 func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, log *slog.Logger) *Intake {
 	in := &Intake{projects: projects, only: only, log: log}
 	s.start("intake", actor.PropsFromProducer(func() actor.Actor {
-		return newLoop(s, ctx, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
+		return newLoop(ctx, s, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
 	}))
 	return in
 }
@@ -153,16 +150,16 @@ func checkProject(id string) error {
 }
 
 // reject records a refusal; if even that is refused, the log has it.
-func (in *Intake) reject(ctx context.Context, l Letter, project string, why error) {
+func (in *Intake) reject(ctx context.Context, l Letter, owner string, why error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	body := &loomv1.Command_RecordRejection{RecordRejection: &loomv1.RecordRejection{Error: fault.From(why).Proto(), Subject: fault.Echo(l.Subject)}}
-	if project != "" {
-		if _, err := in.projects.Do(ctx, &loomv1.Command{Project: project, Actor: l.From, Body: body}); err == nil {
+	if owner != "" {
+		if _, err := in.projects.Do(ctx, &loomv1.Command{Project: owner, Actor: l.From, Body: body}); err == nil {
 			return
 		}
 	}
-	if _, err := in.projects.Do(ctx, &loomv1.Command{Project: SystemProject, Actor: l.From, Body: body}); err != nil {
+	if _, err := in.projects.Do(ctx, &loomv1.Command{Project: project.System, Actor: l.From, Body: body}); err != nil {
 		in.log.Error("refused submission could not be recorded", "subject", l.Subject, "error", err)
 	}
 }
@@ -178,7 +175,7 @@ type loop struct {
 
 type loopEnded struct{ err error }
 
-func newLoop(sys *System, host context.Context, run func(context.Context) error) *loop {
+func newLoop(host context.Context, sys *System, run func(context.Context) error) *loop {
 	return &loop{sys: sys, host: host, run: run}
 }
 

@@ -35,6 +35,7 @@ type keeper struct {
 	slog    *slog.Logger
 	ctx     context.Context
 	aside   func(func())
+	snaps   *snapshotter
 	serial  uint64
 	waiting []*propose
 	flying  []*propose // in the append under way; nil when there is none
@@ -177,6 +178,11 @@ func (k *keeper) settled(c actor.Context, m *appended) {
 		return
 	}
 	k.head = m.head
+	for _, p := range batch { // before anybody is told, so that no floor passes one who is not
+		if len(p.events) > 0 {
+			k.snaps.touched(p.events[0].Project, k.head)
+		}
+	}
 	k.publish(batch)
 	k.ack(c, batch)
 	k.next(c)

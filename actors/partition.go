@@ -206,7 +206,8 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	p.beside.aside(func() { out.sendNotices(ctx) })
 	p.beside.aside(func() { snaps.run(ctx) })
 	p.keeper = p.child(c, "keeper", &keeper{
-		log: p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
+		snaps: snaps,
+		log:   p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
 		out: p.out, parent: c.Self(), slog: p.Logger, ctx: p.ctx, aside: p.beside.aside,
 	})
 	p.projects = map[string]*actor.PID{}
@@ -253,7 +254,7 @@ func (p *partition) route(c actor.Context, m *request) {
 		err = p.poison.refuse(m.cmd)
 	}
 	if err == nil && pid == nil {
-		if m.cmd.GetRegisterProject() == nil && (id != SystemProject || m.cmd.GetRecordRejection() == nil) {
+		if m.cmd.GetRegisterProject() == nil && (id != project.System || m.cmd.GetRecordRejection() == nil) {
 			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
 		} else {
 			pid = p.adopt(c, id, project.New(p.config(id)), 0)

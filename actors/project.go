@@ -204,7 +204,6 @@ func (p *projectActor) acked(c actor.Context, m *acked) {
 		c.Send(p.graph, &committed{done.events})
 		c.Send(p.lock, &committed{done.events})
 		p.unsaved += len(done.events)
-		p.snaps.touched(p.id, m.head)
 	}
 	done.then()
 	if p.unsaved >= p.every {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/loomrun/loom/internal/journal"
@@ -112,7 +113,7 @@ func (p *partition) replayEvent(r *recovery, seq uint64, e *loomv1.Event) {
 	if _, seen := r.since[e.Project]; !seen {
 		r.since[e.Project] = seq
 	}
-	if err := s.Apply(e); err != nil {
+	if err := apply(s, e); err != nil {
 		r.quarantined[e.Project] = err
 		delete(r.states, e.Project)
 		return
@@ -121,6 +122,17 @@ func (p *partition) replayEvent(r *recovery, seq uint64, e *loomv1.Event) {
 	if t := e.Time.AsTime(); t.After(r.last) {
 		r.last = t
 	}
+}
+
+// apply applies an event; code that breaks down on it is an error like any
+// other, and sets one project aside instead of ending the host.
+func apply(s *project.State, e *loomv1.Event) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("event %d: %v", e.Number, r)
+		}
+	}()
+	return s.Apply(e)
 }
 
 func (r *recovery) notice(n *loomv1.Notice) {

@@ -115,6 +115,9 @@ func (s *snapshotter) write(ctx context.Context, id string, snap *loomv1.Snapsho
 		return err
 	}
 	index := proto.CloneOf(s.index)
+	if index.Projects == nil { // a clone of an empty map
+		index.Projects = map[string]*loomv1.SnapshotRef{}
+	}
 	index.Projects[id] = ref
 	if snap.Sequence > index.Floor && s.covered(id, snap.Sequence) {
 		index.Floor, index.FloorHash = snap.Sequence, snap.Hash

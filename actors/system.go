@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,7 @@ func NewSystem(log *slog.Logger, onLost func(name string)) *System {
 		}
 	})
 	props := actor.PropsFromProducer(func() actor.Actor { return &root{onLost: onLost, dismissed: map[string]bool{}} },
-		actor.WithSupervisor(restarts{max: 10, within: time.Minute, backoff: 100 * time.Millisecond, most: 10 * time.Second}))
+		actor.WithSupervisor(restarts{max: math.MaxInt, within: time.Minute, backoff: 100 * time.Millisecond, most: 10 * time.Second}))
 	s.root, _ = s.sys.Root.SpawnNamed(props, "host") // the name is free in a new system
 	return s
 }

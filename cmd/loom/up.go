@@ -152,6 +152,11 @@ func (a *app) greet(h *host.Host, c host.Config) {
 	} else {
 		fmt.Fprintln(w, "there is no sandbox yet: tools, checks and hooks that start processes are refused (--unsandboxed allows them)")
 	}
+	for _, p := range c.Projects {
+		if len(p.Checks) == 0 {
+			fmt.Fprintf(w, "project %s names no --check: its verifications run only what QA's triage names\n", p.ID)
+		}
+	}
 	fmt.Fprintln(w, "Ctrl-C stops; work goes on at the next start")
 }
 

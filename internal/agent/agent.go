@@ -216,29 +216,57 @@ func renewEvery(c *loomv1.LockClaim) time.Duration {
 	return min(max(lease/3, 100*time.Millisecond), time.Minute)
 }
 
+// grants is how many grants of the commit lock an attempt may lose: a host that
+// slept, or was too busy to renew, begins again, because nothing is wrong with
+// the work.
+const grants = 3
+
+// guarded is work that needs the commit lock's token.
+type guarded func(ctx context.Context, token uint64) (*loomv1.Outcome, error)
+
 // underLock carries out do with the commit lock's token, or parks the attempt
 // until the lock is granted.
-func (j *job) underLock(ctx context.Context, do func(context.Context, uint64) (*loomv1.Outcome, error)) (*loomv1.Outcome, error) {
-	claim, err := j.seat.AcquireLock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if claim.Token == 0 {
-		if err := j.seat.Park(ctx); err != nil {
+func (j *job) underLock(ctx context.Context, do guarded) (*loomv1.Outcome, error) {
+	for n := 1; ; n++ {
+		claim, err := j.seat.AcquireLock(ctx)
+		if err != nil {
 			return nil, err
 		}
-		return nil, actors.ErrParked
+		if claim.Token == 0 {
+			if err := j.seat.Park(ctx); err != nil {
+				return nil, err
+			}
+			return nil, actors.ErrParked
+		}
+		out, err := j.hold(ctx, claim, do)
+		if n == grants || !overtaken(out, err) {
+			return out, err
+		}
+		j.Logger.Info("the commit lock was lost; asking for it again", "attempt", j.brief.Attempt.Id, "token", claim.Token)
 	}
+}
+
+// hold carries out do under a grant and gives the grant back.
+func (j *job) hold(ctx context.Context, claim *loomv1.LockClaim, do guarded) (*loomv1.Outcome, error) {
 	held, stop := j.keep(ctx, claim)
 	out, err := do(held, claim.Token)
 	stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the grant ends with the claim
 	}
-	if rerr := j.seat.ReleaseLock(ctx, claim.Token); rerr != nil {
+	if rerr := j.seat.ReleaseLock(ctx, claim.Token); rerr != nil && !overtaken(out, err) {
 		j.Logger.Warn("commit lock not released", "token", claim.Token, "error", rerr)
 	}
 	return out, err
+}
+
+// overtaken reports whether work ended because its grant did.
+func overtaken(out *loomv1.Outcome, err error) bool {
+	code := fault.Code(err)
+	if err == nil {
+		code = out.GetCode()
+	}
+	return code == "lock/stale" || code == "git/fenced"
 }
 
 // keep renews the grant until stop is called; its context ends when the grant

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -125,7 +126,7 @@ func (p *prompt) before(b *loomv1.Brief) {
 		}
 	}
 	slices.SortFunc(lines, func(x, y *loomv1.Attempt) int {
-		return x.EndedAt.AsTime().Compare(y.EndedAt.AsTime())
+		return cmp.Or(x.EndedAt.AsTime().Compare(y.EndedAt.AsTime()), cmp.Compare(len(x.Id), len(y.Id)), cmp.Compare(x.Id, y.Id))
 	})
 	if len(lines) == 0 && b.Comment == "" {
 		return

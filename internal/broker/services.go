@@ -91,6 +91,9 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	if err == nil {
 		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who})
 	}
+	if most := b.conns[account].MaxPayload() - headroom; err == nil && int64(len(body)) > most {
+		err = fault.New("answer/too-large", "the answer has %d bytes, the most is %d", len(body), most).Want("ask for less, by id or with a limit")
+	}
 	reply := &nats.Msg{Subject: r.Reply(), Data: body}
 	if err != nil {
 		reply = refusal(r.Reply(), fault.From(err))
@@ -100,6 +103,9 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 		b.log.Warn("an answer did not leave", "subject", r.Subject(), "error", err)
 	}
 }
+
+// headroom is what headers may take of a message.
+const headroom = 4 << 10
 
 // requestWithin bounds a handler: half a minute later the server has forgotten
 // where the answer would go.

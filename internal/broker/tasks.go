@@ -167,7 +167,7 @@ func again(failed error, delivered uint64) bool {
 // operator. It blocks until that is on the disk.
 func (b *Broker) SetAside(ctx context.Context, stream, subj string, data []byte, reason error, at time.Time) error {
 	body, err := proto.Marshal(&loomv1.SetAside{
-		Stream: stream, Subject: subj, Data: data, Error: fault.From(reason).Proto(), Time: timestamppb.New(at),
+		Stream: stream, Subject: strings.ToValidUTF8(subj, "\uFFFD"), Data: data, Error: fault.From(reason).Proto(), Time: timestamppb.New(at),
 	})
 	if err != nil {
 		return fault.New("internal/error", "a message cannot be set aside").Because(err)

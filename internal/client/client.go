@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/broker"
@@ -167,6 +168,13 @@ func (c *Client) request(ctx context.Context, subj string, req proto.Message, re
 		return fault.New("host/unavailable", "the host does not serve %s just now", subj)
 	case err != nil:
 		return fault.New("host/unavailable", "no answer from the host").Because(err)
+	}
+	if msg.Header.Get(micro.ErrorCodeHeader) != "" { // the broker's own refusal
+		refusal := &loomv1.Error{}
+		if err := proto.Unmarshal(msg.Data, refusal); err == nil && refusal.Code != "" {
+			return fault.FromProto(refusal)
+		}
+		return fault.New("host/unavailable", "the host could not answer: %s", msg.Header.Get(micro.ErrorHeader))
 	}
 	if err := proto.Unmarshal(msg.Data, reply); err != nil {
 		return fault.New("host/unavailable", "the answer cannot be read: %s", err)

@@ -5,6 +5,8 @@ var codes = map[string]Exit{
 	"internal/error": WorkFailed,
 	"usage/argument": Usage,
 
+	"answer/too-large": Limit,
+
 	// Submissions, intake and project commands.
 	"submit/malformed":          Invalid,
 	"submit/too-large":          Limit,

@@ -96,12 +96,15 @@ func (e *Error) Is(target error) bool {
 
 // Proto returns e as it goes over the wire, without its cause.
 func (e *Error) Proto() *loomv1.Error {
-	p := &loomv1.Error{Code: e.Code, Message: e.Message, Where: e.Where, Value: e.Value, Hint: e.Hint}
+	p := &loomv1.Error{Code: e.Code, Message: text(e.Message), Where: text(e.Where), Value: text(e.Value), Hint: text(e.Hint)}
 	for _, m := range e.More {
 		p.More = append(p.More, m.Proto())
 	}
 	return p
 }
+
+// text is s as a message can carry it.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // FromProto returns the error that p carries, or nil when p is nil. A code
 // that this build does not know is kept as it is.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/suggest"
@@ -42,7 +41,7 @@ func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error
 		return err
 	}
 	owner := cmp.Or(q.Project, project.Of(cmp.Or(q.Execution, q.Bead)))
-	if owner == "" && q.Bead == "" && q.Execution == "" || owner == actors.SystemProject {
+	if owner == "" && q.Bead == "" && q.Execution == "" || owner == project.System {
 		return nil
 	}
 	view, id := project.Projects, ""

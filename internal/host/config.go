@@ -98,6 +98,9 @@ func (c Config) check() error {
 		if len(p.ID) > project.MaxID {
 			add(fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.ID))
 		}
+		if p.ID == project.System {
+			add(fault.New("project/invalid", "project %q is Loom's own", p.ID).At("project").Want("choose another name"))
+		}
 		if seen[p.ID] {
 			add(fault.New("usage/argument", "project %q is named twice", p.ID).At("project"))
 		}

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +24,7 @@ func encode(contentType string, m proto.Message) ([]byte, error) {
 func toolEnv() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
-		if v := os.Getenv(name); v != "" {
+		if v := os.Getenv(name); v != "" && !strings.Contains(v, "@") { // an address with a password
 			env = append(env, name+"="+v)
 		}
 	}

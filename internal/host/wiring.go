@@ -126,27 +126,19 @@ func (h *Host) live(projectID, bead, text string) {
 // register registers the configured projects and gives every project the
 // definitions that this release brings.
 func (h *Host) register(ctx context.Context) error {
-	for _, p := range h.config.Projects {
-		c, err := h.resolve(ctx, p)
-		if err != nil {
-			return err
-		}
-		if err := h.free(ctx, c); err != nil {
-			return err
-		}
-		if err := h.do(ctx, p.ID, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{Config: c}}}); err != nil {
-			return err
-		}
-	}
 	ids, err := h.projects.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if id == actors.SystemProject {
-			continue
+		if id != project.System {
+			h.know(id)
 		}
-		h.know(id)
+	}
+	if err := h.registerConfigured(ctx); err != nil {
+		return err
+	}
+	for _, id := range h.registered() {
 		if err := h.giveDefinitions(ctx, id); err != nil {
 			return err
 		}
@@ -154,7 +146,30 @@ func (h *Host) register(ctx context.Context) error {
 	return nil
 }
 
-// resolve checks a repository and finds its target branch.
+// registerConfigured checks all configured projects before it registers any.
+func (h *Host) registerConfigured(ctx context.Context) error {
+	var configs []*loomv1.ProjectConfig
+	for _, p := range h.config.Projects {
+		c, err := h.resolve(ctx, p)
+		if err != nil {
+			return err
+		}
+		configs = append(configs, c)
+		if err := h.free(ctx, c, configs); err != nil {
+			return err
+		}
+	}
+	for _, c := range configs {
+		if err := h.do(ctx, c.Id, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{Config: c}}}); err != nil {
+			return err
+		}
+		h.know(c.Id)
+	}
+	return nil
+}
+
+// resolve checks a repository and finds its target branch: the one that is
+// named, else the one it was registered with, else the one that is checked out.
 func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, error) {
 	path, err := filepath.Abs(p.Repository)
 	if err != nil {
@@ -164,6 +179,9 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 	if err != nil {
 		return nil, err
 	}
+	if p.Branch == "" {
+		p.Branch = h.registeredBranch(ctx, p.ID, repo.Path())
+	}
 	branch, _, err := repo.Branch(ctx, p.Branch)
 	if err != nil {
 		return nil, err
@@ -171,22 +189,25 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 	return &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, DefaultProcess: project.AutoBug, Checks: p.Checks}, nil
 }
 
+// registeredBranch returns the branch that a project lands on already, or "".
+func (h *Host) registeredBranch(ctx context.Context, id, repository string) string {
+	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+	if err != nil || len(view.Projects) != 1 || view.Projects[0].Repository != repository {
+		return ""
+	}
+	return view.Projects[0].TargetBranch
+}
+
 // free refuses a repository that another project of the deployment has: its
-// fence is one for the deployment.
-func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig) error {
-	ids, err := h.projects.List(ctx)
+// fence is one for the deployment. More are about to be registered.
+func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig, more []*loomv1.ProjectConfig) error {
+	all, err := h.allProjects(ctx, &loomv1.Query{})
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
-		if err != nil {
-			return err
-		}
-		for _, other := range view.Projects {
-			if other.Id != c.Id && other.Repository == c.Repository {
-				return fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
-			}
+	for _, other := range append(all.Projects, more...) {
+		if other.Id != c.Id && other.Repository == c.Repository {
+			return fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
 		}
 	}
 	return nil

@@ -165,6 +165,7 @@ func (s *State) applyApproval(e *loomv1.Event) error {
 		a := proto.CloneOf(f.ApprovalRequested.Approval)
 		a.AskedAt = e.Time
 		s.p.Approvals[a.Id] = a
+		s.asked[a.Execution] = append(s.asked[a.Execution], a.Id)
 	case *loomv1.Event_ApprovalDecided:
 		a, ok := s.p.Approvals[f.ApprovalDecided.Approval]
 		if !ok {

@@ -3,8 +3,10 @@ package project
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/fault"
@@ -47,7 +49,7 @@ func (d *decision) claim(c *loomv1.ClaimAttempt) (*loomv1.Answer, error) {
 		return nil, err
 	}
 	_, a := d.s.attempt(c.Attempt)
-	return &loomv1.Answer{Body: &loomv1.Answer_Brief{Brief: d.s.brief(x, a)}}, nil
+	return &loomv1.Answer{Body: &loomv1.Answer_Brief{Brief: d.s.brief(x, a, d.now)}}, nil
 }
 
 // held refuses unless the attempt is outstanding and held by c.
@@ -246,11 +248,11 @@ func decided(n *loomv1.DecisionNode) *loomv1.Answer {
 }
 
 // brief returns everything an agent needs to work on a.
-func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.Brief {
+func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *loomv1.Brief {
 	b := &loomv1.Brief{
 		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.p.Beads[x.Bead]), Execution: proto.CloneOf(x),
 		Project: proto.CloneOf(s.p.Config), Turn: proto.CloneOf(s.p.Turns[a.Id]), Deployment: s.cfg.Deployment,
-		Comment: s.comment(x),
+		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
 	}
 	for _, n := range s.p.Definitions[x.DefinitionHash].GetNodes() {
 		if n.Id == a.Node {
@@ -270,11 +272,8 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.Brief {
 // changes.
 func (s *State) comment(x *loomv1.Execution) string {
 	var last *loomv1.Approval
-	for _, a := range s.p.Approvals {
-		if a.Execution != x.Id || a.DecidedAt == nil {
-			continue
-		}
-		if last == nil || a.DecidedAt.AsTime().After(last.DecidedAt.AsTime()) {
+	for _, id := range s.asked[x.Id] {
+		if a := s.p.Approvals[id]; a.DecidedAt != nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
 			last = a
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -44,7 +45,8 @@ type State struct {
 	open    map[string]bool   // running executions
 	prints  map[string]string // fingerprint of an open bug to its bead
 	timers  timers
-	recalls []recall // remembered requests, oldest first
+	recalls []recall            // remembered requests, oldest first
+	asked   map[string][]string // approvals of each execution, oldest first
 }
 
 type recall struct {
@@ -68,7 +70,7 @@ func Restore(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	}
 	p = proto.CloneOf(p)
 	fillMaps(p)
-	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}}
+	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
 	var err error
 	if s.graph, err = graph.Restore(p.Graph); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
@@ -129,6 +131,9 @@ func (s *State) derive() error {
 		if b.Fingerprint != "" && !ended(b.Status) {
 			s.prints[b.Fingerprint] = id
 		}
+	}
+	for _, a := range slices.Backward(newest(s.p.Approvals)) {
+		s.asked[a.Execution] = append(s.asked[a.Execution], a.Id)
 	}
 	s.recalls = sortedRecalls(s.p.Requests)
 	return nil

@@ -32,6 +32,10 @@ const (
 	MaxID          = 40 // bytes of a project id, so that bead and attempt ids stay tokens
 )
 
+// System is the project whose journal has what belongs to no registered one,
+// such as submissions for a project that does not exist.
+const System = "system"
+
 // AutoBug is the workflow that error reports and bugs are worked by.
 const AutoBug = "auto-bug-workflow"
 
@@ -59,6 +63,9 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	}
 	if len(c.Id) > MaxID {
 		return fault.New("id/malformed", "project id is longer than %d bytes", MaxID).At("project").Got(c.Id)
+	}
+	if c.Id == System {
+		return fault.New("project/invalid", "project %q is Loom's own", c.Id).At("project").Want("choose another name")
 	}
 	if !filepath.IsAbs(c.Repository) {
 		return fault.New("project/invalid", "project %q: repository is not an absolute path", c.Id).At("repository").Got(c.Repository)

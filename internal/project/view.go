@@ -30,9 +30,12 @@ const (
 // Views lists all views.
 var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects}
 
+// MaxListed is the most that a list has.
+const MaxListed = 1000
+
 // Look answers a query from the present state. The answer is a copy.
 func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
-	limit := int(cmp.Or(q.Limit, 100))
+	limit := int(min(cmp.Or(q.Limit, 100), MaxListed))
 	out := &loomv1.View{}
 	switch v {
 	case Projects:
@@ -72,7 +75,7 @@ func (s *State) lookBeads(out *loomv1.View, q *loomv1.Query, limit int) error {
 			break
 		}
 		if q.Filter == "" || Word(b.Status) == q.Filter {
-			out.Beads = append(out.Beads, proto.CloneOf(b))
+			out.Beads = append(out.Beads, listedBead(b))
 		}
 	}
 	return nil
@@ -93,7 +96,7 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 			break
 		}
 		if q.Filter == "" || Word(x.Status) == q.Filter {
-			out.Executions = append(out.Executions, proto.CloneOf(x))
+			out.Executions = append(out.Executions, listedExecution(x))
 		}
 	}
 	return nil
@@ -105,13 +108,45 @@ func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 		open := a.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED && !ended(s.p.Beads[a.Id].GetStatus())
 		wanted := open && (q.Id == "" || q.Id == a.Bead) || a.Id == q.Id || q.Id == "" && q.Filter == "all"
 		if wanted && len(out.Approvals) < limit {
-			out.Approvals = append(out.Approvals, proto.CloneOf(a))
+			out.Approvals = append(out.Approvals, a)
+		}
+	}
+	for i, a := range out.Approvals {
+		out.Approvals[i] = proto.CloneOf(a)
+		if len(out.Approvals) > 1 {
+			out.Approvals[i].History, out.Approvals[i].Change = nil, listedChange(a.Change)
 		}
 	}
 	if q.Id != "" && len(out.Approvals) == 0 {
 		return fault.New("approval/unknown", "nothing to decide about %q in project %q", q.Id, s.cfg.ID).At("id")
 	}
 	return nil
+}
+
+// What is listed leaves out what has no bound worth sending a hundred times;
+// asking by id gives all of it.
+
+func listedBead(b *loomv1.Bead) *loomv1.Bead {
+	return &loomv1.Bead{
+		Id: b.Id, Project: b.Project, Type: b.Type, Status: b.Status, Goal: b.Goal, Priority: b.Priority, Deadline: b.Deadline,
+		Labels: b.Labels, Process: b.Process, Execution: b.Execution, About: b.About, Fingerprint: b.Fingerprint,
+		Occurrences: b.Occurrences, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, FiledBy: b.FiledBy, Reason: b.Reason,
+	}
+}
+
+func listedExecution(x *loomv1.Execution) *loomv1.Execution {
+	return &loomv1.Execution{
+		Id: x.Id, Bead: x.Bead, Project: x.Project, Definition: x.Definition, Version: x.Version, DefinitionHash: x.DefinitionHash,
+		Status: x.Status, StartedAt: x.StartedAt, EndedAt: x.EndedAt, Dispatches: x.Dispatches, Transitions: x.Transitions,
+		Reason: x.Reason, Priority: x.Priority, Usage: proto.CloneOf(x.Usage), ModelCalls: x.ModelCalls, Scripted: x.Scripted,
+	}
+}
+
+func listedChange(c *loomv1.Change) *loomv1.Change {
+	if c == nil {
+		return nil
+	}
+	return &loomv1.Change{Base: c.Base, Commit: c.Commit, PatchDigest: c.PatchDigest, FilesTotal: max(c.FilesTotal, uint32(len(c.Files)))}
 }
 
 // CutGraph returns the part of a decision graph that a query asks for: all of

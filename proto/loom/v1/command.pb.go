@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -2009,7 +2010,9 @@ type Brief struct {
 	// Deployment, for fences.
 	Deployment string `protobuf:"bytes,9,opt,name=deployment,proto3" json:"deployment,omitempty"`
 	// The goal node of the bead in the decision graph.
-	Goal          string `protobuf:"bytes,10,opt,name=goal,proto3" json:"goal,omitempty"`
+	Goal string `protobuf:"bytes,10,opt,name=goal,proto3" json:"goal,omitempty"`
+	// Journal time until the attempt's deadline.
+	TimeLeft      *durationpb.Duration `protobuf:"bytes,11,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2114,11 +2117,18 @@ func (x *Brief) GetGoal() string {
 	return ""
 }
 
+func (x *Brief) GetTimeLeft() *durationpb.Duration {
+	if x != nil {
+		return x.TimeLeft
+	}
+	return nil
+}
+
 var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc9\t\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc9\t\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -2250,7 +2260,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
-	"\acomment\x18\x04 \x01(\tR\acomment\"\x8d\x03\n" +
+	"\acomment\x18\x04 \x01(\tR\acomment\"\xc5\x03\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -2264,7 +2274,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"deployment\x18\t \x01(\tR\n" +
 	"deployment\x12\x12\n" +
 	"\x04goal\x18\n" +
-	" \x01(\tR\x04goalB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	" \x01(\tR\x04goal\x126\n" +
+	"\ttime_left\x18\v \x01(\v2\x19.google.protobuf.DurationR\btimeLeftB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_command_proto_rawDescOnce sync.Once
@@ -2331,6 +2342,7 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*Bead)(nil),                  // 48: loom.v1.Bead
 	(*Execution)(nil),             // 49: loom.v1.Execution
 	(*Turn)(nil),                  // 50: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 51: google.protobuf.Duration
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	28, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -2392,11 +2404,12 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	33, // 56: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
 	50, // 57: loom.v1.Brief.turn:type_name -> loom.v1.Turn
 	32, // 58: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	51, // 59: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }

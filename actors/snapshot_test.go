@@ -1,0 +1,101 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/loomrun/loom/internal/journal"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// saves is a store of snapshots that refuses those of one project.
+type saves struct {
+	journal.Snapshots
+	refuse string
+}
+
+func (s saves) Save(ctx context.Context, snap *loomv1.Snapshot) (*loomv1.SnapshotRef, error) {
+	if snap.State.GetConfig().GetId() == s.refuse {
+		return nil, fmt.Errorf("disk full")
+	}
+	return s.Snapshots.Save(ctx, snap)
+}
+
+func newTestSnapshotter(store journal.Snapshots) *snapshotter {
+	return newSnapshotter(store, 0, 1, slog.New(slog.DiscardHandler), &recovery{
+		index: &loomv1.SnapshotIndex{Projects: map[string]*loomv1.SnapshotRef{}}, since: map[string]uint64{},
+	})
+}
+
+func state(id string) *loomv1.ProjectState {
+	return &loomv1.ProjectState{Config: &loomv1.ProjectConfig{Id: id}}
+}
+
+func at(seq uint64) journal.Head { return journal.Head{Sequence: seq, Epoch: 1, Hash: []byte{byte(seq)}} }
+
+// The floor, below which no recovery reads, never passes an event that no kept
+// snapshot has.
+func TestWF10_TheFloorPassesNoEventThatIsNotKept(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		refuse string
+		do     func(s *snapshotter)
+		floor  uint64
+	}{
+		{"the first snapshot of a partition", "", func(s *snapshotter) {
+			s.touched("a", at(1))
+			s.save("a", state("a"), at(1))
+		}, 1},
+		{"another project has events that are not saved", "", func(s *snapshotter) {
+			s.touched("a", at(1))
+			s.touched("b", at(2))
+			s.save("b", state("b"), at(2))
+		}, 0},
+		{"another project's events are in the same batch", "", func(s *snapshotter) {
+			s.touched("a", at(1))
+			s.touched("b", at(1))
+			s.save("a", state("a"), at(1))
+		}, 0},
+		{"another project could not be saved", "a", func(s *snapshotter) {
+			s.touched("a", at(1))
+			s.save("a", state("a"), at(1))
+			s.touched("b", at(2))
+			s.save("b", state("b"), at(2))
+		}, 0},
+		{"an event came while the snapshot was on its way", "", func(s *snapshotter) {
+			s.touched("a", at(1))
+			s.save("a", state("a"), at(1))
+			s.touched("a", at(2))
+			s.touched("b", at(3))
+			s.save("b", state("b"), at(3))
+		}, 1},
+		{"all are saved", "", func(s *snapshotter) {
+			s.touched("a", at(1))
+			s.touched("b", at(2))
+			s.save("a", state("a"), at(2))
+			s.save("b", state("b"), at(2))
+		}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := saves{journal.NewMemorySnapshots(), tt.refuse}
+				s := newTestSnapshotter(store)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				tt.do(s)
+				go s.run(ctx)
+				synctest.Wait()
+				index, err := store.Index(ctx, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if index.GetFloor() != tt.floor {
+					t.Errorf("floor %d, want %d", index.GetFloor(), tt.floor)
+				}
+			})
+		})
+	}
+}
