@@ -217,6 +217,10 @@ func (p *projectActor) look(c actor.Context, m *look) {
 	otherwise := func(err *fault.Error) { m.reply(&loomv1.View{Error: err.Proto()}) }
 	switch m.view {
 	case project.Graph:
+		if err := p.state.Knows(m.query.Id); err != nil {
+			m.reply(&loomv1.View{Error: fault.From(err).Proto()})
+			return
+		}
 		p.propose(c, nil, nil, func() { c.Send(p.graph, m) }, otherwise)
 		return
 	case project.Lock:

@@ -34,7 +34,9 @@ func state(id string) *loomv1.ProjectState {
 	return &loomv1.ProjectState{Config: &loomv1.ProjectConfig{Id: id}}
 }
 
-func at(seq uint64) journal.Head { return journal.Head{Sequence: seq, Epoch: 1, Hash: []byte{byte(seq)}} }
+func at(seq uint64) journal.Head {
+	return journal.Head{Sequence: seq, Epoch: 1, Hash: []byte{byte(seq)}}
+}
 
 // The floor, below which no recovery reads, never passes an event that no kept
 // snapshot has.

@@ -123,6 +123,15 @@ func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	return nil
 }
 
+// Knows refuses an id that is neither a bead's nor an execution's; an empty
+// one asks for everything.
+func (s *State) Knows(id string) error {
+	if id == "" || s.p.Beads[id] != nil || s.p.Executions[id] != nil {
+		return nil
+	}
+	return fault.New("bead/unknown", "bead %q is not known in project %q", id, s.cfg.ID).At("id")
+}
+
 // What is listed leaves out what has no bound worth sending a hundred times;
 // asking by id gives all of it.
 
