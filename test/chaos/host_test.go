@@ -99,7 +99,9 @@ type process struct {
 	t     *testing.T
 	place *place
 	cmd   *exec.Cmd
+	begun time.Time
 	up    chan struct{} // closed when it says that it serves
+	ready time.Duration // from begun to up
 	ended chan struct{} // closed when it has ended
 	mu    sync.Mutex
 	said  bytes.Buffer
@@ -108,7 +110,7 @@ type process struct {
 // begin starts a host and does not wait for it. It is killed with the test.
 func (p *place) begin(t *testing.T, more ...string) *process {
 	t.Helper()
-	h := &process{t: t, place: p, up: make(chan struct{}), ended: make(chan struct{})}
+	h := &process{t: t, place: p, begun: time.Now(), up: make(chan struct{}), ended: make(chan struct{})}
 	h.cmd = exec.Command(loom, append(p.arguments(), more...)...)
 	h.cmd.Env = p.env
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -154,6 +156,7 @@ func (h *process) listen(lines *bufio.Scanner) {
 		h.said.WriteString(lines.Text() + "\n")
 		h.mu.Unlock()
 		if strings.HasPrefix(lines.Text(), "Ctrl-C stops") {
+			h.ready = time.Since(h.begun)
 			close(h.up)
 		}
 	}
@@ -186,11 +189,21 @@ func (h *process) wait() fault.Exit {
 	return h.status()
 }
 
+// stopWithin is how long a clean stop may take; it gives up after 20 seconds.
+const stopWithin = 8 * time.Second
+
 // stop asks the host to stop, which must be clean.
 func (h *process) stop(sig os.Signal) {
 	h.t.Helper()
 	if err := h.cmd.Process.Signal(sig); err != nil {
 		h.t.Fatal(err)
+	}
+	select {
+	case <-h.ended:
+	case <-time.After(stopWithin):
+		_ = h.cmd.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+		<-h.ended
+		h.t.Fatalf("%s after %s the host has not stopped\n%s", stopWithin, sig, h.text())
 	}
 	if status := h.wait(); status != fault.Done {
 		h.t.Errorf("stopped by %s with status %d, want 0\n%s", sig, status, h.text())

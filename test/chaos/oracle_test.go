@@ -188,6 +188,7 @@ func audit(events []*loomv1.Event) (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	once := map[string]int{}
 	var token uint64
+	var verified []*loomv1.CheckRun
 	for i, e := range events {
 		if e.Number != uint64(i+1) {
 			say("event %d has number %d", i+1, e.Number)
@@ -206,6 +207,7 @@ func audit(events []*loomv1.Event) (problems []string) {
 			once["turn begun twice: "+e.Attempt]++
 		case *loomv1.Event_AttemptEnded:
 			once["attempt ended twice: "+e.Attempt]++
+			verified = append(verified, f.AttemptEnded.Outcome.GetChecks()...)
 			if s := f.AttemptEnded.Outcome.GetStatus(); s == loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || f.AttemptEnded.TimedOut {
 				say("attempt %s failed: %s %s", e.Attempt, f.AttemptEnded.Outcome.GetCode(), f.AttemptEnded.Outcome.GetSummary())
 			}
@@ -214,7 +216,12 @@ func audit(events []*loomv1.Event) (problems []string) {
 				say("token %d was granted after %d", f.LockGranted.Token, token)
 			}
 			token = f.LockGranted.Token
-		case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_CandidateMade, *loomv1.Event_Landed,
+		case *loomv1.Event_Landed:
+			once["landed twice"]++
+			if n := len(verified); n == 0 || !verified[n-1].Passed || verified[n-1].Commit != f.Landed.Landing.Commit {
+				say("%s landed, and the checks were %v", f.Landed.Landing.Commit, verified)
+			}
+		case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_CandidateMade,
 			*loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionEnded, *loomv1.Event_ChangeProposed:
 			once[fmt.Sprintf("twice: %T", f)]++
 		case *loomv1.Event_ApprovalRefused, *loomv1.Event_BeadOccurred, *loomv1.Event_SubmissionRejected, *loomv1.Event_ReworkStarted:

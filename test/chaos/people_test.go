@@ -88,31 +88,33 @@ func (p *ceo) close() {
 	p.control.Close()
 }
 
-// decide answers everything that waits in a project, and returns what it was
-// asked. Answers that come too late are harmless.
-func (p *ceo) decide(ctx context.Context, project string, answer func(*loomv1.Approval) *loomv1.DecideApproval) ([]*loomv1.Approval, error) {
+// answer is what the CEO makes of a question.
+type answer func(*loomv1.Approval) loomv1.ApprovalDecision
+
+// approve approves what a workflow proposes, and rejects escalations.
+func approve(a *loomv1.Approval) loomv1.ApprovalDecision {
+	if a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+		return loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
+	}
+	return loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
+}
+
+// decide answers everything that waits in a project. Answers that come too late
+// are harmless.
+func (p *ceo) decide(ctx context.Context, project string, answer answer) error {
 	v, err := p.c.Look(ctx, "inbox", &loomv1.Query{Project: project})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, a := range v.Approvals {
-		d := answer(a)
-		d.Approval, d.Digest = a.Id, a.Digest
+		d := &loomv1.DecideApproval{Approval: a.Id, Digest: a.Digest, Decision: answer(a), Comment: "as the story wants it"}
 		cmd, err := p.key.Decide(p.deployment, project, d)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := p.control.Decide(ctx, cmd); err != nil && fault.Code(err) != "approval/decided" {
-			return v.Approvals, err
+			return err
 		}
 	}
-	return v.Approvals, nil
-}
-
-func approve(*loomv1.Approval) *loomv1.DecideApproval {
-	return &loomv1.DecideApproval{Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE}
-}
-
-func reject(*loomv1.Approval) *loomv1.DecideApproval {
-	return &loomv1.DecideApproval{Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, Comment: "not like this"}
+	return nil
 }
