@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"crypto/ed25519"
+	"slices"
 	"testing"
 	"time"
 
@@ -533,4 +534,37 @@ func TestSUB06_AListLeavesOutWhatIsLarge(t *testing.T) {
 	if err != nil || len(one.Beads[0].Description) != project.MaxDescription {
 		t.Errorf("one bead: %v, want its whole description", err)
 	}
+}
+
+// A node that named a wrong check can name another; the project's stay.
+func TestBYD12_ANodesNewestWordOnChecksCounts(t *testing.T) {
+	d := newDesk(t)
+	d.ok(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
+		Config: &loomv1.ProjectConfig{Id: "shop", Repository: "/src/shop", TargetBranch: "main", Checks: []string{"make lint"}},
+	}}})
+	d.report()
+	name := func(check string) {
+		d.work("qa-engineer", outcome(success, map[string]any{"severity": "high", "specialist": "backend-engineer", "check": check}))
+	}
+	want := func(checks ...string) {
+		t.Helper()
+		v, err := d.s.Look(project.Executions, &loomv1.Query{Id: "shop-1"})
+		if err != nil || !slices.Equal(v.Executions[0].Checks, checks) {
+			t.Errorf("checks %q, %v, want %q", v.GetExecutions()[0].GetChecks(), err, checks)
+		}
+	}
+	name("gp test ./...")
+	want("make lint", "gp test ./...")
+	for range 5 {
+		for len(d.s.Queued()) == 0 { // the backoff before another attempt
+			d.now, _ = d.s.Next()
+			d.ok(&loomv1.Command{Body: &loomv1.Command_Tick{Tick: &loomv1.Tick{}}})
+		}
+		d.work("backend-engineer", outcome(failed, nil))
+	}
+	if err := d.present(ceo, d.sign(d.inbox(), loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, nil)); err != nil {
+		t.Fatal(err)
+	}
+	name("go test ./...")
+	want("make lint", "go test ./...")
 }

@@ -122,7 +122,7 @@ func (f folder) started(s *loomv1.ExecutionStarted) error {
 	x.Definition, x.Version, x.DefinitionHash = s.GetDefinition(), s.GetVersion(), s.GetDefinitionHash()
 	x.Status = loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING
 	x.StartedAt = f.e.Time
-	x.Checks = slices.Clone(s.GetChecks())
+	x.Checks, x.ProjectChecks = slices.Clone(s.GetChecks()), slices.Clone(s.GetChecks())
 	f.prepare()
 	return nil
 }

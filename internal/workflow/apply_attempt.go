@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -115,15 +116,27 @@ func (f folder) attemptEnded(d *loomv1.AttemptEnded) error {
 	case goesOn:
 		f.x.Context.Fields[redispatchRequested] = structpb.NewBoolValue(true)
 	case success:
-		f.addCheck(out.Fields.GetFields()["check"].GetStringValue())
+		f.nameCheck(out.Fields.GetFields()["check"].GetStringValue())
 	}
 	return nil
 }
 
-// addCheck adds a command that verification must see pass, once.
-func (f folder) addCheck(command string) {
-	if command != "" && !slices.Contains(f.x.Checks, command) {
-		f.x.Checks = append(f.x.Checks, command)
+// nameCheck requires the command that the node names, in place of the one that
+// it named before: who was mistaken can say so. What the project requires stays.
+func (f folder) nameCheck(command string) {
+	if command == "" {
+		return
+	}
+	x := f.x
+	if x.NamedChecks == nil {
+		x.NamedChecks = map[string]string{}
+	}
+	x.NamedChecks[f.e.Node] = command
+	x.Checks = slices.Clone(x.ProjectChecks)
+	for _, node := range slices.Sorted(maps.Keys(x.NamedChecks)) {
+		if c := x.NamedChecks[node]; !slices.Contains(x.Checks, c) {
+			x.Checks = append(x.Checks, c)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func TestBYD12_OutcomesNameChecksOnce(t *testing.T) {
 		t.Errorf("checks = %q, want the project's and the one that triage named", got)
 	}
 	again := newWorld(t, autoBug(), nil)
-	again.x.Checks = []string{"go test ./..."}
+	again.x.Checks, again.x.ProjectChecks = []string{"go test ./..."}, []string{"go test ./..."}
 	again.answer(t, "triage", triaged("high"))
 	if got := again.x.Checks; len(got) != 1 {
 		t.Errorf("checks = %q, want each once", got)

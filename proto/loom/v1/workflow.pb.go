@@ -969,7 +969,11 @@ type Execution struct {
 	Usage      *Usage `protobuf:"bytes,22,opt,name=usage,proto3" json:"usage,omitempty"`
 	ModelCalls uint32 `protobuf:"varint,23,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	// True when any of its model calls was answered by a script or recording.
-	Scripted      bool `protobuf:"varint,24,opt,name=scripted,proto3" json:"scripted,omitempty"`
+	Scripted bool `protobuf:"varint,24,opt,name=scripted,proto3" json:"scripted,omitempty"`
+	// What checks is made of: the project's, which stay, and those that outcomes
+	// named, by node, of which each node's newest word counts.
+	ProjectChecks []string          `protobuf:"bytes,25,rep,name=project_checks,json=projectChecks,proto3" json:"project_checks,omitempty"`
+	NamedChecks   map[string]string `protobuf:"bytes,26,rep,name=named_checks,json=namedChecks,proto3" json:"named_checks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1170,6 +1174,20 @@ func (x *Execution) GetScripted() bool {
 		return x.Scripted
 	}
 	return false
+}
+
+func (x *Execution) GetProjectChecks() []string {
+	if x != nil {
+		return x.ProjectChecks
+	}
+	return nil
+}
+
+func (x *Execution) GetNamedChecks() map[string]string {
+	if x != nil {
+		return x.NamedChecks
+	}
+	return nil
 }
 
 // NodeState is the state of one node of an execution.
@@ -2369,7 +2387,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xb5\b\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xe4\t\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -2401,7 +2419,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05usage\x18\x16 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x1f\n" +
 	"\vmodel_calls\x18\x17 \x01(\rR\n" +
 	"modelCalls\x12\x1a\n" +
-	"\bscripted\x18\x18 \x01(\bR\bscripted\x1aL\n" +
+	"\bscripted\x18\x18 \x01(\bR\bscripted\x12%\n" +
+	"\x0eproject_checks\x18\x19 \x03(\tR\rprojectChecks\x12F\n" +
+	"\fnamed_checks\x18\x1a \x03(\v2#.loom.v1.Execution.NamedChecksEntryR\vnamedChecks\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -2409,7 +2429,10 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"EdgesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"\xad\x03\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\x1a>\n" +
+	"\x10NamedChecksEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x03\n" +
 	"\tNodeState\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.NodeStatusR\x06status\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x1a\n" +
@@ -2580,7 +2603,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(NodeType)(0),                 // 0: loom.v1.NodeType
 	(NodeKind)(0),                 // 1: loom.v1.NodeKind
@@ -2610,19 +2633,20 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	nil,                           // 25: loom.v1.NodeDefinition.OutcomeEntry
 	nil,                           // 26: loom.v1.Execution.NodesEntry
 	nil,                           // 27: loom.v1.Execution.EdgesEntry
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 29: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(Priority)(0),                 // 31: loom.v1.Priority
-	(*Usage)(nil),                 // 32: loom.v1.Usage
-	(*BlobRef)(nil),               // 33: loom.v1.BlobRef
-	(*Identity)(nil),              // 34: loom.v1.Identity
+	nil,                           // 28: loom.v1.Execution.NamedChecksEntry
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 30: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(Priority)(0),                 // 32: loom.v1.Priority
+	(*Usage)(nil),                 // 33: loom.v1.Usage
+	(*BlobRef)(nil),               // 34: loom.v1.BlobRef
+	(*Identity)(nil),              // 35: loom.v1.Identity
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	9,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
 	12, // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	0,  // 2: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	28, // 3: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	29, // 3: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	1,  // 4: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
 	25, // 5: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	10, // 6: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
@@ -2631,50 +2655,51 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	3,  // 9: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
 	26, // 10: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
 	27, // 11: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	29, // 12: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	30, // 13: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	30, // 14: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	31, // 15: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	30, // 12: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	31, // 13: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	31, // 14: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	32, // 15: loom.v1.Execution.priority:type_name -> loom.v1.Priority
 	18, // 16: loom.v1.Execution.change:type_name -> loom.v1.Change
 	20, // 17: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
 	21, // 18: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
 	22, // 19: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	32, // 20: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	4,  // 21: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	15, // 22: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	15, // 23: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	17, // 24: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	30, // 25: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	6,  // 26: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	30, // 27: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	30, // 28: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	16, // 29: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	30, // 30: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	17, // 31: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	5,  // 32: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	29, // 33: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	18, // 34: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	21, // 35: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	22, // 36: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	23, // 37: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	19, // 38: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	33, // 39: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	30, // 40: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	33, // 41: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	6,  // 42: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	18, // 43: loom.v1.Approval.change:type_name -> loom.v1.Change
-	15, // 44: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	7,  // 45: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	30, // 46: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	7,  // 47: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	34, // 48: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	30, // 49: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	14, // 50: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	33, // 20: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	28, // 21: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	4,  // 22: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	15, // 23: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	15, // 24: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	17, // 25: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	31, // 26: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	6,  // 27: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	31, // 28: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	31, // 29: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	16, // 30: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	31, // 31: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	17, // 32: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	5,  // 33: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	30, // 34: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	18, // 35: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	21, // 36: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	22, // 37: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	23, // 38: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	19, // 39: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	34, // 40: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	31, // 41: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	34, // 42: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	6,  // 43: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	18, // 44: loom.v1.Approval.change:type_name -> loom.v1.Change
+	15, // 45: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	7,  // 46: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	31, // 47: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	7,  // 48: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	35, // 49: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	31, // 50: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	14, // 51: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -2689,7 +2714,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
