@@ -1,0 +1,355 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// host runs agents; a new start has a new epoch.
+type host struct {
+	name  string
+	epoch uint64
+}
+
+// phase is where an agent is with its assignment.
+type phase int
+
+const (
+	idle phase = iota
+	claiming
+	turning
+	locking
+	parking
+	raising
+	moving
+	answering
+)
+
+// agent pulls work, claims it, records a turn, and answers: one thing a step.
+// It repeats what it has no answer to.
+type agent struct {
+	w          *world
+	role, name string
+	host       *host
+	epoch      uint64 // the host's when it was started
+	zombie     bool   // its host has started again without it
+	asleep     time.Time
+
+	phase    phase
+	item     *item
+	brief    *loomv1.Brief
+	turn     *loomv1.Turn
+	token    uint64
+	out      *loomv1.Outcome
+	answered *loomv1.Command // the last answer that was taken
+}
+
+func (a *agent) who() *loomv1.Claimant {
+	return &loomv1.Claimant{Agent: a.name, Host: a.host.name, Epoch: a.epoch}
+}
+
+// sign is how events show on whose behalf they are.
+func sign(c *loomv1.Claimant) string { return fmt.Sprintf("%s@%s#%d", c.Agent, c.Host, c.Epoch) }
+
+// do sends a command; then hears the answer, unless it was lost.
+func (a *agent) do(cmd *loomv1.Command, then func(code string, ans *loomv1.Answer)) {
+	at, brief := a.phase, a.brief
+	a.w.keeper.send(cmd, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.who())), func(ans *loomv1.Answer) {
+		if ans == nil || a.phase != at || a.brief != brief {
+			return // it repeats the command, or has gone on since
+		}
+		then(code(ans), ans)
+	})
+}
+
+func (a *agent) step() {
+	if a.w.calm {
+		a.asleep = time.Time{}
+	}
+	if a.w.now.Before(a.asleep) {
+		return
+	}
+	if a.phase != idle && a.upset() {
+		return
+	}
+	switch a.phase {
+	case idle:
+		a.pull()
+	case claiming:
+		a.claim()
+	case turning:
+		a.record()
+	case locking:
+		a.lock()
+	case parking:
+		a.park()
+	case raising, moving:
+		a.touch()
+	case answering:
+		a.answer()
+	}
+}
+
+// upset is what goes wrong with an agent in the middle of its work.
+func (a *agent) upset() bool {
+	switch {
+	case a.w.chance(agentDies):
+		a.rest() // with its claim, until its host starts again or time is up
+	case a.w.chance(agentSleeps), a.token != 0 && a.w.chance(agentSleeps):
+		a.asleep = a.w.now.Add(time.Duration(1+a.w.rng.IntN(a.nap())) * time.Second)
+	case a.phase > claiming && a.w.chance(agentGivesBack):
+		a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{
+			Attempt: a.brief.Attempt.Id, Claimant: a.who(), Reason: "drain",
+		}}}, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.who())), func(*loomv1.Answer) {})
+		a.rest()
+	case a.token != 0 && a.w.one(8):
+		a.renew()
+	default:
+		return false
+	}
+	return true
+}
+
+// nap is the most seconds that an agent is paused: now and then past the
+// deadline of its attempt, often past its lease of the lock.
+func (a *agent) nap() int {
+	if a.w.one(6) {
+		return 2400
+	}
+	return 90
+}
+
+func (a *agent) rest() {
+	a.phase, a.item, a.brief, a.turn, a.out, a.token = idle, nil, nil, nil, nil, 0
+}
+
+func (a *agent) pull() {
+	if a.zombie {
+		return
+	}
+	if a.w.chance(agentLies) {
+		a.lie()
+		return
+	}
+	if a.answered != nil && a.w.chance(agentRepeats) {
+		a.repeat()
+		return
+	}
+	if a.item = a.w.pull(a.role); a.item != nil {
+		a.phase = claiming
+	}
+}
+
+// repeat gives the last answer once more, as one does who was not heard.
+func (a *agent) repeat() {
+	a.w.keeper.send(a.answered, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.answered.GetAnswerAttempt().Claimant)), func(ans *loomv1.Answer) {
+		if ans == nil {
+			return
+		}
+		a.w.see("answer repeated")
+		if ans.Error != nil {
+			a.w.broken("an answer that was taken is refused when it comes again: %s", tellAnswer(ans))
+		}
+	})
+}
+
+func (a *agent) claim() {
+	as := a.item.a
+	a.do(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
+		Attempt: as.Attempt, Generation: as.Generation, Claimant: a.who(),
+	}}}, func(code string, ans *loomv1.Answer) {
+		a.w.ack(a.item)
+		if code != "" {
+			a.w.see("claim refused: " + code)
+			a.rest()
+			return
+		}
+		a.brief = ans.GetBrief()
+		a.turn = proto.CloneOf(a.brief.Turn)
+		if a.turn == nil {
+			a.turn = &loomv1.Turn{Attempt: as.Attempt}
+		}
+		if turn.Started(a.turn) {
+			a.w.see("turn resumed")
+		}
+		a.phase = turning
+	})
+}
+
+// record records the next step of a turn, or ends the turn.
+func (a *agent) record() {
+	recs := a.next()
+	if recs == nil {
+		a.phase = answering
+		if k := a.brief.Node.Kind; k == loomv1.NodeKind_NODE_KIND_COMMIT || k == loomv1.NodeKind_NODE_KIND_LAND {
+			a.phase = locking
+		}
+		return
+	}
+	a.do(&loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
+		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Records: recs,
+	}}}, func(code string, _ *loomv1.Answer) {
+		if code != "" {
+			a.gone("record", code)
+			return
+		}
+		events, err := turn.Decide(a.turn, recs)
+		if err != nil {
+			a.w.broken("a turn was recorded that its agent finds wrong: %v", err)
+		}
+		for _, e := range events {
+			if err := turn.Apply(a.turn, e); err != nil {
+				a.w.broken("a turn was recorded that its agent cannot follow: %v", err)
+			}
+		}
+	})
+}
+
+// next returns what a turn records next, often several things at once.
+func (a *agent) next() []*loomv1.TurnRecord {
+	recs := a.after(a.turn)
+	if recs == nil || a.w.one(3) {
+		return recs
+	}
+	ahead := proto.CloneOf(a.turn)
+	for len(recs) < 4 {
+		events, err := turn.Decide(ahead, recs[len(recs)-1:])
+		if err != nil {
+			a.w.broken("an agent cannot follow its own turn: %v", err)
+			break
+		}
+		for _, e := range events {
+			if err := turn.Apply(ahead, e); err != nil {
+				a.w.broken("an agent cannot follow its own turn: %v", err)
+			}
+		}
+		more := a.after(ahead)
+		if more == nil {
+			break
+		}
+		recs = append(recs, more...)
+	}
+	return recs
+}
+
+// after is what a turn of one or two answers records next.
+func (a *agent) after(t *loomv1.Turn) []*loomv1.TurnRecord {
+	if k := a.brief.Node.Kind; k == loomv1.NodeKind_NODE_KIND_COMMIT || k == loomv1.NodeKind_NODE_KIND_LAND || a.brief.Attempt.Number > 1 {
+		return nil // no turn is needed
+	}
+	if !turn.Started(t) {
+		return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}}}}}
+	}
+	if len(t.Steps) > 0 {
+		last := t.Steps[len(t.Steps)-1]
+		if c := last.GetAnswer().GetCalls(); len(c) > 0 {
+			return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Intent{Intent: &loomv1.ToolStep{Call: c[0], Class: loomv1.ToolClass_TOOL_CLASS_READ}}}}
+		}
+		if s := last.GetTool(); s != nil && s.Result == nil {
+			return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{
+				Call: s.Call.Id, Result: &loomv1.ToolResult{Status: loomv1.ToolStatus_TOOL_STATUS_OK},
+			}}}}
+		}
+	}
+	if n := t.Iterations; n < 1+uint32(len(a.brief.Attempt.Id)%2) {
+		return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Answer{Answer: &loomv1.ModelAnswer{
+			Model: "m", Request: fmt.Sprintf("r%d", n), Calls: []*loomv1.ToolCall{{Id: fmt.Sprintf("c%d", n), Tool: "file_read", Arguments: "{}"}},
+		}}}}
+	}
+	return nil
+}
+
+// gone leaves an attempt that is somebody else's by now.
+func (a *agent) gone(what, code string) {
+	a.w.see(what + " refused: " + code)
+	switch code {
+	case "attempt/stale", "attempt/claimed":
+		a.rest()
+	default:
+		a.w.broken("%s of %s is refused with %s", what, a.brief.Attempt.Id, code)
+	}
+}
+
+func (a *agent) lock() {
+	a.do(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{
+		Request: a.brief.Attempt.Id, Execution: a.brief.Execution.Id, Holder: a.who(),
+	}}}, func(code string, ans *loomv1.Answer) {
+		switch {
+		case code != "":
+			a.gone("lock", code)
+		case ans.GetLock().Token == 0:
+			a.phase = parking
+		default:
+			a.token, a.phase = ans.GetLock().Token, raising
+		}
+	})
+}
+
+func (a *agent) park() {
+	a.do(&loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: &loomv1.ParkAttempt{
+		Attempt: a.brief.Attempt.Id, Claimant: a.who(), WaitsFor: "lock",
+	}}}, func(code string, _ *loomv1.Answer) {
+		if code != "" {
+			a.gone("park", code)
+			return
+		}
+		a.w.see("parked")
+		a.rest()
+	})
+}
+
+// renew keeps the grant. That it is lost stops only half of the agents: the
+// others find out from git.
+func (a *agent) renew() {
+	a.do(&loomv1.Command{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: a.token}}}, func(code string, _ *loomv1.Answer) {
+		if code == "" {
+			return
+		}
+		a.w.see("renewal refused: " + code)
+		if a.w.one(2) && a.phase != answering {
+			a.out = failed(a, code)
+			a.phase = answering
+		}
+	})
+}
+
+// touch works on the repository: first the fence, then, a step later, the ref.
+func (a *agent) touch() {
+	var err error
+	if a.phase == raising {
+		if err = a.w.git.raise(a.token); err == nil {
+			a.phase = moving
+			return
+		}
+	} else {
+		a.out, err = a.move()
+	}
+	if err != nil {
+		a.out = failed(a, codeOf(err))
+	}
+	a.phase = answering
+}
+
+func (a *agent) move() (*loomv1.Outcome, error) {
+	x, id := a.brief.Execution, a.brief.Attempt.Id
+	out := succeeded(a)
+	if a.brief.Node.Kind == loomv1.NodeKind_NODE_KIND_COMMIT {
+		if x.Change == nil {
+			return failed(a, "git/no-change"), nil
+		}
+		c, err := a.w.git.candidate(id, x.Id, x.Change.PatchDigest, a.token)
+		out.Candidate = proto.CloneOf(c)
+		return out, err
+	}
+	if x.Candidate == nil {
+		return failed(a, "git/no-change"), nil
+	}
+	l, err := a.w.git.land(id, x.Id, x.Candidate, a.token)
+	out.Landing = l
+	return out, err
+}

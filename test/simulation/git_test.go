@@ -1,0 +1,88 @@
+package simulation
+
+import (
+	"fmt"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// repo is git as the committer sees it: a fence, a target, candidates.
+type repo struct {
+	w          *world
+	fence      uint64
+	head       string
+	moves      int
+	candidates map[string]*made // by execution, patch and base
+	landed     []*made
+}
+
+// made is a commit that carries trailers.
+type made struct {
+	execution string
+	candidate *loomv1.Candidate
+}
+
+// raise is the first act under a token: nobody older comes after it.
+func (g *repo) raise(token uint64) error {
+	if token < g.fence {
+		g.w.see("late token refused by git")
+		return fault.New("git/fenced", "token %d is older than %d", token, g.fence)
+	}
+	g.fence = token
+	return nil
+}
+
+// moved is the last act, in one transaction with the fence.
+func (g *repo) moved(attempt string, token uint64) error {
+	if token != g.fence {
+		g.w.see("late token refused by git")
+		return fault.New("git/fenced", "token %d is not the fence's %d", token, g.fence)
+	}
+	g.w.oracle.refMoved(attempt, token)
+	return nil
+}
+
+// candidate makes the commit of a change, or finds the one that was made.
+func (g *repo) candidate(attempt, execution, patch string, token uint64) (*loomv1.Candidate, error) {
+	key := execution + "/" + patch + "/" + g.head
+	if m := g.candidates[key]; m != nil {
+		m.candidate.Token = token
+		return m.candidate, g.moved(attempt, token)
+	}
+	if err := g.moved(attempt, token); err != nil {
+		return nil, err
+	}
+	c := &loomv1.Candidate{Commit: fmt.Sprintf("c%d-%s", len(g.candidates), execution), Tree: "t", Base: g.head, PatchDigest: patch, Token: token}
+	g.candidates[key] = &made{execution, c}
+	return c, nil
+}
+
+// land moves the target to a candidate, or finds that it has landed.
+func (g *repo) land(attempt, execution string, c *loomv1.Candidate, token uint64) (*loomv1.Landing, error) {
+	l := &loomv1.Landing{Commit: c.Commit, Ref: "refs/heads/main", Target: "main", Token: token}
+	for _, m := range g.landed {
+		if m.candidate.Commit == c.Commit {
+			g.w.see("landing found again")
+			return l, nil
+		}
+	}
+	if g.head != c.Base {
+		return nil, fault.New("git/target-moved", "the target is at %s, not at %s", g.head, c.Base)
+	}
+	if err := g.moved(attempt, token); err != nil {
+		return nil, err
+	}
+	g.head = c.Commit
+	g.landed = append(g.landed, &made{execution, c})
+	return l, nil
+}
+
+// someoneElse is a person who pushes to the target.
+func (g *repo) someoneElse() {
+	if g.w.chance(targetMoves) {
+		g.moves++
+		g.head = fmt.Sprintf("u%d", g.moves)
+		g.w.see("target moved")
+	}
+}

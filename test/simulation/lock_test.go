@@ -1,0 +1,208 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// lockOracle follows the commit lock of the one repository.
+type lockOracle struct {
+	holder, claimant string // request and who, "" when it is free
+	queue            []*loomv1.LockClaim
+	newest           uint64
+	grants           map[uint64]string // request by token
+	raised           uint64            // newest token that a ref was moved under
+	lapsed           bool              // it was taken from its holder just now
+}
+
+func (l *lockOracle) saw(o *oracle, e *loomv1.Event) {
+	if l.grants == nil {
+		l.grants = map[uint64]string{}
+	}
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_LockRequested:
+		l.requested(o, f.LockRequested.Claim)
+	case *loomv1.Event_LockGranted:
+		l.granted(o, f.LockGranted)
+	case *loomv1.Event_LockRenewed:
+		l.holds(o, e, f.LockRenewed.Token)
+	case *loomv1.Event_LockReleased:
+		l.holds(o, e, f.LockReleased.Token)
+		l.holder, l.claimant, l.lapsed = "", "", false
+	case *loomv1.Event_LockExpired:
+		l.holds(o, e, f.LockExpired.Token)
+		l.holder, l.claimant, l.lapsed = "", "", true
+	case *loomv1.Event_LockWithdrawn:
+		l.leave(f.LockWithdrawn.Request)
+	}
+}
+
+func (l *lockOracle) requested(o *oracle, c *loomv1.LockClaim) {
+	a := o.attempts[c.Request]
+	if a == nil || a.done || !proto.Equal(a.claimant, c.Holder) {
+		o.broken("the lock is asked for by %s for %s, which it does not hold", sign(c.Holder), c.Request)
+	}
+	at := slices.IndexFunc(l.queue, func(q *loomv1.LockClaim) bool { return q.Request == c.Request })
+	switch {
+	case at >= 0:
+		l.queue[at] = c
+	case l.holder == c.Request:
+		o.w.see("lock taken over by the attempt's next agent")
+		l.queue = slices.Insert(l.queue, 0, c)
+	default:
+		l.queue = append(l.queue, c)
+	}
+	if len(l.queue) > 1 {
+		o.w.see("lock queue of two")
+	}
+}
+
+func (l *lockOracle) granted(o *oracle, g *loomv1.LockGranted) {
+	switch {
+	case l.holder != "":
+		o.broken("the lock is granted to %s while %s holds it", g.Request, l.holder)
+	case len(l.queue) == 0 || l.queue[0].Request != g.Request:
+		o.broken("the lock is granted to %s out of turn", g.Request)
+		return
+	case g.Token <= l.newest:
+		o.broken("the lock is granted under token %d after token %d", g.Token, l.newest)
+	}
+	if l.lapsed {
+		o.w.see("lock lapsed and granted to the next")
+	}
+	l.holder, l.claimant, l.lapsed = g.Request, sign(l.queue[0].Holder), false
+	l.queue = l.queue[1:]
+	l.newest = g.Token
+	l.grants[g.Token] = g.Request
+}
+
+func (l *lockOracle) holds(o *oracle, e *loomv1.Event, token uint64) {
+	if l.holder == "" || token != l.newest {
+		o.broken("%s with token %d, the holder %q has %d", tellEvent(e), token, l.holder, l.newest)
+	}
+}
+
+func (l *lockOracle) leave(request string) {
+	l.queue = slices.DeleteFunc(l.queue, func(q *loomv1.LockClaim) bool { return q.Request == request })
+}
+
+// refMoved is told of every move of a ref in the repository.
+func (o *oracle) refMoved(attempt string, token uint64) {
+	switch {
+	case o.lock.grants[token] != attempt:
+		o.broken("a ref is moved under token %d by %s, it was granted to %q", token, attempt, o.lock.grants[token])
+	case token < o.lock.raised:
+		o.broken("a ref is moved under token %d after token %d", token, o.lock.raised)
+	}
+	o.lock.raised = token
+}
+
+// still checks the whole state between two commands.
+func (o *oracle) still() {
+	if len(o.w.keeper.pending) > 0 {
+		return
+	}
+	if o.w.keeper.state.Hash() != o.twin.Hash() {
+		o.broken("the live state differs from a fold of the journal")
+	}
+	s := o.twin.Snapshot()
+	o.checkBeads(s)
+	for _, l := range s.GetLocks().GetLocks() {
+		for _, c := range append(slices.Clone(l.Queue), l.Holder) {
+			if a := o.attempts[c.GetRequest()]; c != nil && (a == nil || a.done) {
+				o.broken("%s has a place at the lock though it has ended", c.Request)
+			}
+		}
+	}
+	for _, x := range s.Executions {
+		for _, n := range x.Nodes {
+			waits := slices.ContainsFunc(o.lock.queue, func(q *loomv1.LockClaim) bool { return q.Request == n.GetAttempt().GetId() })
+			if n.GetAttempt().GetParked() != "" && !waits {
+				o.broken("%s is parked and does not wait for the lock", n.Attempt.Id)
+			}
+		}
+	}
+}
+
+func (o *oracle) checkBeads(s *loomv1.ProjectState) {
+	for id, b := range s.Beads {
+		x := s.Executions[b.Execution]
+		if x == nil {
+			if b.Type != loomv1.BeadType_BEAD_TYPE_APPROVAL {
+				o.broken("bead %s has no execution", id)
+			}
+			continue
+		}
+		waits := false
+		for _, n := range x.Nodes {
+			waits = waits || n.Approval != ""
+		}
+		want := map[loomv1.ExecutionStatus]string{
+			loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED: "CLOSED", loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED: "FAILED",
+		}[x.Status]
+		if want == "" {
+			want = map[bool]string{true: "WAITING", false: "IN_PROGRESS"}[waits]
+		}
+		if got := strings.TrimPrefix(b.Status.String(), "BEAD_STATUS_"); got != want {
+			o.broken("bead %s is %s, its execution wants %s", id, got, want)
+		}
+	}
+}
+
+// final checks what must hold once everything has ended.
+func (o *oracle) final() {
+	inGit := map[string]bool{}
+	for _, m := range o.w.git.landed {
+		if inGit[m.candidate.Commit] {
+			o.broken("commit %s is on the target twice", m.candidate.Commit)
+		}
+		inGit[m.candidate.Commit] = true
+		x := o.executions[m.execution]
+		if !x.landed[m.candidate.Commit] && !o.ended[x.bead] {
+			o.broken("commit %s of %s is on the target and not in the journal", m.candidate.Commit, x.id)
+		}
+	}
+	for _, x := range o.executions {
+		for commit := range x.landed {
+			if !inGit[commit] {
+				o.broken("commit %s of %s is in the journal and not on the target", commit, x.id)
+			}
+		}
+	}
+	o.acyclic()
+	if o.lock.holder != "" || len(o.lock.queue) > 0 {
+		o.broken("after the end %q holds the lock and %d wait", o.lock.holder, len(o.lock.queue))
+	}
+	if q := o.w.keeper.state.Queued(); len(q) > 0 {
+		o.broken("after the end there is work for agents: %v", q)
+	}
+	if at, ok := o.w.keeper.state.Next(); ok {
+		o.broken("after the end a timer is due at %s", at)
+	}
+}
+
+func (o *oracle) acyclic() {
+	state := map[string]int{} // 1 on the way, 2 done
+	var visit func(string)
+	visit = func(n string) {
+		switch state[n] {
+		case 1:
+			o.broken("decision %s follows from itself", n)
+			return
+		case 2:
+			return
+		}
+		state[n] = 1
+		for _, to := range o.links[n] {
+			visit(to)
+		}
+		state[n] = 2
+	}
+	for n := range o.links {
+		visit(n)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build race
+
+package simulation
+
+// defaultSeeds is small under the race detector, which has nothing to find in
+// cores without goroutines and makes them many times slower.
+const defaultSeeds = 60

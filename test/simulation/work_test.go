@@ -1,0 +1,257 @@
+package simulation
+
+import (
+	"strings"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// sawWork checks the facts of an execution.
+func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
+	if x == nil {
+		o.broken("%s of no execution", tellEvent(e))
+		return
+	}
+	if x.ended {
+		o.broken("%s after the end of %s", tellEvent(e), x.id)
+	}
+	n := x.nodes[e.Node]
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_AttemptDispatched:
+		o.dispatched(x, n, e, f.AttemptDispatched)
+	case *loomv1.Event_AttemptClaimed:
+		o.claimed(e, f.AttemptClaimed)
+	case *loomv1.Event_ClaimReleased:
+		o.released(e, f.ClaimReleased)
+	case *loomv1.Event_AttemptEnded:
+		o.attemptEnded(x, n, e, f.AttemptEnded)
+	case *loomv1.Event_EdgeSettled:
+		x.edges[f.EdgeSettled.Edge] = f.EdgeSettled.Taken
+	case *loomv1.Event_NodeSkipped:
+		if o.ready(x, e.Node) {
+			o.broken("%s is skipped though it can run", e.Node)
+		}
+	case *loomv1.Event_NodeCompleted:
+		o.completed(x, n, e)
+	case *loomv1.Event_ReworkStarted:
+		o.rework(x, f.ReworkStarted)
+	case *loomv1.Event_RetryScheduled:
+		o.w.see("backoff")
+	case *loomv1.Event_ChangeProposed:
+		x.patch = f.ChangeProposed.Change.PatchDigest
+	case *loomv1.Event_ApprovalLapsed:
+		o.w.see("approval lapsed")
+	case *loomv1.Event_CandidateMade:
+		o.candidate(x, e, f.CandidateMade.Candidate)
+	case *loomv1.Event_Landed:
+		o.landed(x, e, f.Landed.Landing)
+	case *loomv1.Event_ExecutionEnded:
+		x.ended = true
+		o.w.see(strings.ToLower(strings.TrimPrefix(f.ExecutionEnded.Status.String(), "EXECUTION_STATUS_")))
+	case *loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended, *loomv1.Event_ToolFinished:
+		o.fromClaimant(e)
+	case *loomv1.Event_AttemptParked:
+		o.fromClaimant(e)
+	}
+}
+
+// ready says whether every edge into a node is settled and one of them taken.
+func (o *oracle) ready(x *execution, node string) bool {
+	if x.nodes[node].def.Type == loomv1.NodeType_NODE_TYPE_START {
+		return true
+	}
+	any := false
+	for _, e := range x.def.Edges {
+		if e.To != node {
+			continue
+		}
+		taken, settled := x.edges[e.Id]
+		if !settled {
+			return false
+		}
+		any = any || taken
+	}
+	return any
+}
+
+func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loomv1.AttemptDispatched) {
+	switch {
+	case n.attempt != "":
+		o.broken("%s is dispatched while %s is outstanding", e.Attempt, n.attempt)
+	case o.attempts[e.Attempt] != nil:
+		o.broken("%s is dispatched twice", e.Attempt)
+	case !o.ready(x, e.Node):
+		o.broken("%s is dispatched before its time", e.Attempt)
+	case d.Number > n.def.MaxAttempts*(1+n.granted[d.Visit]):
+		o.broken("%s is attempt %d of %s, which has %d and was granted as many %d times", e.Attempt, d.Number, e.Node, n.def.MaxAttempts, n.granted[d.Visit])
+	case d.Visit == n.visit && d.Number != n.number+1, d.Visit != n.visit && d.Number != 1, d.Visit < n.visit:
+		o.broken("%s is attempt %d of visit %d, after attempt %d of visit %d", e.Attempt, d.Number, d.Visit, n.number, n.visit)
+	}
+	want := map[loomv1.NodeKind]string{
+		loomv1.NodeKind_NODE_KIND_COMMIT: "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND: "engineering-manager",
+		loomv1.NodeKind_NODE_KIND_VERIFY: "qa-engineer",
+	}[n.def.Kind]
+	if want != "" && d.Role != want {
+		o.broken("%s is dispatched to %s", e.Attempt, d.Role)
+	}
+	if d.Cause == "continue" {
+		o.w.see("continue")
+	}
+	if d.ExtraAttempts > 0 {
+		o.w.see("attempts granted")
+	}
+	n.attempt, n.visit, n.number = e.Attempt, d.Visit, d.Number
+	o.attempts[e.Attempt] = &attempt{id: e.Attempt, node: e.Node, role: d.Role, x: x, generation: 1}
+}
+
+func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
+	a := o.attempts[e.Attempt]
+	c := f.Claimant
+	switch {
+	case a == nil || a.done:
+		o.broken("%s is claimed and not outstanding", e.Attempt)
+		return
+	case a.claimant != nil:
+		o.broken("%s is claimed by %s while %s has it", e.Attempt, sign(c), sign(a.claimant))
+	case f.Generation != a.generation:
+		o.broken("%s is claimed in generation %d, it is in %d", e.Attempt, f.Generation, a.generation)
+	case !strings.HasPrefix(c.Agent, a.role+"/"):
+		o.broken("%s, which is for %s, is claimed by %s", e.Attempt, a.role, c.Agent)
+	case a.x.nodes[a.node].def.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && o.madeBy(a.x, c):
+		o.broken("%s verifies in %s what it made", c.Agent, e.Attempt)
+	}
+	a.claimant = c
+}
+
+// madeBy says whether an agent proposed the change that stands.
+func (o *oracle) madeBy(x *execution, c *loomv1.Claimant) bool {
+	return x.candidates[x.patch] == c.Agent+"@"+c.Host
+}
+
+func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
+	a := o.attempts[e.Attempt]
+	if a == nil || a.done || f.Generation != a.generation+1 {
+		o.broken("%s is released into generation %d", e.Attempt, f.Generation)
+		return
+	}
+	if f.Reason == "lock granted" {
+		o.w.see("unparked")
+	}
+	a.claimant, a.generation = nil, f.Generation
+}
+
+// fromClaimant wants an event of an attempt to come from who holds it.
+func (o *oracle) fromClaimant(e *loomv1.Event) {
+	a := o.attempts[e.Attempt]
+	if a == nil || a.done || a.claimant == nil || e.Actor.GetName() != sign(a.claimant) {
+		o.broken("%s comes from %q", tellEvent(e), e.Actor.GetName())
+	}
+}
+
+func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.AttemptEnded) {
+	if n.attempt != e.Attempt {
+		o.broken("%s ends, but %s is outstanding", e.Attempt, n.attempt)
+	}
+	out := f.Outcome
+	switch {
+	case f.TimedOut:
+		o.w.see("timeout")
+	case out.Code == "attempt/withdrawn":
+	default:
+		o.fromClaimant(e)
+	}
+	n.restarts = o.w.keeper.restarts
+	a := o.attempts[e.Attempt]
+	a.done, n.attempt = true, ""
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		return
+	}
+	if p := out.Change.GetPatchDigest(); p != "" {
+		x.candidates[p] = a.claimant.GetAgent() + "@" + a.claimant.GetHost()
+	}
+	if n.def.Kind == loomv1.NodeKind_NODE_KIND_VERIFY {
+		o.verified(x, e, out)
+	}
+}
+
+func (o *oracle) verified(x *execution, e *loomv1.Event, out *loomv1.Outcome) {
+	passed := false
+	for _, c := range out.Checks {
+		if !c.Passed || c.Commit != x.newest.GetCommit() {
+			o.broken("%s succeeds with a check that did not pass on the candidate: %v", e.Attempt, c)
+		}
+		passed = passed || c.Command == "make"
+	}
+	if !passed {
+		o.broken("%s succeeds without the required check", e.Attempt)
+	}
+	x.verified[x.newest.GetCommit()] = true
+}
+
+func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event) {
+	if n.attempt != "" {
+		o.broken("%s completes while %s is outstanding", e.Node, n.attempt)
+	}
+	if !o.ready(x, e.Node) {
+		o.broken("%s completes before its time", e.Node)
+	}
+}
+
+func (o *oracle) rework(x *execution, f *loomv1.ReworkStarted) {
+	o.w.see("rework")
+	for _, id := range f.ResetEdges {
+		delete(x.edges, id)
+	}
+	for _, id := range f.ResetNodes {
+		if n := x.nodes[id]; n.attempt != "" {
+			o.broken("%s is reset while %s is outstanding", id, n.attempt)
+		}
+	}
+}
+
+func (o *oracle) candidate(x *execution, e *loomv1.Event, c *loomv1.Candidate) {
+	a := o.attempts[e.Attempt]
+	if a == nil {
+		a = o.lastOf(x, e.Node)
+	}
+	if x.patch != c.PatchDigest {
+		o.broken("candidate of patch %s in %s, where %s stands", c.PatchDigest, x.id, x.patch)
+	}
+	if o.lock.grants[c.Token] != a.id {
+		o.broken("candidate under token %d, which was granted to %q and not to %s", c.Token, o.lock.grants[c.Token], a.id)
+	}
+	x.newest = c
+}
+
+// lastOf is the attempt of a node that ended last.
+func (o *oracle) lastOf(x *execution, node string) *attempt {
+	last := &attempt{}
+	for _, a := range o.attempts {
+		if a.x == x && a.node == node && (last.id == "" || len(a.id) > len(last.id) || len(a.id) == len(last.id) && a.id > last.id) {
+			last = a
+		}
+	}
+	return last
+}
+
+func (o *oracle) landed(x *execution, e *loomv1.Event, l *loomv1.Landing) {
+	o.w.see("landed")
+	switch {
+	case l.Commit != x.newest.GetCommit():
+		o.broken("%s landed, the candidate is %s", l.Commit, x.newest.GetCommit())
+	case !x.verified[l.Commit] && o.hasVerify(x):
+		o.broken("%s landed unverified", l.Commit)
+	case x.landed[l.Commit]:
+		o.broken("%s landed twice", l.Commit)
+	}
+	x.landed[l.Commit] = true
+}
+
+func (o *oracle) hasVerify(x *execution) bool {
+	for _, n := range x.def.Nodes {
+		if n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY {
+			return true
+		}
+	}
+	return false
+}
