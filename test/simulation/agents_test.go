@@ -183,6 +183,10 @@ func (a *agent) claim() {
 
 // record records the next step of a turn, or ends the turn.
 func (a *agent) record() {
+	if a.w.one(6) {
+		a.decide()
+		return
+	}
 	recs := a.next()
 	if recs == nil {
 		a.phase = answering

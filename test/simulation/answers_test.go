@@ -113,6 +113,43 @@ func (a *agent) fields() *structpb.Struct {
 	return s
 }
 
+// decide records a decision under a request of its own, or again under one
+// that was used, or one that must be refused.
+func (a *agent) decide() {
+	node := &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Title: "an option", Confidence: 50}
+	cmd := &loomv1.AddDecision{
+		Node: node, Request: fmt.Sprintf("%s/d%d", a.brief.Attempt.Id, a.w.rng.IntN(2)),
+		Links: []*loomv1.DecisionEdge{{From: a.brief.Goal, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO}},
+	}
+	link := &loomv1.DecisionEdge{From: a.brief.Goal, To: a.brief.Goal, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO}
+	switch a.w.rng.IntN(6) {
+	case 0:
+		cmd.Request, cmd.Links[0].From = "", "nowhere"
+		a.log(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: cmd}}, "graph/unknown-node")
+	case 1:
+		a.log(&loomv1.Command{Body: &loomv1.Command_LinkDecision{LinkDecision: &loomv1.LinkDecision{Edge: link}}}, "graph/self-loop")
+	case 2:
+		if ds := a.brief.Decisions; len(ds) > 1 {
+			link.From = ds[len(ds)-1].Id // everything follows from the goal
+			a.log(&loomv1.Command{Body: &loomv1.Command_LinkDecision{LinkDecision: &loomv1.LinkDecision{Edge: link}}}, "graph/cycle", "")
+		}
+	default:
+		a.log(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: cmd}}, "")
+	}
+}
+
+// log sends a command for the decision graph, which must be answered so.
+func (a *agent) log(cmd *loomv1.Command, want ...string) {
+	a.do(cmd, func(code string, ans *loomv1.Answer) {
+		if !slices.Contains(want, code) {
+			a.w.broken("%s is answered with %s, want %q", tellCommand(cmd), tellAnswer(ans), want)
+		}
+		if code != "" {
+			a.w.see("decision refused: " + code)
+		}
+	})
+}
+
 // lie answers for, or claims, an attempt that is not the agent's to touch.
 func (a *agent) lie() {
 	id, owner, role := a.w.oracle.anyAttempt(a.w.rng)

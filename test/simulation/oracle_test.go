@@ -95,7 +95,7 @@ func (o *oracle) saw(e *loomv1.Event) {
 	case *loomv1.Event_ExecutionStarted:
 		o.started(e, f.ExecutionStarted)
 	case *loomv1.Event_DecisionAdded:
-		o.decisions[f.DecisionAdded.Node.Id] = true
+		o.added(f.DecisionAdded)
 	case *loomv1.Event_DecisionLinked:
 		o.linked(f.DecisionLinked.Edge)
 	case *loomv1.Event_DecisionSuperseded:
@@ -118,6 +118,11 @@ func (o *oracle) saw(e *loomv1.Event) {
 func (o *oracle) filed(b *loomv1.Bead) {
 	if o.beads[b.Id] != nil {
 		o.broken("bead %s is filed twice", b.Id)
+	}
+	for id, other := range o.beads {
+		if b.Fingerprint != "" && other.Fingerprint == b.Fingerprint && !o.ended[id] {
+			o.broken("bead %s is filed for the error that bead %s is open for", b.Id, id)
+		}
 	}
 	o.beads[b.Id] = b
 }
@@ -215,6 +220,17 @@ func (o *oracle) answered(e *loomv1.Event, m *loomv1.ModelAnswer) {
 	}
 	o.answers[key] = true
 	o.fromClaimant(e)
+}
+
+// added wants a request to have added one decision.
+func (o *oracle) added(f *loomv1.DecisionAdded) {
+	if key := "request " + f.Request; f.Request != "" {
+		if o.decisions[key] {
+			o.broken("decision %s was added before by the same request", f.Node.Id)
+		}
+		o.decisions[key] = true
+	}
+	o.decisions[f.Node.Id] = true
 }
 
 func (o *oracle) linked(l *loomv1.DecisionEdge) {

@@ -31,7 +31,7 @@ var sometimes = []string{
 	"renewal refused: lock/stale", "late token refused by git", "target moved", "landing found again",
 	"approval refused: approval/digest", "approval refused: approval/signature", "approval refused: approval/identity",
 	"approval refused: approval/decided", "approval refused: approval/replayed", "approval refused: approval/expired",
-	"approval refused: approval/lapsed", "double click",
+	"approval refused: approval/lapsed", "double click", "decision refused: graph/unknown-node", "decision refused: graph/self-loop", "decision refused: graph/cycle",
 	"rework", "continue", "backoff", "timeout", "escalation", "escalation after a restart", "attempts granted", "approval lapsed",
 	"landed", "completed", "rejected",
 }

@@ -34,7 +34,7 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_NodeCompleted:
 		o.completed(x, n, e)
 	case *loomv1.Event_ReworkStarted:
-		o.rework(x, f.ReworkStarted)
+		o.rework(x, e.Node, f.ReworkStarted)
 	case *loomv1.Event_RetryScheduled:
 		o.w.see("backoff")
 	case *loomv1.Event_ChangeProposed:
@@ -197,8 +197,11 @@ func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event) {
 	}
 }
 
-func (o *oracle) rework(x *execution, f *loomv1.ReworkStarted) {
+func (o *oracle) rework(x *execution, from string, f *loomv1.ReworkStarted) {
 	o.w.see("rework")
+	if n := x.nodes[from]; f.Count > n.def.OnFailure.GetMax() {
+		o.broken("%s sends work back for the %d. time, it may %d times", from, f.Count, n.def.OnFailure.GetMax())
+	}
 	for _, id := range f.ResetEdges {
 		delete(x.edges, id)
 	}

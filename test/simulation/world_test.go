@@ -98,6 +98,7 @@ func newWorld(seed uint64, tell func(string)) *world {
 	for _, k := range []trouble{appendLost, appendLate, crashBefore, crashAfter} {
 		w.rate[k] /= 4 // each costs a replay, and all work on the way
 	}
+	w.rate[zombieLives] *= 3
 	w.lease = []time.Duration{30 * time.Second, 5 * time.Minute}[w.rng.IntN(2)]
 	w.definition = drawDefinition(w.rng)
 	w.oracle = newOracle(w)
