@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -59,7 +60,7 @@ func (in *Intake) consume(ctx context.Context, l Letter) error {
 	reply := in.Submit(ctx, l)
 	err := fault.FromProto(reply.Error)
 	if err != nil {
-		in.log.Warn("submission refused", "subject", l.Subject, "error", err)
+		in.log.Debug("submission refused", "subject", l.Subject, "error", err) // who sets it aside warns
 	}
 	return err
 }
@@ -77,9 +78,17 @@ func (in *Intake) Submit(ctx context.Context, l Letter) *loomv1.SubmitReply {
 		}
 	}
 	if fault.Status(err) != fault.Unavailable {
-		in.reject(ctx, l, cmd.GetProject(), err)
+		in.reject(ctx, l, cmp.Or(cmd.GetProject(), projectOf(l.Subject)), err)
 	}
 	return refused(err)
+}
+
+// projectOf returns the project that a subject names, or "".
+func projectOf(subj string) string {
+	if rest := subject.After(subject.Must("task"), subj); len(rest) == 1 {
+		return rest[0]
+	}
+	return ""
 }
 
 func (in *Intake) command(l Letter) (*loomv1.Command, error) {

@@ -100,10 +100,15 @@ func historyTable(w io.Writer, list []*loomv1.Transition) {
 	table(w, []string{"time", "from", "to", "outcome", "what"}, rows)
 }
 
-// what says what made a transition; the first has no outcome to tell of.
+// what says what made a transition, also where no agent summed it up.
 func what(t *loomv1.Transition) string {
-	if t.Summary == "" && t.From == "start" {
+	switch {
+	case t.Summary != "":
+		return t.Summary
+	case t.From == "start":
 		return "the bead was filed"
+	case t.Outcome == "approved":
+		return "the CEO approved"
 	}
-	return dash(t.Summary)
+	return "-"
 }

@@ -71,7 +71,7 @@ func projectFlag(cmd *cobra.Command, name *string) {
 // checkID refuses what cannot be the id of a bead, an execution or an
 // approval, before anybody is asked about it.
 func checkID(arg, id string) error {
-	if _, err := subject.Parse(arg, id); err != nil {
+	if err := checkToken(arg, id); err != nil {
 		return err
 	}
 	if project.Of(id) == "" {
@@ -85,8 +85,15 @@ func checkName(flag, name string) error {
 	if name == "" {
 		return nil
 	}
-	_, err := subject.Parse(flag, name)
-	return err
+	return checkToken(flag, name)
+}
+
+func checkToken(arg, s string) error {
+	what := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(arg, "--"), "|", " or "))
+	if _, err := subject.Parse(what, s); err != nil {
+		return fault.From(err).At(arg)
+	}
+	return nil
 }
 
 func (a *app) bead() *cobra.Command {

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/datadir"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// patience is how long a command of the stories waits for an event.
+const patience = 60 * time.Second
+
+// waitHost waits until a host answers on $DATA, or on the directory given.
+func waitHost() {
+	dir := os.Getenv("DATA")
+	if len(os.Args) > 1 {
+		dir = os.Args[1]
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		err := answers(ctx, dir)
+		if err == nil {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			give(fmt.Errorf("no host on %s: %w", dir, err))
+		}
+	}
+}
+
+func answers(ctx context.Context, dir string) error {
+	c, err := client.Dial(dir)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Host(ctx)
+	return err
+}
+
+// await waits for an event on $DATA whose kind and summary match a pattern, and
+// prints them. With -project it looks at one project only.
+func await() {
+	project := flag.String("project", "", "")
+	flag.Parse()
+	pattern := regexp.MustCompile(flag.Arg(0))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := client.Dial(os.Getenv("DATA"))
+	give(err)
+	seen := errors.New("seen")
+	err = c.Follow(ctx, &loomv1.NoticesRequest{Project: *project}, true, func(n *loomv1.Notice) error {
+		text := n.Kind + " " + n.Summary
+		if !pattern.MatchString(text) {
+			return nil
+		}
+		fmt.Println(text)
+		return seen
+	})
+	if !errors.Is(err, seen) {
+		give(fmt.Errorf("no event like %q: %w", pattern, err))
+	}
+}
+
+// stranger connects to the host on $DATA as anybody may: without credentials.
+// What the server refuses ends the command.
+func stranger() *nats.Conn {
+	running, err := broker.Find(os.Getenv("DATA"))
+	give(err)
+	refused := func(_ *nats.Conn, _ *nats.Subscription, err error) { give(err) }
+	nc, err := nats.Connect(running.URL, nats.NoReconnect(), nats.ErrorHandler(refused))
+	give(err)
+	return nc
+}
+
+// letter reads what a publisher sends: publish|request [flags] SUBJECT FILE.
+func letter() *nats.Msg {
+	kind := flag.String("type", "application/json", "content type; empty sends none")
+	id := flag.String("id", "", "message id")
+	flag.Parse()
+	data, err := os.ReadFile(flag.Arg(1))
+	give(err)
+	msg := nats.NewMsg(flag.Arg(0))
+	msg.Data = data
+	if *kind != "" {
+		msg.Header.Set("Content-Type", *kind)
+	}
+	if *id != "" {
+		msg.Header.Set(nats.MsgIdHdr, *id)
+	}
+	return msg
+}
+
+// publish publishes a file to a stream and prints which.
+func publish() {
+	msg := letter()
+	js, err := jetstream.New(stranger())
+	give(err)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	give(err)
+	fmt.Println("stored in", ack.Stream)
+}
+
+// request sends a file to a service and prints the answer.
+func request() {
+	answer, err := stranger().RequestMsg(letter(), 2*time.Second)
+	give(err)
+	fmt.Println(string(answer.Data))
+}
+
+// subscribe tries to subscribe, and prints what the server says to that.
+func subscribe() {
+	nc := stranger()
+	_, err := nc.SubscribeSync(os.Args[1])
+	give(err)
+	give(nc.Flush())
+	give(nc.LastError())
+	fmt.Println("subscribed")
+}
+
+// setAside prints what was set aside on $DATA, where no host may run: subject,
+// code and place of each message, in order.
+func setAside() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	dir, err := datadir.Open(os.Getenv("DATA"))
+	give(err)
+	b, err := broker.Start(ctx, broker.Config{Dir: dir})
+	give(err)
+	js, err := jetstream.New(b.Core())
+	give(err)
+	stream, err := js.Stream(ctx, "DLQ")
+	give(err)
+	for seq := range stream.CachedInfo().State.LastSeq {
+		msg, err := stream.GetMsg(ctx, seq+1)
+		give(err)
+		m := &loomv1.SetAside{}
+		give(proto.Unmarshal(msg.Data, m))
+		fmt.Println(m.Subject, m.Error.Code, m.Error.Where)
+	}
+	give(errors.Join(b.Close(ctx), dir.Close()))
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write what the stories see as what they expect")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"loom":      main,
+		"wait-host": waitHost,
+		"await":     await,
+		"publish":   publish,
+		"request":   request,
+		"subscribe": subscribe,
+		"set-aside": setAside,
+	})
+}
+
+// TestCLI01_Stories runs the stories in testdata/script: each is a user with a
+// home, a configuration and a data directory of its own.
+func TestCLI01_Stories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/script",
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Setup:              settle,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"mask":  mask,
+			"big":   big,
+			"set":   set,
+		},
+	})
+}
+
+// settle gives a story its own directories. Go's caches are shared: they hold
+// nothing of Loom's.
+func settle(env *testscript.Env) error {
+	for name, dir := range map[string]string{"HOME": "home", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache"} {
+		env.Setenv(name, filepath.Join(env.WorkDir, dir))
+		if err := os.MkdirAll(env.Getenv(name), 0o700); err != nil {
+			return err
+		}
+	}
+	env.Setenv("DATA", filepath.Join(env.WorkDir, "state", "loom"))
+	env.Setenv("KEY", filepath.Join(env.WorkDir, "config", "loom", "ceo.nk"))
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return err
+		}
+		env.Setenv(name, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// exits runs a command that must end with that status:
+//
+//	exits STATUS COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with status %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// masks are what differs from run to run, each with something as long that
+// does not.
+var masks = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b`), "YYYY-MM-DD HH:MM:SS"},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "YYYY-MM-DDTHH:MM:SSZ"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\.\d{3}\b`), "HH:MM:SS.mmm"},
+	{regexp.MustCompile(`\bh-[a-z2-7]{16}\b`), "h-HOST............"},
+	{regexp.MustCompile(`\bdp-[a-z2-7]{16}\b`), "dp-DEPLOYMENT......"},
+	{regexp.MustCompile(`\bU[A-Z2-7]{55}\b`), "UKEY"},
+	{regexp.MustCompile(`(engineer|lead|manager)/\d`), "${1}/N"},
+	{regexp.MustCompile(`\btoken \d+`), "token NNN"},
+	{regexp.MustCompile(`\b[0-9a-f]{40}\b`), strings.Repeat("c", 40)},
+	{regexp.MustCompile(`\b(digest|candidate|commit|change|on) [0-9a-f]{12,16}\b`), "$1 DIGEST"},
+	{regexp.MustCompile(`\b[0-9a-f]{12} landed\b`), "COMMIT landed"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?m?s\b`), "TIME"},
+	{regexp.MustCompile(`\bgo1\.\S+ \S+/\S+`), "GO"},
+}
+
+// mask writes a file, or the last output, without what differs from run to run:
+//
+//	mask stdout|stderr|FILE TO
+func mask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mask FILE TO")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK"), "WORK")
+	for _, m := range masks {
+		text = m.what.ReplaceAllString(text, m.with)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// big writes a submission of exactly that many bytes:
+//
+//	big BYTES FILE
+func big(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: big BYTES FILE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	const head, foot = `{"goal":"g","description":"`, `"}`
+	text := head + strings.Repeat("x", n-len(head)-len(foot)) + foot
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// set keeps what a pattern's group matches in a file or the last output:
+//
+//	set NAME PATTERN stdout|stderr|FILE
+func set(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: set NAME PATTERN FILE")
+	}
+	m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile(args[2]))
+	if len(m) != 2 {
+		ts.Fatalf("%s has no %s", args[2], args[1])
+	}
+	ts.Setenv(args[0], m[1])
+}
+
+// give ends a command of the stories.
+func give(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
