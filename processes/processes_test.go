@@ -44,20 +44,30 @@ func TestWF13_AutoBugWorkflow(t *testing.T) {
 	toInvestigate := &loomv1.ReworkRule{To: "investigate", When: `outcome.fault == "change"`}
 	want := []*loomv1.NodeDefinition{
 		{Id: "start", Type: start},
-		{Id: "triage", Type: task, Role: "qa-engineer", MaxAttempts: 3, Timeout: durationpb.New(10 * time.Minute),
-			Outcome: map[string]string{"severity": "string", "specialist": "string", "check": "string"}},
-		{Id: "investigate", Type: task, RolesAny: []string{"backend-engineer", "web-designer", "project-manager"},
-			RoleFrom: "outcome.triage.specialist", MaxAttempts: 5, Timeout: half, MultiDispatch: true},
+		{
+			Id: "triage", Type: task, Role: "qa-engineer", MaxAttempts: 3, Timeout: durationpb.New(10 * time.Minute),
+			Outcome: map[string]string{"severity": "string", "specialist": "string", "check": "string"},
+		},
+		{
+			Id: "investigate", Type: task, RolesAny: []string{"backend-engineer", "web-designer", "project-manager"},
+			RoleFrom: "outcome.triage.specialist", MaxAttempts: 5, Timeout: half, MultiDispatch: true,
+		},
 		{Id: "approve", Type: approval, Role: "ceo"},
-		{Id: "commit", Type: task, Role: "engineering-manager", Kind: loomv1.NodeKind_NODE_KIND_COMMIT, MaxAttempts: 1, Timeout: half,
+		{
+			Id: "commit", Type: task, Role: "engineering-manager", Kind: loomv1.NodeKind_NODE_KIND_COMMIT, MaxAttempts: 1, Timeout: half,
 			Outcome:   map[string]string{"fault": "string"},
-			OnFailure: &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{toInvestigate}}},
-		{Id: "verify", Type: task, Role: "qa-engineer", Kind: loomv1.NodeKind_NODE_KIND_VERIFY, MaxAttempts: 1, Timeout: half,
+			OnFailure: &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{toInvestigate}},
+		},
+		{
+			Id: "verify", Type: task, Role: "qa-engineer", Kind: loomv1.NodeKind_NODE_KIND_VERIFY, MaxAttempts: 1, Timeout: half,
 			Outcome:   map[string]string{"fault": "string"},
-			OnFailure: &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{toInvestigate, toCommit}}},
-		{Id: "land", Type: task, Role: "engineering-manager", Kind: loomv1.NodeKind_NODE_KIND_LAND, MaxAttempts: 1, Timeout: half,
+			OnFailure: &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{toInvestigate, toCommit}},
+		},
+		{
+			Id: "land", Type: task, Role: "engineering-manager", Kind: loomv1.NodeKind_NODE_KIND_LAND, MaxAttempts: 1, Timeout: half,
 			Outcome:   map[string]string{"fault": "string"},
-			OnFailure: &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{toCommit}}},
+			OnFailure: &loomv1.FailurePolicy{Max: 3, Rework: []*loomv1.ReworkRule{toCommit}},
+		},
 		{Id: "end", Type: end},
 	}
 	if diff := cmp.Diff(want, def.Nodes, protocmp.Transform()); diff != "" {

@@ -36,11 +36,15 @@ func TestAGENT01_Next(t *testing.T) {
 		{"mended between", recs(problem("r1", "a"), problem("r2", "b"), answer("r3", read), intent(read, reading), finish("c1", result(okay, "x")), problem("r4", "d")), "repair 1: d"},
 		{"half an answer is not run", recs(answer("r1", read, call("c9", "shell", `{"command":`))), `repair 1: the arguments of your call of "shell" are not one JSON object; no call of that answer was run`},
 		{"arguments that are null", recs(answer("r1", call("c9", "shell", `null`))), `repair 1: the arguments of your call of "shell" are not one JSON object; no call of that answer was run`},
-		{"a bad outcome", recs(answer("r1", call("f", "finish", `{"status":"success","summary":"x"}`))),
+		{
+			"a bad outcome", recs(answer("r1", call("f", "finish", `{"status":"success","summary":"x"}`))),
 			"repair 1: your call of finish was not taken; mend this and call it again:\n- fields.count: a success gives it; a value of type int\n" +
-				"- fields.ratio: a success gives it; a value of type double\n- fields.severity: a success gives it; a value of type string\n- fields.sure: a success gives it; a value of type bool"},
-		{"a bad outcome three times", recs(answer("r1", call("f", "finish", `{}`)), answer("r2", call("g", "finish", `{}`)), answer("r3", call("h", "finish", `{}`))),
-			"model/invalid-output: the model gave 3 useless answers in a row, the last because: your call of finish was not taken; mend this and call it again: status: it is missing; one of success, failure, continue"},
+				"- fields.ratio: a success gives it; a value of type double\n- fields.severity: a success gives it; a value of type string\n- fields.sure: a success gives it; a value of type bool",
+		},
+		{
+			"a bad outcome three times", recs(answer("r1", call("f", "finish", `{}`)), answer("r2", call("g", "finish", `{}`)), answer("r3", call("h", "finish", `{}`))),
+			"model/invalid-output: the model gave 3 useless answers in a row, the last because: your call of finish was not taken; mend this and call it again: status: it is missing; one of success, failure, continue",
+		},
 		{"the runtime's own call", recs(own(call("own", "check", "{}"), running)), "run own:report!"},
 		{"the runtime's own, ended", recs(own(call("own", "check", "{}"), running), finish("own", result(okay, "x"))), "ask"},
 	} {

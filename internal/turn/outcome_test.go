@@ -36,8 +36,10 @@ func TestAGENT07_ParseOutcome(t *testing.T) {
 		{plainNode, `{"status":"success","sumary":"x"}`, "\"sumary\": there is no such key; did you mean \"summary\"?\nsummary: it is missing or empty"},
 		{node, `{"status":"failure","summary":"x","severity":"high"}`, `"severity": there is no such key; it belongs into "fields"`},
 		{node, `{"status":"failure","summary":"x","fields":{"severty":"high"}}`, `fields."severty": this task declares no such field; did you mean "severity"?`},
-		{node, `{"status":"failure","summary":"x","fields":{"severity":1,"count":1.5,"ratio":"x","sure":"true"}}`,
-			"fields.count: it must be of type int\nfields.ratio: it must be of type double\nfields.severity: it must be of type string\nfields.sure: it must be of type bool"},
+		{
+			node, `{"status":"failure","summary":"x","fields":{"severity":1,"count":1.5,"ratio":"x","sure":"true"}}`,
+			"fields.count: it must be of type int\nfields.ratio: it must be of type double\nfields.severity: it must be of type string\nfields.sure: it must be of type bool",
+		},
 		{node, `{"status":"failure","summary":"x","fields":{"count":9007199254740992}}`, ""},
 		{node, `{"status":"failure","summary":"x","fields":{"count":9007199254740994}}`, "fields.count: it must be of type int"},
 		{node, `{"status":"failure","summary":"x","fields":{"ratio":1e400}}`, "fields.ratio: it must be of type double"},

@@ -43,17 +43,27 @@ func TestAGENT01_Transcript(t *testing.T) {
 	}{
 		{"begun", nil, "user: <prompt>\n"},
 		{"calls that go on", asked, "user: <prompt>\nassistant: <text of r1> [c1 file_read] [c2 shell]\n"},
-		{"calls that have ended", append(asked, intent(c2, running), finish("c2", result(failed, "two"))),
-			"user: <prompt>\nassistant: <text of r1> [c1 file_read] [c2 shell]\ntool: <one> (c1, failed false)\ntool: <two> (c2, failed true)\n"},
-		{"no output", append(asked, intent(c2, running), finish("c2", &loomv1.ToolResult{Status: okay, Summary: "nothing to say", Output: blob("")})),
-			"user: <prompt>\nassistant: <text of r1> [c1 file_read] [c2 shell]\ntool: <one> (c1, failed false)\ntool: nothing to say (c2, failed false)\n"},
+		{
+			"calls that have ended", append(asked, intent(c2, running), finish("c2", result(failed, "two"))),
+			"user: <prompt>\nassistant: <text of r1> [c1 file_read] [c2 shell]\ntool: <one> (c1, failed false)\ntool: <two> (c2, failed true)\n",
+		},
+		{
+			"no output", append(asked, intent(c2, running), finish("c2", &loomv1.ToolResult{Status: okay, Summary: "nothing to say", Output: blob("")})),
+			"user: <prompt>\nassistant: <text of r1> [c1 file_read] [c2 shell]\ntool: <one> (c1, failed false)\ntool: nothing to say (c2, failed false)\n",
+		},
 		{"a useless answer", recs(problem("r1", "mend it")), "user: <prompt>\nassistant: (an answer that could not be used)\nuser: mend it\n"},
-		{"a useless answer with calls", recs(answer("r1", c1, call("c3", "shell", "half"))),
-			"user: <prompt>\nassistant: <text of r1>\nuser: the arguments of your call of \"shell\" are not one JSON object; no call of that answer was run\n"},
-		{"a bad outcome", recs(answer("r1", call("f", "finish", `{"status":"failure"}`))),
-			"user: <prompt>\nassistant: <text of r1> [f finish]\ntool: your call of finish was not taken; mend this and call it again:\n- summary: it is missing or empty (f, failed true)\n"},
-		{"finish beside a failure", recs(answer("r1", call("f", "finish", success), c2), intent(c2, running), finish("c2", result(failed, "two"))),
-			"user: <prompt>\nassistant: <text of r1> [f finish] [c2 shell]\ntool: finish was not taken, because a call beside it did not succeed; look at its result, then call finish alone (f, failed true)\ntool: <two> (c2, failed true)\n"},
+		{
+			"a useless answer with calls", recs(answer("r1", c1, call("c3", "shell", "half"))),
+			"user: <prompt>\nassistant: <text of r1>\nuser: the arguments of your call of \"shell\" are not one JSON object; no call of that answer was run\n",
+		},
+		{
+			"a bad outcome", recs(answer("r1", call("f", "finish", `{"status":"failure"}`))),
+			"user: <prompt>\nassistant: <text of r1> [f finish]\ntool: your call of finish was not taken; mend this and call it again:\n- summary: it is missing or empty (f, failed true)\n",
+		},
+		{
+			"finish beside a failure", recs(answer("r1", call("f", "finish", success), c2), intent(c2, running), finish("c2", result(failed, "two"))),
+			"user: <prompt>\nassistant: <text of r1> [f finish] [c2 shell]\ntool: finish was not taken, because a call beside it did not succeed; look at its result, then call finish alone (f, failed true)\ntool: <two> (c2, failed true)\n",
+		},
 		{"the runtime's own", recs(own(c1, running), finish("c1", result(okay, "one"))), "user: <prompt>\nuser: <one>\n"},
 		{"the runtime's own, going on", recs(own(c1, running)), "user: <prompt>\n"},
 	} {
