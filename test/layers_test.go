@@ -73,7 +73,7 @@ var owners = []struct {
 var starters = []string{"internal/tool", "internal/git", "internal/sandbox", "internal/mcp"}
 
 // free may import anything.
-var free = []string{"internal/deps", "test/...", "bench/..."}
+var free = []string{"test/...", "bench/..."}
 
 // impure is what a core must not import: time and chance arrive in events and
 // commands, effects are what it returns.
