@@ -90,6 +90,7 @@ func (c Config) check() error {
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))
 	}
+	errs = append(errs, checkAgents(c.Agents)...)
 	seen := map[string]bool{}
 	for _, p := range c.Projects {
 		if _, err := subject.Parse("project", p.ID); err != nil {
