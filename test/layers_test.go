@@ -37,6 +37,7 @@ var arrows = []struct {
 	{[]string{"proto/subject"}, []string{"internal/fault"}, "every package may use it"},
 	{cores, slices.Concat(contract, cores), "a core knows cores and the contract, and no effect, actor or host"},
 	{[]string{"internal/journal/journaltest"}, slices.Concat(contract, cores), "it tests what keeps the contract of the log"},
+	{[]string{"internal/workflow/workflowtest"}, contract, "it draws definitions for tests"},
 	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/workflow/workflowtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -88,7 +89,7 @@ func sometimes(t *testing.T, saw map[string]int) {
 func newSim(t testing.TB, seed uint64, saw map[string]int) *sim {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	m := &sim{t: t, rng: rng, seed: seed, saw: saw, asks: map[string]int{}, more: map[string]int{}}
-	def, err := workflow.Compile(randomDefinition(rng))
+	def, err := workflow.Compile(workflowtest.Random(rng))
 	if err != nil {
 		t.Fatalf("seed %d: Compile: %v", seed, err)
 	}

@@ -346,14 +346,14 @@ func (a *agent) move() (*loomv1.Outcome, error) {
 		if x.Change == nil {
 			return failed(a, "git/no-change"), nil
 		}
-		c, err := a.w.git.candidate(id, x.Id, x.Change.PatchDigest, a.token)
+		c, err := a.w.git.candidate(id, sign(a.who()), x.Id, x.Change.PatchDigest, a.token)
 		out.Candidate = proto.CloneOf(c)
 		return out, err
 	}
 	if x.Candidate == nil {
 		return failed(a, "git/no-change"), nil
 	}
-	l, err := a.w.git.land(id, x.Id, x.Candidate, a.token)
+	l, err := a.w.git.land(id, sign(a.who()), x.Id, x.Candidate, a.token)
 	out.Landing = l
 	return out, err
 }

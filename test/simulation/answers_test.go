@@ -205,7 +205,9 @@ func (w *world) releaseHost(h *host, epoch uint64, tries int) {
 		identity(loomv1.IdentityKind_IDENTITY_KIND_HOST, h.name), func(a *loomv1.Answer) {
 			if a == nil {
 				w.releaseHost(h, epoch, tries+1)
+				return
 			}
+			w.oracle.freed(h.name, epoch)
 		})
 }
 

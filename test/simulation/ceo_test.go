@@ -64,7 +64,11 @@ func (w *world) decide(a *loomv1.Approval) {
 	if w.ceo.digest != "" && w.ceo.digest != digest && w.chance(ceoReadsOld) {
 		digest = w.ceo.digest
 	}
-	c := w.sign(ceoKey, w.command(a, digest, d, w.nonce()))
+	nonce := w.nonce()
+	if w.chance(ceoContradicts) { // what was used for another approval
+		nonce = fmt.Sprintf("n%d", 1+w.rng.IntN(w.ceo.nonces))
+	}
+	c := w.sign(ceoKey, w.command(a, digest, d, nonce))
 	w.present(c, loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
 	if w.chance(ceoClicksTwice) {
 		w.see("double click")
@@ -140,6 +144,8 @@ func (w *world) present(c *loomv1.SignedCommand, as loomv1.IdentityKind, tries i
 			w.present(c, as, tries+1)
 		case c2 != "":
 			w.see("approval refused: " + c2)
+		case as != loomv1.IdentityKind_IDENTITY_KIND_CEO && c2 == "":
+			w.broken("%s presents what the CEO signed, and is heard", as)
 		default:
 			w.ceo.clicked = append(w.ceo.clicked, c)
 		}

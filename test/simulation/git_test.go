@@ -34,23 +34,23 @@ func (g *repo) raise(token uint64) error {
 }
 
 // moved is the last act, in one transaction with the fence.
-func (g *repo) moved(attempt string, token uint64) error {
+func (g *repo) moved(attempt, who string, token uint64) error {
 	if token != g.fence {
 		g.w.see("late token refused by git")
 		return fault.New("git/fenced", "token %d is not the fence's %d", token, g.fence)
 	}
-	g.w.oracle.refMoved(attempt, token)
+	g.w.oracle.refMoved(attempt, who, token)
 	return nil
 }
 
 // candidate makes the commit of a change, or finds the one that was made.
-func (g *repo) candidate(attempt, execution, patch string, token uint64) (*loomv1.Candidate, error) {
+func (g *repo) candidate(attempt, who, execution, patch string, token uint64) (*loomv1.Candidate, error) {
 	key := execution + "/" + patch + "/" + g.head
 	if m := g.candidates[key]; m != nil {
 		m.candidate.Token = token
-		return m.candidate, g.moved(attempt, token)
+		return m.candidate, g.moved(attempt, who, token)
 	}
-	if err := g.moved(attempt, token); err != nil {
+	if err := g.moved(attempt, who, token); err != nil {
 		return nil, err
 	}
 	c := &loomv1.Candidate{Commit: fmt.Sprintf("c%d-%s", len(g.candidates), execution), Tree: "t", Base: g.head, PatchDigest: patch, Token: token}
@@ -59,7 +59,7 @@ func (g *repo) candidate(attempt, execution, patch string, token uint64) (*loomv
 }
 
 // land moves the target to a candidate, or finds that it has landed.
-func (g *repo) land(attempt, execution string, c *loomv1.Candidate, token uint64) (*loomv1.Landing, error) {
+func (g *repo) land(attempt, who, execution string, c *loomv1.Candidate, token uint64) (*loomv1.Landing, error) {
 	l := &loomv1.Landing{Commit: c.Commit, Ref: "refs/heads/main", Target: "main", Token: token}
 	for _, m := range g.landed {
 		if m.candidate.Commit == c.Commit {
@@ -70,7 +70,7 @@ func (g *repo) land(attempt, execution string, c *loomv1.Candidate, token uint64
 	if g.head != c.Base {
 		return nil, fault.New("git/target-moved", "the target is at %s, not at %s", g.head, c.Base)
 	}
-	if err := g.moved(attempt, token); err != nil {
+	if err := g.moved(attempt, who, token); err != nil {
 		return nil, err
 	}
 	g.head = c.Commit

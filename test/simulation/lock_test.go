@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,13 +16,15 @@ type lockOracle struct {
 	queue            []*loomv1.LockClaim
 	newest           uint64
 	grants           map[uint64]string // request by token
-	raised           uint64            // newest token that a ref was moved under
-	lapsed           bool              // it was taken from its holder just now
+	to               map[uint64]string // who was granted it
+	until            time.Time
+	raised           uint64 // newest token that a ref was moved under
+	lapsed           bool   // it was taken from its holder just now
 }
 
 func (l *lockOracle) saw(o *oracle, e *loomv1.Event) {
 	if l.grants == nil {
-		l.grants = map[uint64]string{}
+		l.grants, l.to = map[uint64]string{}, map[uint64]string{}
 	}
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_LockRequested:
@@ -30,6 +33,10 @@ func (l *lockOracle) saw(o *oracle, e *loomv1.Event) {
 		l.granted(o, f.LockGranted)
 	case *loomv1.Event_LockRenewed:
 		l.holds(o, e, f.LockRenewed.Token)
+		if !e.Time.AsTime().Before(l.until) {
+			o.broken("%s after it had lapsed at %s", tellEvent(e), l.until)
+		}
+		l.until = f.LockRenewed.Until.AsTime()
 	case *loomv1.Event_LockReleased:
 		l.holds(o, e, f.LockReleased.Token)
 		l.holder, l.claimant, l.lapsed = "", "", false
@@ -76,8 +83,8 @@ func (l *lockOracle) granted(o *oracle, g *loomv1.LockGranted) {
 	}
 	l.holder, l.claimant, l.lapsed = g.Request, sign(l.queue[0].Holder), false
 	l.queue = l.queue[1:]
-	l.newest = g.Token
-	l.grants[g.Token] = g.Request
+	l.newest, l.until = g.Token, g.Until.AsTime()
+	l.grants[g.Token], l.to[g.Token] = g.Request, l.claimant
 }
 
 func (l *lockOracle) holds(o *oracle, e *loomv1.Event, token uint64) {
@@ -91,10 +98,10 @@ func (l *lockOracle) leave(request string) {
 }
 
 // refMoved is told of every move of a ref in the repository.
-func (o *oracle) refMoved(attempt string, token uint64) {
+func (o *oracle) refMoved(attempt, who string, token uint64) {
 	switch {
-	case o.lock.grants[token] != attempt:
-		o.broken("a ref is moved under token %d by %s, it was granted to %q", token, attempt, o.lock.grants[token])
+	case o.lock.grants[token] != attempt || o.lock.to[token] != who:
+		o.broken("a ref is moved under token %d by %s for %s, it was granted to %s for %s", token, who, attempt, o.lock.to[token], o.lock.grants[token])
 	case token < o.lock.raised:
 		o.broken("a ref is moved under token %d after token %d", token, o.lock.raised)
 	}
@@ -111,6 +118,7 @@ func (o *oracle) still() {
 	}
 	s := o.twin.Snapshot()
 	o.checkBeads(s)
+	o.checkQueued()
 	for _, l := range s.GetLocks().GetLocks() {
 		for _, c := range append(slices.Clone(l.Queue), l.Holder) {
 			if a := o.attempts[c.GetRequest()]; c != nil && (a == nil || a.done) {
@@ -124,6 +132,19 @@ func (o *oracle) still() {
 			if n.GetAttempt().GetParked() != "" && !waits {
 				o.broken("%s is parked and does not wait for the lock", n.Attempt.Id)
 			}
+		}
+	}
+}
+
+// checkQueued wants every attempt that is free to be taken to be offered.
+func (o *oracle) checkQueued() {
+	offered := map[string]bool{}
+	for _, a := range o.w.keeper.state.Queued() {
+		offered[a.Attempt] = true
+	}
+	for id, a := range o.attempts {
+		if free := !a.done && a.claimant == nil && !a.parked; free != offered[id] {
+			o.broken("%s is free to be taken: %t, and offered: %t", id, free, offered[id])
 		}
 	}
 }

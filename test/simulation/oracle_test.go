@@ -61,7 +61,7 @@ type attempt struct {
 	x              *execution
 	generation     uint32
 	claimant       *loomv1.Claimant
-	done           bool
+	done, parked   bool
 }
 
 type asked struct {
@@ -238,6 +238,15 @@ func (o *oracle) linked(l *loomv1.DecisionEdge) {
 		o.broken("decision edge from %q to %q", l.From, l.To)
 	}
 	o.links[l.From] = append(o.links[l.From], l.To)
+}
+
+// freed wants nothing left in the hands of earlier starts of a host.
+func (o *oracle) freed(host string, epoch uint64) {
+	for _, a := range o.attempts {
+		if c := a.claimant; !a.done && c.GetHost() == host && c.GetEpoch() < epoch-1 {
+			o.broken("%s is still held by %s after host %s has started with epoch %d", a.id, sign(c), host, epoch)
+		}
+	}
 }
 
 // open counts executions that run.

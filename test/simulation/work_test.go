@@ -52,6 +52,8 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.fromClaimant(e)
 	case *loomv1.Event_AttemptParked:
 		o.fromClaimant(e)
+		a := o.attempts[e.Attempt]
+		a.claimant, a.parked = nil, true
 	}
 }
 
@@ -137,7 +139,14 @@ func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
 	if f.Reason == "lock granted" {
 		o.w.see("unparked")
 	}
-	a.claimant, a.generation = nil, f.Generation
+	if host, is := strings.CutSuffix(strings.TrimPrefix(f.Reason, "host "), " started again"); is {
+		for _, h := range o.w.hosts {
+			if h.name == host && a.claimant.GetEpoch() >= h.epoch {
+				o.broken("%s is taken from %s, which has not started again since", e.Attempt, sign(a.claimant))
+			}
+		}
+	}
+	a.claimant, a.generation, a.parked = nil, f.Generation, false
 }
 
 // fromClaimant wants an event of an attempt to come from who holds it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/workflow/workflowtest"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -100,7 +101,7 @@ func newWorld(seed uint64, tell func(string)) *world {
 	}
 	w.rate[zombieLives] *= 3
 	w.lease = []time.Duration{30 * time.Second, 5 * time.Minute}[w.rng.IntN(2)]
-	w.definition = drawDefinition(w.rng)
+	w.definition = workflowtest.Random(w.rng)
 	w.oracle = newOracle(w)
 	w.keeper = newKeeper(w)
 	w.git = &repo{w: w, head: "b0", candidates: map[string]*made{}}
@@ -280,7 +281,7 @@ func (w *world) calmStep() {
 	w.ask()
 	w.keeper.flush()
 	w.keeper.sweep()
-	if at, ok := w.keeper.state.Next(); ok && w.steps%8 == 0 && at.After(w.now) && !w.busy() {
+	if at, ok := w.keeper.state.Next(); ok && at.After(w.now) && (w.steps%8 == 0 && !w.busy() || w.steps%100 == 0) {
 		w.now = at
 	}
 	w.keeper.tick()

@@ -1,4 +1,6 @@
-package simulation
+// Package workflowtest draws workflow definitions for tests that run them. What
+// it draws is valid and, for the same source of chance, always the same.
+package workflowtest
 
 import (
 	"fmt"
@@ -10,10 +12,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// drawDefinition draws a valid definition: a DAG of all node types, with
+// Random draws a valid definition: a DAG of all node types, with
 // conditions that hold, do not hold, read outcomes or have no value, failure
 // edges, rework to any ancestor, and now and then the way to main.
-func drawDefinition(rng *rand.Rand) *loomv1.Definition {
+func Random(rng *rand.Rand) *loomv1.Definition {
 	g := &drawer{rng: rng, d: &loomv1.Definition{Name: "random", Version: "1.0"}}
 	g.add("start", loomv1.NodeType_NODE_TYPE_START)
 	for i := range 1 + rng.IntN(7) {
