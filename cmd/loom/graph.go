@@ -57,5 +57,5 @@ func graphFormat(name string) (func(*loomv1.DecisionGraph) string, error) {
 	case "mermaid":
 		return graph.Mermaid, nil
 	}
-	return nil, fault.New("usage/argument", "unknown format").At("--format").Got(name).Want("`FORMAT`: text, dot or mermaid")
+	return nil, fault.New("usage/argument", "unknown format").At("--format").Got(name).Want("text, dot or mermaid")
 }

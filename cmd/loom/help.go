@@ -47,8 +47,8 @@ func flags(w io.Writer, set *pflag.FlagSet) {
 		if f.Hidden || f.Name == "help" {
 			return
 		}
-		name, text := pflag.UnquoteUsage(f)
-		heads = append(heads, strings.TrimRight("--"+f.Name+" "+name, " "))
+		_, text := pflag.UnquoteUsage(f)
+		heads = append(heads, spelled(f))
 		texts = append(texts, text+standard(f))
 	})
 	if len(heads) == 0 {
@@ -63,6 +63,12 @@ func flags(w io.Writer, set *pflag.FlagSet) {
 			fmt.Fprintf(w, "  %*s  %s\n", width, "", l)
 		}
 	}
+}
+
+// spelled is a flag as one writes it, with what it takes.
+func spelled(f *pflag.Flag) string {
+	name, _ := pflag.UnquoteUsage(f)
+	return strings.TrimRight("--"+f.Name+" "+name, " ")
 }
 
 // standard tells a flag's default, unless that is nothing or told already.
@@ -176,12 +182,10 @@ func badFlag(cmd *cobra.Command, err error) error {
 		return unknownFlag(cmd, e)
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		name, _ := pflag.UnquoteUsage(e.GetFlag())
-		return fault.New("usage/argument", "a value is missing").At("--"+e.GetFlag().Name).Want("--%s %s", e.GetFlag().Name, name)
+		return fault.New("usage/argument", "a value is missing").At("--"+e.GetFlag().Name).Want("%s", spelled(e.GetFlag()))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		name, _ := pflag.UnquoteUsage(e.GetFlag())
-		return fault.New("usage/argument", "not a value that it takes").At("--"+e.GetFlag().Name).Got(e.GetValue()).Want("--%s %s", e.GetFlag().Name, name)
+		return fault.New("usage/argument", "not a value that it takes").At("--"+e.GetFlag().Name).Got(e.GetValue()).Want("%s", spelled(e.GetFlag()))
 	}
 	return fault.New("usage/argument", "not a flag").Got(err.Error()).Want("see \"%s --help\"", cmd.CommandPath())
 }
