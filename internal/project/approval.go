@@ -120,6 +120,9 @@ func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) e
 		return fault.New("approval/digest", "the answer is about %.12s, approval %q is about %.12s", v.Digest, a.Id, a.Digest).At("digest").
 			Want("look at it again with \"loom inbox %s\"", a.Id)
 	}
+	if len(v.Comment) > MaxComment {
+		return fault.New("submit/too-large", "comment has %d bytes, the most is %d", len(v.Comment), MaxComment).At("comment")
+	}
 	if !slices.Contains(a.Options, v.Decision) {
 		return fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, v.Decision).At("decision")
 	}

@@ -22,12 +22,13 @@ import (
 	"github.com/loomrun/loom/proto/subject"
 )
 
-// Limits of a submission, in bytes unless said otherwise.
+// Limits of what people and publishers write, in bytes unless said otherwise.
 const (
 	MaxGoal        = 500
 	MaxDescription = 64 << 10
 	MaxContext     = 64 << 10
 	MaxKey         = 128
+	MaxComment     = 4 << 10
 	MaxLabels      = 32 // labels
 	MaxID          = 40 // bytes of a project id, so that bead and attempt ids stay tokens
 )
