@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -125,7 +128,23 @@ func jsonOf(m proto.Message) json.RawMessage {
 	if err != nil {
 		return json.RawMessage(`{"error":"cannot be written as JSON"}`)
 	}
-	return data
+	return escaped(data)
+}
+
+// escaped returns JSON in which what a terminal would obey is escaped: it can
+// only stand in strings.
+func escaped(data []byte) json.RawMessage {
+	var b []byte
+	for _, r := range string(data) {
+		if !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			b = fmt.Appendf(b, "\\u%04x", unit)
+		}
+	}
+	return b
 }
 
 // terminal reports whether f is a person's terminal.
