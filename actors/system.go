@@ -19,6 +19,7 @@ type System struct {
 	root   *actor.PID
 	log    *slog.Logger
 	stop   sync.Once
+	over   chan struct{}  // closed once it has stopped
 	beside sync.WaitGroup // what actors have running beside themselves
 	serial atomic.Uint64  // newest incarnation of any partition
 }
@@ -27,7 +28,7 @@ type System struct {
 // every top-level actor that failed more often than its budget allows.
 func NewSystem(log *slog.Logger, onLost func(name string)) *System {
 	quiet := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
-	s := &System{sys: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), log: log}
+	s := &System{sys: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), log: log, over: make(chan struct{})}
 	s.sys.EventStream.Subscribe(func(ev any) {
 		if f, ok := ev.(*actor.SupervisorEvent); ok {
 			log.Error("actor failed", "actor", f.Child.Id, "then", f.Directive.String(), "reason", fmt.Sprint(f.Reason))
@@ -39,11 +40,17 @@ func NewSystem(log *slog.Logger, onLost func(name string)) *System {
 	return s
 }
 
-// start spawns a named top-level actor under the root.
+// start spawns a named top-level actor under the root. Of a system that has
+// stopped it returns the root, which hears nothing any more.
 func (s *System) start(name string, props *actor.Props) *actor.PID {
 	done := make(chan *actor.PID, 1)
 	s.sys.Root.Send(s.root, &spawn{name, props, done})
-	return <-done
+	select {
+	case pid := <-done:
+		return pid
+	case <-s.over:
+		return s.root
+	}
 }
 
 // aside runs f beside the actor that calls it, from its Receive. f must end
@@ -58,6 +65,7 @@ func (s *System) Stop() {
 		_ = s.sys.Root.StopFuture(s.root).Wait()
 		s.beside.Wait()
 		s.sys.Shutdown()
+		close(s.over)
 	})
 }
 
@@ -65,8 +73,11 @@ func (s *System) Stop() {
 func (s *System) stopActor(pid *actor.PID) {
 	done := make(chan struct{})
 	s.sys.Root.Send(s.root, &dismiss{pid, done})
-	<-done
-	_ = s.sys.Root.StopFuture(pid).Wait()
+	select {
+	case <-done:
+		_ = s.sys.Root.StopFuture(pid).Wait()
+	case <-s.over: // it has stopped with the system
+	}
 }
 
 // root owns the top-level actors; strategies that reach further up would end

@@ -1,0 +1,178 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/journal"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func isReleased(e *loomv1.Event) bool { return e.GetClaimReleased() != nil }
+
+func TestACT01_MainPath(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	r.agents("researcher", 3, func(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+		start := &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}}}}
+		if err := s.Record(ctx, start); err != nil {
+			return nil, err
+		}
+		if _, err := s.AddDecision(ctx, &loomv1.AddDecision{Request: b.Attempt.Id, Node: &loomv1.DecisionNode{
+			Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Title: "an option", Confidence: 50,
+		}}); err != nil {
+			return nil, err
+		}
+		g, err := s.Graph(ctx)
+		if err != nil || len(g.Nodes) < 2 {
+			return nil, fmt.Errorf("graph with %d nodes: %w", len(g.GetNodes()), err)
+		}
+		return done(ctx, b, s)
+	})
+	var beads []string
+	for i := range 20 {
+		beads = append(beads, r.must(file("shop", fmt.Sprint("k", i))).GetSubmit().Bead)
+	}
+	for _, b := range beads {
+		r.ended(b)
+	}
+}
+
+// TestACT01_PanicGivesTheAttemptBack has an agent fail twice at one attempt.
+func TestACT01_PanicGivesTheAttemptBack(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	var calls atomic.Int32
+	r.agents("researcher", 1, func(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+		if calls.Add(1) <= 2 {
+			panic("out of order")
+		}
+		return done(ctx, b, s)
+	})
+	bead := r.must(file("shop", "k")).GetSubmit().Bead
+	r.ended(bead)
+	all := r.events()
+	if n := count(all, func(e *loomv1.Event) bool { return e.GetAttemptDispatched() != nil }); n != 1 || calls.Load() != 3 {
+		t.Errorf("%d dispatches and %d calls, want 1 and 3", n, calls.Load())
+	}
+	if n := count(all, func(e *loomv1.Event) bool {
+		return isReleased(e) && strings.Contains(e.GetClaimReleased().Reason, "out of order")
+	}); n != 2 {
+		t.Errorf("the attempt was given back %d times with the reason, want 2", n)
+	}
+	select {
+	case name := <-r.lost:
+		t.Errorf("actor %s was lost", name)
+	default:
+	}
+}
+
+// TestACT01_PanicWhileTheProjectIsAway wants the claim given back even so.
+func TestACT01_PanicWhileTheProjectIsAway(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	var calls atomic.Int32
+	r.agents("researcher", 1, func(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+		if calls.Add(1) == 1 {
+			r.log.FailNext(journal.Refuse, journal.LoseWrite, journal.Refuse)
+			panic("out of order")
+		}
+		return done(ctx, b, s)
+	})
+	r.ended(r.must(file("shop", "k")).GetSubmit().Bead)
+}
+
+func TestACT04_StopGivesClaimsBack(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	began := make(chan struct{}, 2)
+	pools := r.agents("researcher", 2, func(ctx context.Context, _ *loomv1.Brief, _ actors.Seat) (*loomv1.Outcome, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	a, b := r.must(file("shop", "a")).GetSubmit().Bead, r.must(file("shop", "b")).GetSubmit().Bead
+	<-began
+	<-began
+	if c := pools.Counts(); len(c) != 1 || c[0].Busy != 2 || c[0].Actual != 2 {
+		t.Errorf("counts while two work: %v", c)
+	}
+	pools.Stop()
+	if n := count(r.events(), isReleased); n != 2 {
+		t.Errorf("%d claims were given back, want 2", n)
+	}
+	if n := count(r.events(), func(e *loomv1.Event) bool { return e.GetAttemptEnded() != nil }); n != 0 {
+		t.Errorf("%d attempts ended, want none", n)
+	}
+	r.agents("researcher", 2, done)
+	r.ended(a)
+	r.ended(b)
+}
+
+// TestLOCK01_ParkedAttemptGoesOn has one attempt hold the lock until the other
+// is parked; then each has had it once.
+func TestLOCK01_ParkedAttemptGoesOn(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	parked := make(chan struct{})
+	var tokens [3]atomic.Uint64
+	var turns atomic.Int32
+	r.agents("researcher", 2, func(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+		claim, err := s.AcquireLock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if claim.Token == 0 {
+			if err := s.Park(ctx); err != nil {
+				return nil, err
+			}
+			close(parked)
+			return nil, actors.ErrParked
+		}
+		tokens[turns.Add(1)].Store(claim.Token)
+		<-parked
+		if err := s.RenewLock(ctx, claim.Token); err != nil {
+			return nil, err
+		}
+		if err := s.ReleaseLock(ctx, claim.Token); err != nil {
+			return nil, err
+		}
+		return done(ctx, b, s)
+	})
+	a, b := r.must(file("shop", "a")).GetSubmit().Bead, r.must(file("shop", "b")).GetSubmit().Bead
+	r.ended(a)
+	r.ended(b)
+	if one, two := tokens[1].Load(), tokens[2].Load(); one == 0 || two <= one {
+		t.Errorf("tokens %d and %d, want them to rise", one, two)
+	}
+	v, err := r.projects.Look(r.ctx, "lock", &loomv1.Query{Project: "shop"})
+	if err != nil || len(v.Locks) != 1 || v.Locks[0].Holder != nil || len(v.Locks[0].Queue) != 0 {
+		t.Errorf("the lock afterwards: %v, %v", v.GetLocks(), err)
+	}
+}
+
+// TestWF04_WorkThatFailsIsRecorded maps a worker's error to an outcome, and an
+// outcome that is refused to a failure.
+func TestWF04_WorkThatFailsIsRecorded(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	var calls atomic.Int32
+	r.agents("researcher", 1, func(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+		if calls.Add(1) == 1 {
+			return nil, errors.New("the disk is on fire")
+		}
+		out, _ := done(ctx, b, s)
+		out.Refusal = "only the engine sets it"
+		return out, nil
+	})
+	r.must(file("shop", "k"))
+	first := r.await("a failure", func(e *loomv1.Event) bool { return e.GetAttemptEnded() != nil }).GetAttemptEnded().Outcome
+	if first.Code != "internal/error" || !strings.Contains(first.Notes, "on fire") {
+		t.Errorf("the first outcome is %v", first)
+	}
+	second := r.await("another failure", func(e *loomv1.Event) bool {
+		return e.GetAttemptEnded() != nil && strings.HasSuffix(e.Attempt, "-a2")
+	}).GetAttemptEnded().Outcome
+	if second.Code != "outcome/invalid" {
+		t.Errorf("the second outcome is %v", second)
+	}
+}

@@ -1,0 +1,104 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/notice"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// slow is an observer that hears nothing until it is let go.
+type slow struct {
+	let  chan struct{}
+	want int
+	all  chan struct{} // closed once it has heard want
+	mu   sync.Mutex
+	got  []*loomv1.Notice
+}
+
+func (s *slow) PublishNotice(ctx context.Context, n *loomv1.Notice) error {
+	select {
+	case <-s.let:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, n)
+	if len(s.got) == s.want {
+		close(s.all)
+	}
+	return nil
+}
+
+func (s *slow) PublishWork(context.Context, *loomv1.Assignment) error { return nil }
+
+// TestWF10_OutboxIsBoundedAndTellsAll puts in far more than has a place: what
+// has none is read from the journal, in order, and nothing is told twice.
+func TestWF10_OutboxIsBoundedAndTellsAll(t *testing.T) {
+	const batches, each = 50, 400
+	s := newScribe(journal.NewMemorySnapshots())
+	to := &slow{let: make(chan struct{}), want: batches * each, all: make(chan struct{})}
+	o := newOutbox(s.log, to, to, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { o.sendNotices(ctx) })
+	running.Go(func() { o.sendWork(ctx) })
+	for range batches {
+		o.put(s.batch(t, each))
+		o.mu.Lock()
+		n := len(o.told)
+		o.mu.Unlock()
+		if n > mostQueued {
+			t.Fatalf("%d notices wait, the most is %d", n, mostQueued)
+		}
+	}
+	close(to.let)
+	<-to.all
+	cancel()
+	running.Wait()
+	last := ""
+	for _, n := range to.got {
+		p := n.Position
+		at := fmt.Sprintf("%08d.%08d", p.Sequence, p.Index)
+		if at <= last {
+			t.Fatalf("%s was told after %s", at, last)
+		}
+		last = at
+	}
+}
+
+// batch appends a batch of so many events and returns what follows from it.
+func (s *scribe) batch(t *testing.T, n int) outgoing {
+	var events []*loomv1.Event
+	for i := range n {
+		events = append(events, &loomv1.Event{Number: uint64(i), Project: "a", Fact: &loomv1.Event_NodeSkipped{NodeSkipped: &loomv1.NodeSkipped{}}})
+	}
+	s.n++
+	b := journal.Seal(s.head, 0, 1, "h.1", fmt.Sprint("b", s.n), events)
+	seq, err := s.log.Append(t.Context(), s.head.Sequence, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.head = journal.Head{Sequence: seq, Epoch: 1, Hash: b.Hash}
+	g := outgoing{sequence: seq}
+	for i, e := range events {
+		g.notices = append(g.notices, notice.Of(e, &loomv1.Position{Epoch: 1, Sequence: seq, Index: uint32(i)}))
+	}
+	return g
+}
+
+func TestWF10_AssignmentsBeyondTheBoundAreLeftToTheSweep(t *testing.T) {
+	o := newOutbox(journal.NewMemory(0), nil, nil, slog.New(slog.DiscardHandler))
+	for range 3 {
+		o.put(outgoing{work: make([]*loomv1.Assignment, mostQueued/2)})
+	}
+	if len(o.tasks) != mostQueued || o.dropped != mostQueued/2 {
+		t.Errorf("%d assignments wait and %d were dropped, want %d and %d", len(o.tasks), o.dropped, mostQueued, mostQueued/2)
+	}
+}

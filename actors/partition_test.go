@@ -1,0 +1,155 @@
+package actors_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/journal"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// TestF31_PoisonIsAnsweredAndSetAside makes a project fail while it decides.
+func TestF31_PoisonIsAnsweredAndSetAside(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher").register("farm", "researcher")
+	for i := range 30 { // more than any restart budget
+		r.settled("shop")
+		r.clock.boom(1)
+		_, err := r.do(file("shop", fmt.Sprint("bad", i)))
+		wantCode(t, "poison", err, "internal/error")
+		r.must(file("farm", fmt.Sprint("k", i)))
+	}
+	r.settled("shop")
+	r.settled("farm")
+	asked := r.clock.asked
+	_, err := r.do(file("shop", "bad29"))
+	wantCode(t, "the same poison", err, "internal/error")
+	if r.clock.asked != asked {
+		t.Error("a command that was set aside was decided again")
+	}
+	r.must(file("shop", "good"))
+	select {
+	case name := <-r.lost:
+		t.Errorf("actor %s was lost", name)
+	default:
+	}
+}
+
+// settled waits until a project has decided what it was sent so far.
+func (r *rig) settled(project string) {
+	r.t.Helper()
+	if _, err := r.projects.Look(r.ctx, "bead", &loomv1.Query{Project: project}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestF31_OthersAreAnsweredWhilePoisonComes sends poison among sound commands.
+func TestF31_OthersAreAnsweredWhilePoisonComes(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher").register("farm", "researcher")
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			if i%8 == 0 {
+				r.clock.boom(1)
+			}
+			a, err := r.do(file([]string{"shop", "farm"}[i%2], fmt.Sprint("k", i)))
+			if err == nil && a.GetSubmit().GetBead() == "" {
+				t.Errorf("command %d: %v", i, a)
+			}
+			if err != nil {
+				wantCode(t, "poison", err, "internal/error")
+			}
+		})
+	}
+	all.Wait()
+	filed := map[string]int{}
+	for _, e := range r.events() {
+		if f := e.GetBeadFiled(); f != nil {
+			filed[f.Request]++
+		}
+	}
+	for key, n := range filed {
+		if n != 1 {
+			t.Errorf("request %.8s was filed %d times", key, n)
+		}
+	}
+}
+
+func TestP21_UnreadableProjectIsSetAsideAlone(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher").register("farm", "researcher")
+	r.must(file("farm", "k"))
+	r.stop()
+	seq, b, err := r.log.Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gap := &loomv1.Event{Number: 99, Project: "shop", Time: timestamppb.Now(), Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{}}}
+	bad := journal.Seal(journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}, 0, 1, "h9.1", "bad", []*loomv1.Event{gap})
+	if _, err := r.log.Memory.Append(t.Context(), seq, bad); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	_, err = r.do(file("shop", "k"))
+	wantCode(t, "a command for it", err, "project/quarantined")
+	_, err = r.projects.Look(r.ctx, "bead", &loomv1.Query{Project: "shop"})
+	wantCode(t, "a query for it", err, "project/quarantined")
+	if got := r.must(file("farm", "k")).GetSubmit(); !got.Duplicate {
+		t.Errorf("the other project answers %v, want the same as before", got)
+	}
+}
+
+func TestWF10_UnknownProjectsAreRefused(t *testing.T) {
+	r := newRig(t).start()
+	_, err := r.do(file("nowhere", "k"))
+	wantCode(t, "a submission", err, "submit/unknown-project")
+	_, err = r.projects.Look(r.ctx, "bead", &loomv1.Query{Project: "nowhere"})
+	wantCode(t, "a query", err, "project/unknown")
+	if ids, err := r.projects.List(r.ctx); len(ids) != 0 || err != nil {
+		t.Errorf("List: %v, %v", ids, err)
+	}
+}
+
+// TestF1_RestartGoesOn stops a host in the middle of work and starts it again:
+// the work queue is empty, and a claim of the earlier start is on an attempt.
+func TestF1_RestartGoesOn(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	claimed, waiting := r.must(file("shop", "a")).GetSubmit(), r.must(file("shop", "b")).GetSubmit()
+	r.must(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
+		Attempt: claimed.Execution + "-a1", Generation: 1, Claimant: &loomv1.Claimant{Agent: "researcher/1", Host: "h1", Epoch: r.config.Start},
+	}}})
+	r.stop()
+	r.queue.empty()
+	r.start()
+	r.agents("researcher", 2, done)
+	r.ended(claimed.Bead)
+	r.ended(waiting.Bead)
+	if n := count(r.events(), func(e *loomv1.Event) bool { return e.GetAttemptDispatched() != nil }); n != 2 {
+		t.Errorf("%d dispatches, want 2: a restart costs no attempt", n)
+	}
+}
+
+func TestF1_SweepOffersWhatTheQueueLost(t *testing.T) {
+	r := newRig(t)
+	r.config.Sweep = 5 * time.Millisecond
+	r.start().register("shop", "researcher")
+	r.queue.losing(4)
+	bead := r.must(file("shop", "k")).GetSubmit().Bead
+	r.agents("researcher", 1, done)
+	r.ended(bead)
+}
+
+// TestWF12_TimersFireAfterARestart lets a deadline pass while no host runs.
+func TestWF12_TimersFireAfterARestart(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	r.must(file("shop", "k"))
+	r.stop()
+	r.clock.real.AtLeast(time.Now().Add(2 * time.Hour))
+	r.start()
+	e := r.await("a timeout", func(e *loomv1.Event) bool { return e.GetAttemptEnded() != nil })
+	if !e.GetAttemptEnded().TimedOut {
+		t.Errorf("the attempt ended with %v", e.GetAttemptEnded().Outcome)
+	}
+}

@@ -1,0 +1,159 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// scribe writes a journal as a keeper would, with the real cores, and saves
+// snapshots as a partition would.
+type scribe struct {
+	log    *journal.Memory
+	head   journal.Head
+	states map[string]*project.State
+	snaps  *snapshotter
+	now    time.Time
+	n      int
+}
+
+func newScribe(store journal.Snapshots) *scribe {
+	return &scribe{
+		log: journal.NewMemory(0), states: map[string]*project.State{}, snaps: newTestSnapshotter(store),
+		now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+	}
+}
+
+// write appends what a project decides next.
+func (s *scribe) write(t interface{ Fatal(...any) }, id string) {
+	st := s.states[id]
+	if st == nil {
+		st = project.New(project.Config{ID: id, Epoch: 1})
+		s.states[id] = st
+	}
+	s.n++
+	cmd := &loomv1.Command{Project: id, Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
+		Config: &loomv1.ProjectConfig{Id: id, Repository: "/src", TargetBranch: fmt.Sprint("b", s.n)},
+	}}}
+	events, _, err := st.Do(s.now, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := journal.Seal(s.head, 0, 1, "h.1", fmt.Sprint("b", s.n), events)
+	seq, err := s.log.Append(context.Background(), s.head.Sequence, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.head = journal.Head{Sequence: seq, Epoch: 1, Hash: b.Hash}
+	s.snaps.touched(id, s.head)
+}
+
+// recover replays the journal with whatever the store has.
+func (s *scribe) recover(t interface{ Fatal(...any) }, store journal.Snapshots) *recovery {
+	p := &partition{Partition: Partition{Log: s.log, Snapshots: store, Epoch: 1, Logger: slog.New(slog.DiscardHandler)}}
+	r, err := p.replay(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestP21_SnapshotsNeverChangeWhatIsRecovered saves, fails to save, dies
+// between a snapshot and its index, and recovers: always to the same states.
+func TestP21_SnapshotsNeverChangeWhatIsRecovered(t *testing.T) {
+	floors := 0
+	rapid.Check(t, func(t *rapid.T) {
+		store := &saves{Snapshots: journal.NewMemorySnapshots()}
+		s := newScribe(store)
+		ids := []string{"a", "b", "c"}
+		for range rapid.IntRange(5, 40).Draw(t, "steps") {
+			id := rapid.SampledFrom(ids).Draw(t, "project")
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0, 1, 2:
+				s.write(t, id)
+			case 3:
+				if st := s.states[id]; st != nil {
+					s.snaps.save(id, st.Snapshot(), s.head)
+				}
+			case 4:
+				store.refuse = rapid.SampledFrom(append(ids, "")).Draw(t, "refused")
+				s.snaps.drain(rapid.IntRange(1, 3).Draw(t, "writes"))
+			}
+			full := s.recover(t, journal.NewMemorySnapshots())
+			r := s.recover(t, store)
+			if r.index.Floor > 0 {
+				floors++
+			}
+			for id, st := range s.states {
+				for how, got := range map[string]*recovery{"from the beginning": full, "with snapshots": r} {
+					if got.states[id] == nil || got.states[id].Hash() != st.Hash() {
+						t.Fatalf("%s is recovered %s (floor %d of %d) to another state; %v", id, how, r.index.Floor, s.head.Sequence, got.quarantined)
+					}
+				}
+			}
+		}
+	})
+	if floors == 0 {
+		t.Error("no recovery ever began at a snapshot")
+	}
+}
+
+// drain writes some of the snapshots that wait, as run does; the rest is lost,
+// as with a host that dies.
+func (s *snapshotter) drain(most int) {
+	for id, snap := range s.pending {
+		if most--; most < 0 {
+			s.failed(id, snap.Sequence)
+			delete(s.pending, id)
+			continue
+		}
+		delete(s.pending, id)
+		_ = s.write(context.Background(), id, snap)
+	}
+}
+
+func TestP21_UnusableSnapshotsCostNoState(t *testing.T) {
+	for name, spoil := range map[string]func(*journal.MemorySnapshots, *loomv1.SnapshotIndex){
+		"all lost":           func(m *journal.MemorySnapshots, _ *loomv1.SnapshotIndex) { m.Lose() },
+		"another journal's":  func(_ *journal.MemorySnapshots, i *loomv1.SnapshotIndex) { i.FloorHash = []byte("x") },
+		"one is not there":   func(_ *journal.MemorySnapshots, i *loomv1.SnapshotIndex) { i.Projects["a"].Object = "nowhere" },
+		"past the end":       func(_ *journal.MemorySnapshots, i *loomv1.SnapshotIndex) { i.Floor = 99 },
+		"nothing is spoiled": func(*journal.MemorySnapshots, *loomv1.SnapshotIndex) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := journal.NewMemorySnapshots()
+			s := newScribe(store)
+			for range 5 {
+				s.write(t, "a")
+			}
+			s.snaps.save("a", s.states["a"].Snapshot(), s.head)
+			s.snaps.drain(1)
+			s.write(t, "a")
+			index, err := store.Index(t.Context(), 0)
+			if err != nil || index.GetFloor() != 5 {
+				t.Fatalf("index %v, %v; want floor 5", index, err)
+			}
+			spoil(store, index)
+			if name != "all lost" {
+				if err := store.SaveIndex(t.Context(), index); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := s.recover(t, store)
+			if r.states["a"].Hash() != s.states["a"].Hash() || r.head.Sequence != 6 {
+				t.Errorf("recovered to event %d at %d, want 6", r.states["a"].Number(), r.head.Sequence)
+			}
+			if from := len(r.since); name == "nothing is spoiled" && r.tail["a"] != 1 || from == 0 {
+				t.Errorf("%d events were read, want the one after the snapshot", r.tail["a"])
+			}
+		})
+	}
+}
