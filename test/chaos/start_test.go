@@ -84,36 +84,64 @@ func TestOPS01_HostsThatCannotStart(t *testing.T) {
 		status fault.Exit
 		says   []string
 	}{
-		{"a port in use", nil, []string{"--listen", taken.Addr().String()}, fault.Conflict,
-			[]string{taken.Addr().String(), fmt.Sprintf("process %d", os.Getpid()), "is free", "[host/port]"}},
-		{"no git", func(t *testing.T, p *place) { p.env = append(p.env, "PATH="+t.TempDir()) }, nil, fault.Unavailable,
-			[]string{"git", "[host/no-git]"}},
-		{"no such repository", nil, []string{"--project", "other=/nowhere/at/all"}, fault.Invalid,
-			[]string{"/nowhere/at/all", "[git/not-a-repository]"}},
-		{"a directory that is no repository", nil, []string{"--project", "other=" + t.TempDir()}, fault.Invalid,
-			[]string{"[git/not-a-repository]"}},
+		{
+			"a port in use", nil,
+			[]string{"--listen", taken.Addr().String()},
+			fault.Conflict,
+			[]string{taken.Addr().String(), fmt.Sprintf("process %d", os.Getpid()), "is free", "[host/port]"},
+		},
+		{
+			"no git", func(t *testing.T, p *place) { p.env = append(p.env, "PATH="+t.TempDir()) }, nil, fault.Unavailable,
+			[]string{"git", "[host/no-git]"},
+		},
+		{
+			"no such repository", nil,
+			[]string{"--project", "other=/nowhere/at/all"},
+			fault.Invalid,
+			[]string{"/nowhere/at/all", "[git/not-a-repository]"},
+		},
+		{
+			"a directory that is no repository", nil,
+			[]string{"--project", "other=" + t.TempDir()},
+			fault.Invalid,
+			[]string{"[git/not-a-repository]"},
+		},
 		{"a repository of another project", func(_ *testing.T, p *place) {
 			p.projects = append(p.projects, "other="+strings.TrimPrefix(p.projects[0], "shop="))
 		}, nil, fault.Conflict, []string{`"shop"`, "[project/conflict]"}},
-		{"no such branch", func(_ *testing.T, p *place) { p.projects[0] += "@release" }, nil, fault.Invalid,
-			[]string{"release", "[git/unknown-branch]"}},
+		{
+			"no such branch", func(_ *testing.T, p *place) { p.projects[0] += "@release" }, nil, fault.Invalid,
+			[]string{"release", "[git/unknown-branch]"},
+		},
 		{"data that cannot be written", func(t *testing.T, p *place) {
 			file := filepath.Join(p.dir, "file")
 			write(t, file, "")
 			p.data = filepath.Join(file, "data")
 		}, nil, fault.Refused, []string{"file/data", "[data/permissions]"}},
-		{"a truncated manifest", func(t *testing.T, p *place) { cutFile(t, p.path("manifest.json")) }, nil, fault.Integrity,
-			[]string{"manifest.json", "[data/manifest]"}},
-		{"a manifest of garbage", func(t *testing.T, p *place) { write(t, p.path("manifest.json"), "\x00\xff garbage") }, nil, fault.Integrity,
-			[]string{"manifest.json", "[data/manifest]"}},
-		{"a manifest that is gone", func(t *testing.T, p *place) { remove(t, p.path("manifest.json")) }, nil, fault.Integrity,
-			[]string{"manifest.json", "[data/manifest]"}},
-		{"a journal that is gone", func(t *testing.T, p *place) { remove(t, p.stream("CORE", "LOOM_J_02")) }, nil, fault.Integrity,
-			[]string{"LOOM_J_02", "[data/stream-missing]"}},
-		{"a journal without its description", func(t *testing.T, p *place) { remove(t, filepath.Join(p.stream("CORE", "LOOM_J_02"), "meta.inf")) }, nil, fault.Integrity,
-			[]string{"LOOM_J_02", "[data/stream-missing]"}},
-		{"submissions that are gone", func(t *testing.T, p *place) { remove(t, p.stream("EDGE", "TASKS")) }, nil, fault.Integrity,
-			[]string{"TASKS", "[data/stream-missing]"}},
+		{
+			"a truncated manifest", func(t *testing.T, p *place) { cutFile(t, p.path("manifest.json")) }, nil, fault.Integrity,
+			[]string{"manifest.json", "[data/manifest]"},
+		},
+		{
+			"a manifest of garbage", func(t *testing.T, p *place) { write(t, p.path("manifest.json"), "\x00\xff garbage") }, nil, fault.Integrity,
+			[]string{"manifest.json", "[data/manifest]"},
+		},
+		{
+			"a manifest that is gone", func(t *testing.T, p *place) { remove(t, p.path("manifest.json")) }, nil, fault.Integrity,
+			[]string{"manifest.json", "[data/manifest]"},
+		},
+		{
+			"a journal that is gone", func(t *testing.T, p *place) { remove(t, p.stream("CORE", "LOOM_J_02")) }, nil, fault.Integrity,
+			[]string{"LOOM_J_02", "[data/stream-missing]"},
+		},
+		{
+			"a journal without its description", func(t *testing.T, p *place) { remove(t, filepath.Join(p.stream("CORE", "LOOM_J_02"), "meta.inf")) }, nil, fault.Integrity,
+			[]string{"LOOM_J_02", "[data/stream-missing]"},
+		},
+		{
+			"submissions that are gone", func(t *testing.T, p *place) { remove(t, p.stream("EDGE", "TASKS")) }, nil, fault.Integrity,
+			[]string{"TASKS", "[data/stream-missing]"},
+		},
 		{"messages of journals that are gone", func(t *testing.T, p *place) {
 			for i := range 4 {
 				remove(t, filepath.Join(p.stream("CORE", fmt.Sprintf("LOOM_J_%02d", i)), "msgs"))

@@ -131,8 +131,12 @@ func checkBeads(t *testing.T, h *host.Host, submitted, reported string) {
 	c := client.New(nc)
 	defer c.Close()
 	for id, want := range map[string]func(*loomv1.Bead) bool{
-		submitted: func(b *loomv1.Bead) bool { return b.Goal == "grüße aus JavaScript" && b.Type == loomv1.BeadType_BEAD_TYPE_BUG },
-		reported:  func(b *loomv1.Bead) bool { return b.Report.GetService() == "storefront" && b.Process == "auto-bug-workflow" },
+		submitted: func(b *loomv1.Bead) bool {
+			return b.Goal == "grüße aus JavaScript" && b.Type == loomv1.BeadType_BEAD_TYPE_BUG
+		},
+		reported: func(b *loomv1.Bead) bool {
+			return b.Report.GetService() == "storefront" && b.Process == "auto-bug-workflow"
+		},
 	} {
 		v, err := c.Look(t.Context(), "bead", &loomv1.Query{Project: "shop", Id: id})
 		if err != nil || !want(v.Beads[0]) {

@@ -30,7 +30,6 @@ type oracle struct {
 	links      map[string][]string
 	decisions  map[string]bool
 	lock       lockOracle
-	restarts   int
 }
 
 type execution struct {
