@@ -33,7 +33,7 @@ committed under the commit lock, verified on a clean checkout, and lands on the
 branch. A script stands in for the language model and for nothing else.
 
 It opens no port and writes to a temporary directory, unless you say otherwise.`,
-		Example: "  loom demo\n  loom demo --approve auto --json\n  loom demo --keep ./play\n  ANTHROPIC_API_KEY=... loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed",
+		Example: "  loom demo\n  loom demo --approve auto --json\n  loom demo --keep ./play\n  loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {

@@ -31,7 +31,8 @@ func (a *app) submit() *cobra.Command {
 		Long: `Submit files a bead and prints its id once it is durable. The goal is plain
 words; quote it if it holds what your shell would eat. The same --key within a
 day files nothing new and prints the first bead's id.`,
-		Example: `  loom submit --project shop --type bug "The total is wrong for orders of exactly 50.00"`,
+		Example: `  loom submit --type bug "The total is wrong for orders of exactly 50.00"
+  loom submit --project shop --wait --deadline 4h "Write a changelog"`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Goal = strings.Join(args, " ")
@@ -57,7 +58,7 @@ day files nothing new and prints the first bead's id.`,
 	f.StringArrayVar(&o.values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
 	f.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`")
 	f.BoolVar(&wait, "wait", false, waitUsage)
-	projectFlag(cmd, &s.Project)
+	f.StringVar(&s.Project, "project", "", "`NAME` of the project (default: the host's only one)")
 	return cmd
 }
 
@@ -134,10 +135,11 @@ func (a *app) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [flags] FILE",
 		Short: "file an error report",
-		Long: `Report files an error report, given as JSON in FILE or on standard input with
-"-". Status 500 and above, or a crash, files a bug bead by itself; the same error
-while that bead is open is counted on it.`,
-		Example: `  echo '{"service":"checkout","status":500,"message":"total is wrong"}' | loom report -`,
+		Long: `Report files an error report, given as JSON in FILE, or on standard input with
+"-". Status 500 and above, or a crash, files a bug bead by itself; the same
+error while that bead is open is counted on it.`,
+		Example: `  loom report error.json
+  echo '{"service":"checkout","status":500,"message":"wrong"}' | loom report -`,
 		Args:    takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkName("--project", name); err != nil {

@@ -31,7 +31,7 @@ there at the next start. After kill -9 it does the same.
 On loopback, a client without credentials may submit and read notices, and
 nothing else. Without --unsandboxed tools, checks and hooks start no processes,
 because there is no sandbox yet.`,
-		Example: "  loom up --project shop=/src/shop --model anthropic:claude-sonnet-4-5 --unsandboxed\n  loom up --no-listen",
+		Example: "  loom up --project shop=/src/shop --model openai:gpt-5 --unsandboxed\n  loom up --no-listen",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillProjects(&c, projects, checks); err != nil {
