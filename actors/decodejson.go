@@ -42,7 +42,8 @@ func explain(text string, into proto.Message) *fault.Error {
 		return fault.New("submit/malformed", "field is given twice").Got(m[2])
 	}
 	if m := jsonValue.FindStringSubmatch(text); m != nil {
-		return fault.New("submit/malformed", "%s is not a value of type %s", m[2], m[1]).Got(unquoted(m[3]))
+		return fault.New("submit/malformed", "%s is not a value of type %s", m[2], m[1]).Got(unquoted(m[3])).
+			Want("%s", suggest.Among(unquoted(m[3]), enumValues(into.ProtoReflect().Descriptor(), m[2])))
 	}
 	if m := jsonKnown.FindStringSubmatch(text); m != nil {
 		return fault.New("submit/malformed", "not a %s", m[1]).Got(unquoted(m[2]))
@@ -59,6 +60,22 @@ func unquoted(s string) string {
 		return u
 	}
 	return s
+}
+
+// enumValues lists what a field of a message can be, if it is an enum.
+func enumValues(m protoreflect.MessageDescriptor, field string) []string {
+	f := m.Fields().ByJSONName(field)
+	if f == nil {
+		f = m.Fields().ByTextName(field)
+	}
+	if f == nil || f.Enum() == nil {
+		return nil
+	}
+	var names []string
+	for i := 1; i < f.Enum().Values().Len(); i++ { // the first stands for none
+		names = append(names, string(f.Enum().Values().Get(i).Name()))
+	}
+	return names
 }
 
 // fieldNames lists the fields of a message and of the messages in it.
