@@ -33,7 +33,7 @@ words; quote it if it holds what your shell would eat. The same --key within a
 day files nothing new and prints the first bead's id.`,
 		Example: `  loom submit --type bug "The total is wrong for orders of exactly 50.00"
   loom submit --project shop --wait --deadline 4h "Write a changelog"`,
-		Args:    cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Goal = strings.Join(args, " ")
 			if err := o.fill(&s); err != nil {
@@ -140,7 +140,7 @@ func (a *app) report() *cobra.Command {
 error while that bead is open is counted on it.`,
 		Example: `  loom report error.json
   echo '{"service":"checkout","status":500,"message":"wrong"}' | loom report -`,
-		Args:    takes("FILE"),
+		Args: takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkName("--project", name); err != nil {
 				return err
