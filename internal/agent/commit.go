@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -64,17 +65,25 @@ type maker struct {
 	outcome    *loomv1.Outcome
 }
 
-// author finds the attempt whose outcome proposed the change that stands.
+// author finds the attempt whose outcome proposed the change that stands; the
+// last one, where several proposed the same.
 func (j *job) author() maker {
-	m := maker{name: "Loom agent", role: "agent"}
+	var last *loomv1.Attempt
 	for _, n := range j.brief.Execution.Nodes {
 		for _, a := range n.History {
-			if c := a.Outcome.GetChange(); c != nil && c.Commit == j.brief.Execution.Change.Commit {
-				m = maker{name: "Loom " + a.Role, role: a.Role, outcome: a.Outcome}
+			if c := a.Outcome.GetChange(); c != nil && c.Commit == j.brief.Execution.Change.Commit && later(a, last) {
+				last = a
 			}
 		}
 	}
-	return m
+	if last == nil {
+		return maker{name: "Loom agent", role: "agent"}
+	}
+	return maker{name: "Loom " + last.Role, role: last.Role, outcome: last.Outcome}
+}
+
+func later(a, than *loomv1.Attempt) bool {
+	return than == nil || cmp.Or(a.EndedAt.AsTime().Compare(than.EndedAt.AsTime()), cmp.Compare(a.Id, than.Id)) > 0
 }
 
 func (j *job) subject(o *loomv1.Outcome) string {

@@ -1,0 +1,235 @@
+package agent_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/agent"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// bench is a real repository and a worker over it.
+type bench struct {
+	t      *testing.T
+	top    string
+	worker *agent.Worker
+	repo   *agent.Repository
+	asks   *asks
+	seat   *seat
+}
+
+func newBench(t *testing.T, policy scripted.Policy, files ...git.File) *bench {
+	t.Helper()
+	b := &bench{t: t, top: filepath.Join(t.TempDir(), "shop"), asks: &asks{by: map[string]int{}}, seat: &seat{}}
+	files = append(files, git.File{Path: "a.txt", Data: []byte("one\n")})
+	if err := git.Create(t.Context(), b.top, "main", "first", files); err != nil {
+		t.Fatal(err)
+	}
+	source, err := git.Open(t.Context(), b.top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	b.repo = &agent.Repository{Source: source}
+	if b.repo.Workspaces, err = git.NewWorkspaces(data, "shop", "main", source); err != nil {
+		t.Fatal(err)
+	}
+	if b.repo.Committer, err = git.NewCommitter(data, "shop", source); err != nil {
+		t.Fatal(err)
+	}
+	b.worker = &agent.Worker{
+		Model: b.asks.count(scripted.New("test", policy)), Roles: roles.Builtin(), Blobs: &blobs{},
+		Repository: func(context.Context, *loomv1.ProjectConfig) (*agent.Repository, error) { return b.repo, nil },
+		Exec:       tool.Policy{Allow: true}, Scratch: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+	}
+	return b
+}
+
+// brief describes an attempt of a role.
+func brief(role string, kind loomv1.NodeKind) *loomv1.Brief {
+	return &loomv1.Brief{
+		Attempt: &loomv1.Attempt{Id: "shop-1-x1-a1", Node: "work", Visit: 1, Number: 1, Role: role, Deadline: timestamppb.New(time.Now().Add(time.Hour))},
+		Node:    &loomv1.NodeDefinition{Id: "work", Type: loomv1.NodeType_NODE_TYPE_TASK, Role: role, Kind: kind, MaxAttempts: 3, Outcome: map[string]string{"fault": "string"}},
+		Bead:    &loomv1.Bead{Id: "shop-1", Goal: "mend it"}, Goal: "d1", Deployment: "dp-1", TimeLeft: durationpb.New(time.Hour),
+		Execution: &loomv1.Execution{Id: "shop-1-x1", Bead: "shop-1", Nodes: map[string]*loomv1.NodeState{"work": {}}},
+		Project:   &loomv1.ProjectConfig{Id: "shop", TargetBranch: "main"},
+	}
+}
+
+func (b *bench) work(br *loomv1.Brief) (*loomv1.Outcome, error) {
+	return b.worker.Work(b.t.Context(), br, b.seat)
+}
+
+func (b *bench) must(br *loomv1.Brief) *loomv1.Outcome {
+	b.t.Helper()
+	out, err := b.work(br)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := proto.Marshal(out); err != nil {
+		b.t.Fatalf("the outcome has no encoding: %v", err)
+	}
+	return out
+}
+
+// call is a tool call that a policy makes.
+func call(tool string, args map[string]any) *loomv1.ToolCall {
+	data, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return &loomv1.ToolCall{Tool: tool, Arguments: string(data)}
+}
+
+func says(calls ...*loomv1.ToolCall) *model.Response {
+	return &model.Response{Text: "so be it", Calls: calls, Stop: model.StopTools}
+}
+
+func finish(status string) *model.Response {
+	return says(call(turn.FinishName, map[string]any{"status": status, "summary": "it is " + status, "notes": "", "fields": map[string]any{"fault": ""}}))
+}
+
+// answers returns how many answers a conversation has so far.
+func answers(r *model.Request) (n int) {
+	for _, m := range r.Messages {
+		if m.Role == model.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// script answers with one response after the other.
+func script(responses ...*model.Response) scripted.Policy {
+	return func(r *model.Request) (*model.Response, error) {
+		if n := answers(r); n < len(responses) {
+			return responses[n], nil
+		}
+		return nil, errors.New("the script has ended")
+	}
+}
+
+// asks counts what a model is asked.
+type asks struct {
+	model.Provider
+	mu   sync.Mutex
+	by   map[string]int
+	last *model.Request
+}
+
+func (a *asks) count(p model.Provider) model.Provider { a.Provider = p; return a }
+
+func (a *asks) Ask(ctx context.Context, r *model.Request, f func(model.Chunk)) (*model.Response, error) {
+	a.mu.Lock()
+	a.by[r.Digest()]++
+	a.last = r
+	a.mu.Unlock()
+	return a.Provider.Ask(ctx, r, f)
+}
+
+// blobs keeps bytes by their digest.
+type blobs struct{ m sync.Map }
+
+func (b *blobs) Put(_ context.Context, data []byte, mediaType string) (*loomv1.BlobRef, error) {
+	sum := sha256.Sum256(data)
+	ref := &loomv1.BlobRef{Sha256: hex.EncodeToString(sum[:]), Size: uint64(len(data)), MediaType: mediaType}
+	b.m.Store(ref.Sha256, data)
+	return ref, nil
+}
+
+func (b *blobs) Get(_ context.Context, ref *loomv1.BlobRef) ([]byte, error) {
+	data, ok := b.m.Load(ref.GetSha256())
+	if !ok {
+		return nil, fault.New("blob/missing", "no blob %q", ref.GetSha256())
+	}
+	return data.([]byte), nil
+}
+
+var errCut = errors.New("the host is dead")
+
+// seat records a turn as a project does, until it is cut off.
+type seat struct {
+	turn     *loomv1.Turn
+	records  int  // calls of Record that were durable
+	cutAt    int  // the host dies at this call of Record; 0 is never
+	durable  bool // it was durable before the host died
+	calls    int
+	token    uint64 // of the lock; 0 waits
+	parked   int
+	released []uint64
+}
+
+func (s *seat) Record(ctx context.Context, recs ...*loomv1.TurnRecord) error {
+	s.calls++
+	if s.cutAt == s.calls && !s.durable {
+		return errCut
+	}
+	if s.turn == nil {
+		s.turn = &loomv1.Turn{Attempt: "shop-1-x1-a1"}
+	}
+	events, err := turn.Decide(s.turn, recs)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := turn.Apply(s.turn, e); err != nil {
+			return err
+		}
+	}
+	s.records++
+	if s.cutAt == s.calls {
+		return errCut
+	}
+	return ctx.Err()
+}
+
+func (s *seat) AcquireLock(context.Context) (*loomv1.LockClaim, error) {
+	now := time.Now()
+	return &loomv1.LockClaim{Token: s.token, GrantedAt: timestamppb.New(now), Until: timestamppb.New(now.Add(5 * time.Minute))}, nil
+}
+
+func (s *seat) RenewLock(context.Context, uint64) error { return nil }
+
+func (s *seat) ReleaseLock(_ context.Context, token uint64) error {
+	s.released = append(s.released, token)
+	return nil
+}
+
+func (s *seat) Park(context.Context) error { s.parked++; return nil }
+
+func (s *seat) AddDecision(context.Context, *loomv1.AddDecision) (*loomv1.DecisionNode, error) {
+	return &loomv1.DecisionNode{Id: "d2"}, nil
+}
+
+func (s *seat) Graph(context.Context) (*loomv1.DecisionGraph, error) {
+	return &loomv1.DecisionGraph{}, nil
+}
+
+func read(t *testing.T, elem ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
