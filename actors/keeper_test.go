@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -68,8 +69,8 @@ func TestWF10_NobodyIsToldBeforeItIsDurable(t *testing.T) {
 	}()
 	select {
 	case a := <-answered:
-		t.Errorf("%s was answered while the append was held up", a)
-	default:
+		t.Fatalf("%s was answered while the append was held up", a)
+	case <-time.After(100 * time.Millisecond): // long enough for an answer that must not come
 	}
 	release()
 	got := map[string]bool{<-answered: true, <-answered: true}

@@ -108,7 +108,7 @@ func TestACT04_ChangeIsWhatTheWorktreeHas(t *testing.T) {
 func TestWF08_RoleWithoutWriteToolsChangesNothing(t *testing.T) {
 	policy := script(
 		says(call("file_write", map[string]any{"path": "a.txt", "content": "mine\n"}), call("file_edit", map[string]any{"path": "a.txt", "old": "one", "new": "mine"})),
-		says(call("file_read", map[string]any{"path": "a.txt"})),
+		says(call("shell", map[string]any{"command": "echo mine > made.txt"})), // which no tool list can keep from writing
 		finish("success"),
 	)
 	b := newBench(t, policy)

@@ -176,6 +176,10 @@ func (w *world) restartHost() {
 		w.see("host started again")
 		w.startHost(h)
 	}
+	if w.chance(hostStartsAgain) { // what was said at its start comes late once more
+		w.see("host start repeated")
+		w.releaseHost(h, h.epoch, 0)
+	}
 }
 
 func (w *world) startHost(h *host) {
