@@ -153,11 +153,18 @@ func (a *app) demoText(r *demo.Result, o demo.Options) {
 	head("In numbers")
 	fmt.Fprintf(w, "%s: %s, verified %t, landed %t, %d transitions\n", r.Bead, r.Status, r.Verified, r.Landed, r.Transitions)
 	fmt.Fprintf(w, "%d model calls, %d tokens, %s\n", r.View.ModelCalls, r.Tokens, cost(r.View))
-	t := r.Times
-	fmt.Fprintf(w, "start of the host to the first notice %.0f ms\n", t.FirstNotice)
-	fmt.Fprintf(w, "report to landing %.0f ms: tools %.0f ms, git and hooks %.0f ms, approval %.0f ms, Loom itself %.0f ms\n", t.Whole, t.Tools, t.Git, t.CEO, t.Own)
+	if r.Resumed {
+		fmt.Fprintln(w, "it went on from an earlier run, so how long it took says nothing")
+	} else {
+		timesText(w, r.Times)
+	}
 	head("What to try next")
 	nextSteps(w, r, o)
+}
+
+func timesText(w io.Writer, t demo.Times) {
+	fmt.Fprintf(w, "start of the host to the first notice %.0f ms\n", t.FirstNotice)
+	fmt.Fprintf(w, "report to landing %.0f ms: tools %.0f ms, git and hooks %.0f ms, approval %.0f ms, Loom itself %.0f ms\n", t.Whole, t.Tools, t.Git, t.CEO, t.Own)
 }
 
 func nextSteps(w io.Writer, r *demo.Result, o demo.Options) {

@@ -79,11 +79,23 @@ func TestSUB03_BadIDsOnTheCommandLine(t *testing.T) {
 	s := newSite(t)
 	before := s.beads(t)
 	for _, verb := range [][]string{
-		{"bead", "show", "--", ""}, {"execution", "show", "--", ""}, {"execution", "history", "--", ""}, {"inbox", "--", ""},
-		{"graph", "show", "--", ""}, {"approve", "--", ""}, {"reject", "--", ""},
-		{"events", "--bead=", ""}, {"events", "--execution=", ""}, {"events", "--project=", ""}, {"bead", "list", "--project=", ""},
-		{"execution", "list", "--project=", ""}, {"lock", "status", "--project=", ""}, {"graph", "show", "--project=", ""},
-		{"inbox", "--project=", ""}, {"submit", "goal", "--project=", ""}, {"submit", "goal", "--process=", ""},
+		{"bead", "show", "--", ""},
+		{"execution", "show", "--", ""},
+		{"execution", "history", "--", ""},
+		{"inbox", "--", ""},
+		{"graph", "show", "--", ""},
+		{"approve", "--", ""},
+		{"reject", "--", ""},
+		{"events", "--bead=", ""},
+		{"events", "--execution=", ""},
+		{"events", "--project=", ""},
+		{"bead", "list", "--project=", ""},
+		{"execution", "list", "--project=", ""},
+		{"lock", "status", "--project=", ""},
+		{"graph", "show", "--project=", ""},
+		{"inbox", "--project=", ""},
+		{"submit", "goal", "--project=", ""},
+		{"submit", "goal", "--process=", ""},
 	} {
 		for _, id := range badIDs {
 			args := append([]string{}, verb[:len(verb)-1]...)
@@ -113,10 +125,24 @@ func TestSUB03_BadIDsOnServices(t *testing.T) {
 	s := newSite(t)
 	before := s.beads(t)
 	for _, tt := range []struct{ service, field string }{
-		{"bead", "id"}, {"bead", "project"}, {"execution", "id"}, {"execution", "project"}, {"inbox", "id"}, {"inbox", "project"},
-		{"graph", "id"}, {"graph", "project"}, {"lock", "project"}, {"project", "project"}, {"history", "execution"},
-		{"notices", "project"}, {"notices", "bead"}, {"notices", "execution"},
-		{"submit", "project"}, {"submit", "process"}, {"report", "project"}, {"report", "service"},
+		{"bead", "id"},
+		{"bead", "project"},
+		{"execution", "id"},
+		{"execution", "project"},
+		{"inbox", "id"},
+		{"inbox", "project"},
+		{"graph", "id"},
+		{"graph", "project"},
+		{"lock", "project"},
+		{"project", "project"},
+		{"history", "execution"},
+		{"notices", "project"},
+		{"notices", "bead"},
+		{"notices", "execution"},
+		{"submit", "project"},
+		{"submit", "process"},
+		{"report", "project"},
+		{"report", "service"},
 	} {
 		for _, id := range badIDs {
 			if id == "" && tt.service != "history" && tt.field != "service" {

@@ -59,6 +59,7 @@ func settle(env *testscript.Env) error {
 	}
 	env.Setenv("DATA", filepath.Join(env.WorkDir, "state", "loom"))
 	env.Setenv("KEY", filepath.Join(env.WorkDir, "config", "loom", "ceo.nk"))
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector each command would stay for a second
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"} {
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
