@@ -71,6 +71,7 @@ type Result struct {
 	Tokens      uint64 `json:"tokens"`
 	MicroUSD    uint64 `json:"cost_micro_usd"`
 	Times       Times  `json:"times"`
+	Resumed     bool   `json:"resumed"` // it went on from an earlier run, so Times are zero
 	Repository  string `json:"repository"`
 	Data        string `json:"data"`
 
@@ -105,6 +106,7 @@ type demo struct {
 	bead            string
 	execution       string
 	ended           *loomv1.Event
+	resumed         bool
 }
 
 // Run runs the demo to its end. The result tells how the work ended, also
@@ -233,6 +235,7 @@ func (d *demo) follow(ctx context.Context) error {
 		switch f := n.Event.Fact.(type) {
 		case *loomv1.Event_ExecutionStarted:
 			d.bead, d.execution = n.Event.Bead, n.Event.Execution
+			d.resumed = n.Event.Time.AsTime().Before(d.reported)
 		case *loomv1.Event_ApprovalRequested:
 			return d.decide(ctx, f.ApprovalRequested.Approval.Id)
 		case *loomv1.Event_ExecutionEnded:
@@ -277,7 +280,7 @@ func (d *demo) result(ctx context.Context) (*Result, error) {
 	x := v.Executions[0]
 	r := &Result{
 		Bead: x.Bead, Execution: x.Id, Status: project.Word(x.Status), Transitions: x.Transitions, Model: d.Model.Name(), Scripted: x.Scripted,
-		Tokens: x.Usage.GetInputTokens() + x.Usage.GetOutputTokens(), MicroUSD: x.Usage.GetCostMicroUsd(), Times: d.times(),
+		Tokens: x.Usage.GetInputTokens() + x.Usage.GetOutputTokens(), MicroUSD: x.Usage.GetCostMicroUsd(), Times: d.times(), Resumed: d.resumed,
 		Repository: d.repo, Data: d.data, View: x, Definition: v.Definition,
 	}
 	if r.History, err = d.client.History(ctx, x.Id); err != nil {
@@ -314,7 +317,11 @@ func (d *demo) inspect(ctx context.Context, r *Result) error {
 	return err
 }
 
+// times says where the time went; a demo that was cut off cannot know.
 func (d *demo) times() Times {
+	if d.resumed {
+		return Times{}
+	}
 	whole := d.ended.Time.AsTime().Sub(d.reported)
 	outside := d.watch.total(inTools, inGit, inCEO)
 	ms := func(t time.Duration) float64 { return float64(t.Microseconds()) / 1000 }
