@@ -38,7 +38,7 @@ func TestCLI01_Stories(t *testing.T) {
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup:              settle,
-		Deadline:           time.Now().Add(2 * time.Minute),
+		Deadline:           time.Now().Add(8 * time.Minute),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"mask":  mask,
