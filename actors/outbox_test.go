@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/notice"
@@ -59,7 +60,13 @@ func TestWF10_OutboxIsBoundedAndTellsAll(t *testing.T) {
 		}
 	}
 	close(to.let)
-	<-to.all
+	select {
+	case <-to.all:
+	case <-time.After(15 * time.Second):
+		to.mu.Lock()
+		t.Errorf("%d of %d notices were told", len(to.got), to.want)
+		to.mu.Unlock()
+	}
 	cancel()
 	running.Wait()
 	last := ""
