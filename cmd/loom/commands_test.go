@@ -79,6 +79,24 @@ func await() {
 	}
 }
 
+// waitFile waits until a file, which another process writes, matches a pattern.
+func waitFile() {
+	pattern := regexp.MustCompile(os.Args[2])
+	look, end := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for {
+		data, _ := os.ReadFile(os.Args[1])
+		if pattern.Match(data) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-end:
+			give(fmt.Errorf("%s has no %q but\n%s", os.Args[1], pattern, data))
+		}
+	}
+}
+
 // stranger connects to the host on $DATA as anybody may: without credentials.
 // What the server refuses ends the command.
 func stranger() *nats.Conn {

@@ -47,6 +47,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if errors.As(err, &quiet) {
 		return quiet.status
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.err, "interrupted")
+		return fault.WorkFailed
+	}
 	a.json = a.json || slices.Contains(args, "--json") // the flags may not have been read that far
 	a.fail(err)
 	return fault.Status(err)

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		"loom":      main,
 		"wait-host": waitHost,
 		"await":     await,
+		"wait-file": waitFile,
 		"publish":   publish,
 		"request":   request,
 		"subscribe": subscribe,

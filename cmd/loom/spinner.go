@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -16,7 +17,9 @@ type spinner struct {
 	done chan struct{}
 }
 
-func newSpinner(a *app) *spinner { return &spinner{app: a, on: !a.json && terminal(a.err)} }
+func newSpinner(a *app) *spinner {
+	return &spinner{app: a, on: !a.json && terminal(a.err) && os.Getenv("TERM") != "dumb"}
+}
 
 // say shows text until the next say or stop.
 func (s *spinner) say(text string) {

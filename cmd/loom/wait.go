@@ -41,6 +41,11 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 		}
 		return err
 	})
+	if errors.Is(err, context.Canceled) {
+		p.spin.stop()
+		fmt.Fprintf(a.err, "no longer waiting; work on %s goes on\n", bead)
+		return exitError{fault.Unavailable}
+	}
 	if !errors.Is(err, errStop) {
 		return err
 	}
