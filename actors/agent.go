@@ -73,34 +73,44 @@ func (a *agentActor) pause(ctx context.Context, err error) {
 	}
 }
 
-// handle claims an assignment, has it worked on, and answers until it is heard.
+// notForMe is the code of a claim that another agent of the role can have.
+const notForMe = "attempt/own-work"
+
+// toOthers is how long a ticket is kept from an agent that must not have the
+// work.
+const toOthers = time.Second
+
+// handle claims what is most urgent, has it worked on, and answers until it is
+// heard. The delivery is a ticket, which is used up when the claim is durable.
 func (a *agentActor) handle(ctx context.Context, d Delivery) {
 	a.pool.busy.add(0, 1)
 	defer a.pool.busy.add(0, -1)
-	stop := keepAlive(d)
-	defer stop()
 	w := d.Assignment()
 	seat := &seat{
-		projects: a.pool.Projects, project: w.Project, attempt: w.Attempt,
+		projects: a.pool.Projects, project: w.Project,
 		who: &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start},
 	}
-	brief, err := seat.claim(ctx, w.Generation)
+	stop := keepAlive(d)
+	brief, err := seat.claim(ctx, w)
+	stop()
 	switch {
 	case err == nil:
-		a.work(ctx, d, seat, brief)
-	case ctx.Err() != nil || fault.Status(err) == fault.Unavailable:
+		_ = d.Ack(context.WithoutCancel(ctx))
+		a.work(ctx, seat, brief)
+	case fault.Status(err) == fault.Unavailable:
 		_ = d.Nak(0)
-	default: // somebody else's, or of the past
-		a.pool.Logger.Debug("assignment not taken", "agent", a.name, "attempt", w.Attempt, "error", err)
+	case fault.Code(err) == notForMe:
+		_ = d.Nak(toOthers)
+	default: // nothing waits for this role any more
+		a.pool.Logger.Debug("nothing to claim", "agent", a.name, "ticket", w.Attempt, "error", err)
 		_ = d.Ack(context.WithoutCancel(ctx))
 	}
 }
 
-func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Brief) {
+func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.giveBack(ctx, fmt.Sprintf("agent failed: %v", r))
-			_ = d.Ack(context.WithoutCancel(ctx))
 			panic(r)
 		}
 	}()
@@ -111,6 +121,8 @@ func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Br
 	case errors.Is(err, ErrParked):
 	case ctx.Err() != nil: // the host is stopping: somebody goes on later
 		s.giveBack(ctx, "host is stopping")
+	case fault.Code(err) == "attempt/paused": // somebody goes on when it is resumed
+		s.giveBack(ctx, "work is held")
 	case gone(err):
 		a.pool.Logger.Info("attempt is no longer ours", "agent", a.name, "attempt", b.Attempt.Id, "error", err)
 	default:
@@ -119,7 +131,6 @@ func (a *agentActor) work(ctx context.Context, d Delivery, s *seat, b *loomv1.Br
 		}
 		a.answer(ctx, s, out)
 	}
-	_ = d.Ack(context.WithoutCancel(ctx))
 }
 
 // grace is how much longer than its attempt an agent works: by then the journal

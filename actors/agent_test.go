@@ -27,9 +27,9 @@ func TestACT01_MainPath(t *testing.T) {
 		}}); err != nil {
 			return nil, err
 		}
-		g, err := s.Graph(ctx)
-		if err != nil || len(g.Nodes) < 2 {
-			return nil, fmt.Errorf("graph with %d nodes: %w", len(g.GetNodes()), err)
+		g, err := s.Ask(ctx, &loomv1.GraphRequest{})
+		if err != nil || len(g.Graph.GetNodes()) < 2 {
+			return nil, fmt.Errorf("graph with %d nodes: %w", len(g.GetGraph().GetNodes()), err)
 		}
 		return done(ctx, b, s)
 	})

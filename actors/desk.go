@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -55,19 +56,30 @@ func (d *deskActor) Receive(c actor.Context) {
 	if !ok {
 		return
 	}
-	cmd := &loomv1.CeoCommand{}
-	if err := proto.Unmarshal(m.cmd.GetPayload(), cmd); err != nil {
-		m.reply(&loomv1.Answer{Error: fault.New("command/malformed", "signed payload is not a CEO command").Proto()})
-		return
-	}
 	d.sys.aside(func() {
 		ctx, cancel := context.WithCancel(m.ctx)
 		defer cancel()
 		defer context.AfterFunc(d.host, cancel)()
-		answer, err := d.projects.Do(ctx, &loomv1.Command{Project: cmd.Project, Actor: m.from, Body: &loomv1.Command_Signed{Signed: m.cmd}})
-		if err != nil {
-			answer = &loomv1.Answer{Error: fault.From(err).Proto()}
-		}
-		m.reply(answer)
+		m.reply(d.present(ctx, m))
 	})
+}
+
+// present takes a command to its project. One that can be of no project is
+// refused by Loom's own, which records that.
+func (d *deskActor) present(ctx context.Context, m *signed) *loomv1.Answer {
+	to := func(id string) (*loomv1.Answer, error) {
+		return d.projects.Do(ctx, &loomv1.Command{Project: id, Actor: m.from, Body: &loomv1.Command_Signed{Signed: m.cmd}})
+	}
+	cmd := &loomv1.CeoCommand{}
+	if err := proto.Unmarshal(m.cmd.GetPayload(), cmd); err != nil {
+		cmd.Project = project.System
+	}
+	answer, err := to(cmd.Project)
+	if fault.Code(err) == "submit/unknown-project" {
+		_, _ = to(project.System) // it is refused there, too; the caller hears why here
+	}
+	if err != nil {
+		return &loomv1.Answer{Error: fault.From(err).Proto()}
+	}
+	return answer
 }

@@ -9,7 +9,7 @@
 //	├── intake                submissions and error reports from subjects and streams
 //	├── desk                  the operator desk: signed commands of the CEO
 //	├── pool/ROLE             the agents of a role on this host
-//	│   └── agent/N           pulls an assignment, works, answers
+//	│   └── agent/N           pulls a ticket, claims, works, answers
 //	└── follower/NN           follows a journal into the projection
 //
 // Promises: nothing is told to anybody before it is in the journal; a mailbox

@@ -112,7 +112,8 @@ func (r *rig) register(project, role string) *rig {
 }
 
 func file(project, key string) *loomv1.Command {
-	return &loomv1.Command{Project: project, Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{
+	who := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, Name: "somebody"}
+	return &loomv1.Command{Project: project, Actor: who, Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{
 		Submission: &loomv1.Submission{Goal: "mend it", Process: "one", IdempotencyKey: key},
 	}}}
 }
@@ -282,6 +283,7 @@ type queue struct {
 	mu      sync.Mutex
 	list    []*loomv1.Assignment
 	lose    int
+	odd     int // when not 0, tickets are lost and doubled by its count
 	changed chan struct{}
 }
 
@@ -293,6 +295,17 @@ func (q *queue) PublishWork(_ context.Context, a *loomv1.Assignment) error {
 	if q.lose > 0 {
 		q.lose--
 		return nil
+	}
+	if q.odd > 0 {
+		q.odd++
+		switch q.odd % 5 {
+		case 0: // lost
+			return nil
+		case 1: // doubled
+			q.put(proto.CloneOf(a))
+		case 2: // of nothing that ever was
+			q.put(&loomv1.Assignment{Project: a.Project, Role: a.Role, Attempt: "none-1-x1-a1", Generation: 1})
+		}
 	}
 	for _, other := range q.list {
 		if other.Attempt == a.Attempt && other.Generation == a.Generation {
@@ -314,6 +327,31 @@ func (q *queue) empty() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.list = nil
+}
+
+// unreliable has the queue lose, double and make up tickets from now on.
+func (q *queue) unreliable() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.odd = 1
+}
+
+// settle waits until there are tickets.
+func (q *queue) settle(t *testing.T) {
+	t.Helper()
+	for deadline := time.After(within); ; {
+		q.mu.Lock()
+		n, changed := len(q.list), q.changed
+		q.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatal("nothing was put into the queue")
+		}
+	}
 }
 
 func (q *queue) losing(n int) {

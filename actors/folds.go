@@ -14,9 +14,12 @@ import (
 type graphActor struct {
 	from  *loomv1.DecisionGraph
 	graph *graph.Graph
+	last  *loomv1.Event // the newest that the graph has seen
 }
 
-func newGraphActor(from *loomv1.DecisionGraph) *graphActor { return &graphActor{from: from} }
+func newGraphActor(from *loomv1.ProjectState) *graphActor {
+	return &graphActor{from: from.Graph, last: &loomv1.Event{Number: from.LastNumber, Time: from.LastTime}}
+}
 
 func (g *graphActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
@@ -25,12 +28,16 @@ func (g *graphActor) Receive(c actor.Context) {
 		if g.graph, err = graph.Restore(g.from); err != nil {
 			panic(err)
 		}
+		g.from = nil
 	case *committed:
 		for _, e := range m.events {
 			if err := g.graph.Apply(e); err != nil {
 				panic(err)
 			}
+			g.last = e
 		}
+	case *consult:
+		m.answer(g.graph, g.last)
 	case *look:
 		m.reply(&loomv1.View{Graph: project.CutGraph(g.graph, m.query)})
 	}

@@ -7,27 +7,19 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/loomrun/loom/internal/journal"
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// Projection is what follows a journal into tables.
+// Projection is what follows journals into tables.
 type Projection interface {
-	// Position returns the sequence it has for a partition, 0 for none.
-	Position(ctx context.Context, partition int) (uint64, []byte, error)
-	// Apply adds the batch after that; one it has already changes nothing.
-	Apply(ctx context.Context, seq uint64, b *loomv1.Batch) error
+	// Follow applies a journal from where the projection is, until ctx ends or
+	// something fails; then it may be called again.
+	Follow(ctx context.Context, log journal.Log) error
 }
 
-// StartFollower starts the actor that follows one journal into a projection,
-// from where the projection is.
+// StartFollower starts the actor that has one journal followed into a
+// projection.
 func (s *System) StartFollower(ctx context.Context, log journal.Log, to Projection) {
 	s.start(fmt.Sprintf("follower-%02d", log.Partition()), actor.PropsFromProducer(func() actor.Actor {
-		return newLoop(ctx, s, func(ctx context.Context) error {
-			seq, _, err := to.Position(ctx, log.Partition())
-			if err != nil {
-				return err
-			}
-			return log.Follow(ctx, seq+1, func(seq uint64, b *loomv1.Batch) error { return to.Apply(ctx, seq, b) })
-		})
+		return newLoop(ctx, s, func(ctx context.Context) error { return to.Follow(ctx, log) })
 	}))
 }

@@ -41,14 +41,16 @@ type Tasks interface {
 // Intake takes submissions and error reports in.
 type Intake struct {
 	projects *Projects
-	only     func() string // the project of a report that names none
+	only     func() string               // the project of a report that names none
+	meant    func(assignee string) error // refuses what is no role
 	log      *slog.Logger
 }
 
 // StartIntake starts the intake actor, which consumes tasks until the system
-// stops. only returns the deployment's only project, or "".
-func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, log *slog.Logger) *Intake {
-	in := &Intake{projects: projects, only: only, log: log}
+// stops. only returns the deployment's only project, or ""; meant refuses an
+// assignee that is no role.
+func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, meant func(assignee string) error, log *slog.Logger) *Intake {
+	in := &Intake{projects: projects, only: only, meant: meant, log: log}
 	s.start("intake", actor.PropsFromProducer(func() actor.Actor {
 		return newLoop(ctx, s, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
 	}))
@@ -65,6 +67,10 @@ func (in *Intake) consume(ctx context.Context, l Letter) error {
 	return err
 }
 
+// storm is the refusal of what comes when a budget is used up. It is recorded by
+// the project, once, and not each time: that would be a storm of its own.
+const storm = "storm/budget"
+
 // Submit files what a letter asks for and answers once that is durable. What is
 // refused is also recorded, as an event of its project, or of the system
 // project when it names none that exists.
@@ -77,7 +83,7 @@ func (in *Intake) Submit(ctx context.Context, l Letter) *loomv1.SubmitReply {
 			return answer.GetSubmit()
 		}
 	}
-	if fault.Status(err) != fault.Unavailable {
+	if fault.Status(err) != fault.Unavailable && fault.Code(err) != storm {
 		in.reject(ctx, l, cmp.Or(cmd.GetProject(), projectOf(l.Subject)), err)
 	}
 	return refused(err)
@@ -109,7 +115,10 @@ func (in *Intake) command(l Letter) (*loomv1.Command, error) {
 		return nil, err
 	}
 	cmd := &loomv1.Command{Project: sub.Project, Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: sub}}}
-	return cmd, checkProject(sub.Project)
+	if err := checkProject(sub.Project); err != nil {
+		return cmd, err
+	}
+	return cmd, in.meant(sub.Assignee)
 }
 
 func (in *Intake) report(l Letter) (*loomv1.Command, error) {

@@ -33,12 +33,21 @@ type Partition struct {
 	// Host and Start name the writer; claims of earlier starts are released.
 	Host  string
 	Start uint64
+	// Roles says how many live agents of each role this host has, or is about
+	// to have. Every project is told before any of its timers fires: what an
+	// earlier start said last counts no longer. Nil tells nothing.
+	Roles func() map[string]uint32
 	// Epoch of the journal.
 	Epoch uint64
-	// SnapshotEvery is after how many events of a project its state is saved.
-	// Zero means 2,000.
+	// SnapshotEvery is after how many events of a project its state is saved; of
+	// one with more beads, after as many events as it has beads. Zero means
+	// 2,000.
 	SnapshotEvery int
-	// Sweep is how often queued attempts are offered again. Zero means 10 s.
+	// Trouble is told of internal errors, once each, and must not block. Nil
+	// tells nobody; the log has them in any case.
+	Trouble func(Trouble)
+	// Sweep is how often tickets for work are put into the queue again. Zero
+	// means 10 s.
 	Sweep time.Duration
 }
 
@@ -103,6 +112,8 @@ type recovered struct {
 type (
 	again struct{ incarnation uint64 }
 	sweep struct{ incarnation uint64 }
+
+	offerAgain struct{}
 )
 
 func (p *partition) Receive(c actor.Context) {
@@ -119,6 +130,8 @@ func (p *partition) Receive(c actor.Context) {
 		p.route(c, m)
 	case *look:
 		p.look(c, m)
+	case *consult:
+		p.consult(c, m)
 	case *list:
 		p.list(m)
 	case *awaitReady:
@@ -131,6 +144,8 @@ func (p *partition) Receive(c actor.Context) {
 		p.fail(c, m.Who, fmt.Errorf("actor %s stopped", m.Who.Id))
 	case *sweep:
 		p.sweep(c, m)
+	case *offerAgain:
+		p.offer(c)
 	case *actor.Stopping, *actor.Restarting:
 		p.close()
 	}
@@ -193,14 +208,17 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 		p.retry(c)
 		return
 	}
-	p.quarantined = m.quarantined
 	for id, err := range m.quarantined {
 		p.Logger.Error("project quarantined", "project", id, "error", err)
+		if p.quarantined[id] == nil {
+			p.tell(Trouble{Kind: "quarantined", Message: fmt.Sprintf("project %q cannot be replayed and is set aside: %s", id, err)}, nil)
+		}
 	}
+	p.quarantined = m.quarantined
 	p.Clock.AtLeast(m.last)
 	p.out = newOutbox(p.Log, p.Notices, p.Work, p.Logger)
 	p.out.put(outgoing{sequence: m.head.Sequence, notices: m.unsent})
-	p.snaps = newSnapshotter(p.Snapshots, p.Log.Partition(), p.Epoch, p.Logger, m.recovery)
+	p.snaps = p.newSnapshotter(m.recovery)
 	ctx, out, snaps := p.ctx, p.out, p.snaps
 	p.beside.aside(func() { out.sendWork(ctx) })
 	p.beside.aside(func() { out.sendNotices(ctx) })
@@ -226,19 +244,26 @@ func (p *partition) tellReady(err error) {
 	p.ready = nil
 }
 
-// adopt spawns the actor of a project and frees what dead starts of this host
-// held in it.
+// adopt spawns the actor of a project, which frees what dead starts of this host
+// held in it and hears which agents there are before it does anything else.
 func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved int) *actor.PID {
 	pid := p.child(c, "project-"+id, &projectActor{
 		id: id, state: s, keeper: p.keeper, parent: c.Self(), clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery, unsaved: unsaved,
+		first: p.firstCommands(id, s),
 	})
 	p.projects[id] = pid
-	c.Send(pid, &request{reply: func(*loomv1.Answer) {}, cmd: &loomv1.Command{
-		Project: id, Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: p.Host},
-		Body: &loomv1.Command_ReleaseHost{ReleaseHost: &loomv1.ReleaseHost{Host: p.Host, Epoch: p.Start}},
-	}})
-	c.Send(pid, &sweep{p.incarnation})
 	return pid
+}
+
+func (p *partition) firstCommands(id string, s *project.State) []*loomv1.Command {
+	host := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: p.Host}
+	list := []*loomv1.Command{{Project: id, Actor: host, Body: &loomv1.Command_ReleaseHost{ReleaseHost: &loomv1.ReleaseHost{Host: p.Host, Epoch: p.Start}}}}
+	if p.Roles != nil && s.Config() != nil {
+		list = append(list, &loomv1.Command{Project: id, Actor: host, Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
+			Host: p.Host, Roles: &loomv1.HostRoles{Epoch: p.Start, Agents: p.Roles()},
+		}}})
+	}
+	return list
 }
 
 func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PID {
@@ -254,7 +279,7 @@ func (p *partition) route(c actor.Context, m *request) {
 		err = p.poison.refuse(m.cmd)
 	}
 	if err == nil && pid == nil {
-		if m.cmd.GetRegisterProject() == nil && (id != project.System || m.cmd.GetRecordRejection() == nil) {
+		if refusal := m.cmd.GetRecordRejection() != nil || m.cmd.GetSigned() != nil; m.cmd.GetRegisterProject() == nil && (id != project.System || !refusal) {
 			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
 		} else {
 			pid = p.adopt(c, id, project.New(p.config(id)), 0)
@@ -268,15 +293,28 @@ func (p *partition) route(c actor.Context, m *request) {
 }
 
 func (p *partition) look(c actor.Context, m *look) {
-	pid, err := p.find(m.query.GetProject())
-	if err == nil && pid == nil {
-		err = fault.New("project/unknown", "project %q is not registered on this deployment", m.query.GetProject()).At("project").Got(m.query.GetProject())
-	}
-	if err != nil {
+	if pid, err := p.known(m.query.GetProject()); err != nil {
 		m.reply(&loomv1.View{Error: fault.From(err).Proto()})
-		return
+	} else {
+		c.Send(pid, m)
 	}
-	c.Send(pid, m)
+}
+
+func (p *partition) consult(c actor.Context, m *consult) {
+	if pid, err := p.known(m.question.GetProject()); err != nil {
+		m.reply(&loomv1.GraphReply{Error: fault.From(err).Proto()})
+	} else {
+		c.Send(pid, m)
+	}
+}
+
+// known returns the actor of a project that has been registered.
+func (p *partition) known(id string) (*actor.PID, error) {
+	pid, err := p.find(id)
+	if err == nil && pid == nil {
+		err = fault.New("project/unknown", "project %q is not registered on this deployment", id).At("project").Got(id)
+	}
+	return pid, err
 }
 
 // find returns the project's actor, nil for one that does not exist.
@@ -325,6 +363,7 @@ func (p *partition) poisoned(c actor.Context, m *projectFailed) {
 	if !p.drop(c, m.from, m.err) {
 		return
 	}
+	p.tell(Trouble{Project: m.cmd.GetProject(), Kind: "poison", Message: fmt.Sprintf("a command made its project fail: %s", m.err)}, m.cmd)
 	if p.poison.add(m.cmd, m.err) {
 		p.recover(c)
 		return
@@ -373,10 +412,14 @@ func (p *partition) sweep(c actor.Context, m *sweep) {
 		return
 	}
 	p.failures = 0 // it served for a whole sweep
-	for _, pid := range p.projects {
-		c.Send(pid, m)
-	}
+	p.offer(c)
 	p.schedule(c)
+}
+
+func (p *partition) offer(c actor.Context) {
+	for _, pid := range p.projects {
+		c.Send(pid, &sweep{p.incarnation})
+	}
 }
 
 func (p *partition) schedule(c actor.Context) {

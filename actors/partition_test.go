@@ -78,21 +78,28 @@ func TestF31_OthersAreAnsweredWhilePoisonComes(t *testing.T) {
 	}
 }
 
+// damage stops the rig and puts an event into its log that a project cannot
+// replay.
+func (r *rig) damage(project string) {
+	r.t.Helper()
+	r.stop()
+	seq, b, err := r.log.Last(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	gap := &loomv1.Event{Number: 99, Project: project, Time: timestamppb.Now(), Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{}}}
+	bad := journal.Seal(journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}, 0, 1, "h9.1", "bad", []*loomv1.Event{gap})
+	if _, err := r.log.Memory.Append(r.t.Context(), seq, bad); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func TestP21_UnreadableProjectIsSetAsideAlone(t *testing.T) {
 	r := newRig(t).start().register("shop", "researcher").register("farm", "researcher")
 	r.must(file("farm", "k"))
-	r.stop()
-	seq, b, err := r.log.Last(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	gap := &loomv1.Event{Number: 99, Project: "shop", Time: timestamppb.Now(), Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{}}}
-	bad := journal.Seal(journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}, 0, 1, "h9.1", "bad", []*loomv1.Event{gap})
-	if _, err := r.log.Memory.Append(t.Context(), seq, bad); err != nil {
-		t.Fatal(err)
-	}
+	r.damage("shop")
 	r.start()
-	_, err = r.do(file("shop", "k"))
+	_, err := r.do(file("shop", "k"))
 	wantCode(t, "a command for it", err, "project/quarantined")
 	_, err = r.projects.Look(r.ctx, "bead", &loomv1.Query{Project: "shop"})
 	wantCode(t, "a query for it", err, "project/quarantined")

@@ -54,9 +54,12 @@ type Pool struct {
 	RestartMax     int
 	RestartWithin  time.Duration
 	RestartBackoff time.Duration
-	working        *sync.WaitGroup
-	busy           *busyCount
-	stopped        context.Context
+	// Changed is called when the pool has another number of live agents than
+	// before. It must not block. Nil ignores it.
+	Changed func()
+	working *sync.WaitGroup
+	busy    *busyCount
+	stopped context.Context
 }
 
 // Pools is the role pools of a host.
@@ -75,7 +78,10 @@ func (s *System) StartPools(ctx context.Context, list []Pool) *Pools {
 	for _, pool := range list {
 		pool.stopped = ctx
 		pool.working = &p.working
-		pool.busy = &busyCount{}
+		pool.busy = &busyCount{live: pool.Agents}
+		if pool.Changed == nil {
+			pool.Changed = func() {}
+		}
 		if pool.RestartMax == 0 {
 			pool.RestartMax, pool.RestartWithin = 10, time.Minute
 		}
@@ -109,9 +115,31 @@ func (p *Pools) Counts() []*loomv1.RoleCount {
 	return out
 }
 
+// Live says how many agents each role has that work or will, those that start
+// again after a failure included, and those that are given up not. A role
+// without one is not named.
+func (p *Pools) Live() map[string]uint32 {
+	live := map[string]uint32{}
+	for _, pool := range p.pools {
+		if n := pool.busy.alive(0); n > 0 {
+			live[pool.Role] = uint32(n)
+		}
+	}
+	return live
+}
+
 type busyCount struct {
 	mu           sync.Mutex
 	actual, busy int
+	live         int
+}
+
+// alive adds to the live agents, and returns how many there are then.
+func (b *busyCount) alive(n int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.live += n
+	return b.live
 }
 
 func (b *busyCount) add(actual, busy int) {
@@ -145,12 +173,16 @@ func (p *poolActor) Receive(c actor.Context) {
 		}
 	case *replace:
 		p.spawn(c, m.n)
+		p.busy.alive(1)
+		p.Changed()
 	case *actor.Terminated:
 		n, ok := p.agents[m.Who.Id]
 		if !ok || p.stopped.Err() != nil {
 			return
 		}
 		delete(p.agents, m.Who.Id)
+		p.busy.alive(-1)
+		p.Changed()
 		p.Logger.Error("agent failed too often; a new one takes its place in a minute", "role", p.Role, "agent", n)
 		root, self := c.ActorSystem().Root, c.Self()
 		time.AfterFunc(time.Minute, func() { root.Send(self, &replace{n}) })

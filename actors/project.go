@@ -30,13 +30,14 @@ type projectActor struct {
 	log    *slog.Logger
 	snaps  *snapshotter
 	every  int
+	first  []*loomv1.Command // what is decided before anything else
 
 	graph, lock *actor.PID
 	ticket      uint64
 	pending     map[uint64]*proposed
 	unsaved     int          // events since the last snapshot
 	head        journal.Head // of the last acknowledgement
-	offered     int          // queued attempts that the last sweep came to
+	tickets     project.Tickets
 	timer       *time.Timer
 	due         time.Time
 	over        bool // the state is worth nothing any more, or is given up
@@ -73,6 +74,8 @@ func (p *projectActor) Receive(c actor.Context) {
 		p.decide(c, m)
 	case *look:
 		p.look(c, m)
+	case *consult:
+		p.consult(c, m)
 	case *acked:
 		p.acked(c, m)
 	case *tick:
@@ -95,12 +98,20 @@ func (p *projectActor) Receive(c actor.Context) {
 
 func (p *projectActor) start(c actor.Context) {
 	p.pending = map[uint64]*proposed{}
-	snap := p.state.Snapshot()
-	p.graph = c.Spawn(actor.PropsFromProducer(func() actor.Actor { return newGraphActor(snap.Graph) }))
-	p.lock = c.Spawn(actor.PropsFromProducer(func() actor.Actor { return newLockActor(snap.Locks) }))
+	from := p.state.Cores()
+	p.graph = c.Spawn(actor.PropsFromProducer(func() actor.Actor { return newGraphActor(from) }))
+	p.lock = c.Spawn(actor.PropsFromProducer(func() actor.Actor { return newLockActor(from.Locks) }))
 	c.Watch(p.graph)
 	c.Watch(p.lock)
-	p.arm(c)
+	for _, cmd := range p.first {
+		if !p.over {
+			p.decide(c, &request{cmd: cmd, reply: func(*loomv1.Answer) {}})
+		}
+	}
+	if p.first = nil; !p.over {
+		p.sweep(c)
+		p.arm(c)
+	}
 }
 
 // stop answers everybody who still waits: what they asked for may or may not
@@ -127,34 +138,25 @@ func (p *projectActor) turnAway(message any) {
 		m.reply(&loomv1.Answer{Error: given(p.id).Proto()})
 	case *look:
 		m.reply(&loomv1.View{Error: given(p.id).Proto()})
+	case *consult:
+		m.otherwise(given(p.id))
 	}
 }
 
-// mostOffered is how many queued attempts a sweep offers again at once.
-const mostOffered = 512
-
-// sweep offers queued attempts again, the next part of them each time, and
-// saves a state that keeps the others' snapshots from being of use.
+// sweep puts into the work queue again what should be there, and saves a state
+// that keeps the others' snapshots from being of use.
 func (p *projectActor) sweep(c actor.Context) {
-	queued := p.state.Queued()
-	if p.offered >= len(queued) {
-		p.offered = 0
-	}
-	part := queued[p.offered:min(p.offered+mostOffered, len(queued))]
-	p.offered += len(part)
-	p.propose(c, nil, part, func() {
+	work := append(p.tickets.Again(), p.tickets.Offer(p.state)...)
+	p.propose(c, nil, work, func() {
 		if p.snaps.holdsBack(p.id) {
 			p.save()
 		}
 	}, func(*fault.Error) {})
 }
 
-// save keeps the state, unless it is ahead of the journal just now.
+// save has the state kept as of what was acknowledged last.
 func (p *projectActor) save() {
-	if len(p.pending) > 0 {
-		return
-	}
-	p.snaps.save(p.id, p.state.Snapshot(), p.head)
+	p.snaps.save(p.id, p.head)
 	p.unsaved = 0
 }
 
@@ -172,16 +174,13 @@ func (p *projectActor) decide(c actor.Context, m *request) {
 	if err != nil {
 		panic(err)
 	}
-	var work []*loomv1.Assignment
-	for _, e := range events {
-		if a := p.state.Assignment(e); a != nil {
-			work = append(work, a)
-		}
+	if claim := m.cmd.GetClaimAttempt(); claim != nil && answer.GetError().GetCode() != notForMe {
+		p.tickets.Spent(claim)
 	}
 	if size := sizeOf(events); size > batchMost {
 		panic(fmt.Sprintf("events of %d bytes do not fit into a batch", size))
 	}
-	p.propose(c, events, work, func() { m.reply(answer) }, func(err *fault.Error) { m.reply(&loomv1.Answer{Error: err.Proto()}) })
+	p.propose(c, events, p.tickets.Offer(p.state), func() { m.reply(answer) }, func(err *fault.Error) { m.reply(&loomv1.Answer{Error: err.Proto()}) })
 	p.arm(c)
 }
 
@@ -206,7 +205,7 @@ func (p *projectActor) acked(c actor.Context, m *acked) {
 		p.unsaved += len(done.events)
 	}
 	done.then()
-	if p.unsaved >= p.every {
+	if p.unsaved >= max(p.every, p.state.Beads()) { // what a snapshot costs grows with them
 		p.save()
 	}
 }
@@ -224,8 +223,10 @@ func (p *projectActor) look(c actor.Context, m *look) {
 		p.propose(c, nil, nil, func() { c.Send(p.graph, m) }, otherwise)
 		return
 	case project.Lock:
-		p.propose(c, nil, nil, func() { c.Send(p.lock, m) }, otherwise)
-		return
+		if m.query.GetFilter() != project.OfFiles { // those are not the lock's
+			p.propose(c, nil, nil, func() { c.Send(p.lock, m) }, otherwise)
+			return
+		}
 	}
 	view, err := p.state.Look(m.view, m.query)
 	if err != nil {
@@ -301,6 +302,14 @@ func (p *Projects) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer,
 	return answer, err
 }
 
+// OfferAgain has every project put into the work queue again what should be
+// there: for a queue that was lost.
+func (p *Projects) OfferAgain() {
+	for _, pid := range p.partitions {
+		p.sys.sys.Root.Send(pid, &offerAgain{})
+	}
+}
+
 // Look asks a project for a view; it sees everything that was acknowledged
 // before.
 func (p *Projects) Look(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
@@ -339,6 +348,11 @@ func once(cmd *loomv1.Command) *loomv1.Command {
 		if r := b.FileError.GetReport(); r != nil && r.IdempotencyKey == "" {
 			cmd = proto.CloneOf(cmd)
 			cmd.GetFileError().Report.IdempotencyKey = key
+		}
+	case *loomv1.Command_ReopenBead:
+		if b.ReopenBead.GetRequest() == "" {
+			cmd = proto.CloneOf(cmd)
+			cmd.GetReopenBead().Request = key
 		}
 	case *loomv1.Command_AddDecision:
 		if b.AddDecision.GetRequest() == "" {

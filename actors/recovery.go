@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,10 +42,13 @@ func (p *partition) replay(ctx context.Context) (*recovery, error) {
 		r.head = head
 		for i, e := range b.Events {
 			p.replayEvent(r, seq, e)
-			r.notice(notice.Of(e, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}))
+			r.untold(e, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)})
 		}
 		return nil
 	})
+	for i, n := range r.unsent {
+		r.unsent[i] = notice.Of(n.Event, n.Position)
+	}
 	return r, err
 }
 
@@ -67,7 +72,7 @@ func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 			p.Logger.Warn("snapshot is not usable; reading the journal from its beginning", "project", id, "error", err)
 			return empty()
 		}
-		s, err := project.Restore(p.config(id), snap.State)
+		s, err := project.Adopt(p.config(id), snap.State)
 		if err != nil {
 			p.Logger.Warn("snapshot does not restore; reading the journal from its beginning", "project", id, "error", err)
 			return empty()
@@ -84,6 +89,60 @@ func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 	r.index = index
 	r.head = journal.Head{Sequence: index.Floor, Epoch: p.Epoch, Hash: index.FloorHash}
 	return r
+}
+
+var errEnough = errors.New("enough was read")
+
+// stateAt returns the state of a project as of a batch, made of the snapshot
+// that the index has of it, and of the journal. It may run beside everything.
+func (p *partition) stateAt(ctx context.Context, index *loomv1.SnapshotIndex, id string, head journal.Head) (*loomv1.ProjectState, error) {
+	s, from, err := p.newestKept(ctx, index, id)
+	if err != nil {
+		return nil, err
+	}
+	reached := from >= head.Sequence
+	err = p.Log.Read(ctx, from+1, func(seq uint64, b *loomv1.Batch) error {
+		if seq > head.Sequence {
+			return errEnough
+		}
+		for _, e := range b.Events {
+			if e.Project == id && e.Number > s.Number() {
+				if err := apply(s, e); err != nil {
+					return err
+				}
+			}
+		}
+		if seq < head.Sequence {
+			return nil
+		}
+		reached = bytes.Equal(b.Hash, head.Hash)
+		return errEnough
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return nil, err
+	case !reached:
+		return nil, fmt.Errorf("journal of partition %d has another batch at %d than the one that was acknowledged", p.Log.Partition(), head.Sequence)
+	}
+	return s.Surrender(), nil
+}
+
+// newestKept returns the state that the index has of a project, and up to which
+// batch no event is missing from it: from nothing, when there is none.
+func (p *partition) newestKept(ctx context.Context, index *loomv1.SnapshotIndex, id string) (*project.State, uint64, error) {
+	ref := index.Projects[id]
+	if ref == nil {
+		return project.New(p.config(id)), index.Floor, nil
+	}
+	snap, err := p.Snapshots.Load(ctx, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	if snap == nil {
+		return project.New(p.config(id)), 0, nil
+	}
+	s, err := project.Adopt(p.config(id), snap.State)
+	return s, max(ref.Sequence, index.Floor), err
 }
 
 // anchored reports whether the journal has, at the index's floor, the batch
@@ -135,8 +194,10 @@ func apply(s *project.State, e *loomv1.Event) (err error) {
 	return s.Apply(e)
 }
 
-func (r *recovery) notice(n *loomv1.Notice) {
-	if r.unsent = append(r.unsent, n); len(r.unsent) > 2*unsentNotices {
+// untold remembers the newest events; what is told of them is worded once all
+// have been read.
+func (r *recovery) untold(e *loomv1.Event, at *loomv1.Position) {
+	if r.unsent = append(r.unsent, &loomv1.Notice{Position: at, Event: e}); len(r.unsent) > 2*unsentNotices {
 		r.unsent = append(r.unsent[:0:0], r.unsent[len(r.unsent)-unsentNotices:]...)
 	}
 }

@@ -26,10 +26,13 @@ type scribe struct {
 }
 
 func newScribe(store journal.Snapshots) *scribe {
-	return &scribe{
+	s := &scribe{
 		log: journal.NewMemory(0), states: map[string]*project.State{}, snaps: newTestSnapshotter(store),
 		now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 	}
+	p := &partition{Partition: Partition{Log: s.log, Snapshots: store, Epoch: 1, Logger: slog.New(slog.DiscardHandler)}}
+	s.snaps.stateAt = p.stateAt
+	return s
 }
 
 // write appends what a project decides next.
@@ -80,8 +83,8 @@ func TestP21_SnapshotsNeverChangeWhatIsRecovered(t *testing.T) {
 			case 0, 1, 2:
 				s.write(t, id)
 			case 3:
-				if st := s.states[id]; st != nil {
-					s.snaps.save(id, st.Snapshot(), s.head)
+				if s.states[id] != nil {
+					s.snaps.save(id, s.head)
 				}
 			case 4:
 				store.refuse = rapid.SampledFrom(append(ids, "")).Draw(t, "refused")
@@ -109,14 +112,14 @@ func TestP21_SnapshotsNeverChangeWhatIsRecovered(t *testing.T) {
 // drain writes some of the snapshots that wait, as run does; the rest is lost,
 // as with a host that dies.
 func (s *snapshotter) drain(most int) {
-	for id, snap := range s.pending {
+	for id, head := range s.pending {
 		if most--; most < 0 {
-			s.failed(id, snap.Sequence)
+			s.failed(id, head.Sequence)
 			delete(s.pending, id)
 			continue
 		}
 		delete(s.pending, id)
-		_ = s.write(context.Background(), id, snap)
+		_ = s.write(context.Background(), id, head)
 	}
 }
 
@@ -134,7 +137,7 @@ func TestP21_UnusableSnapshotsCostNoState(t *testing.T) {
 			for range 5 {
 				s.write(t, "a")
 			}
-			s.snaps.save("a", s.states["a"].Snapshot(), s.head)
+			s.snaps.save("a", s.head)
 			s.snaps.drain(1)
 			s.write(t, "a")
 			index, err := store.Index(t.Context(), 0)
@@ -155,5 +158,49 @@ func TestP21_UnusableSnapshotsCostNoState(t *testing.T) {
 				t.Errorf("%d events were read, want the one after the snapshot", r.tail["a"])
 			}
 		})
+	}
+}
+
+// TestWF10_ASnapshotIsMadeOfTheJournal makes states as of each batch, with and
+// without a snapshot before it, while the project has gone on already.
+func TestWF10_ASnapshotIsMadeOfTheJournal(t *testing.T) {
+	store := journal.NewMemorySnapshots()
+	s := newScribe(store)
+	var heads []journal.Head
+	var hashes [][32]byte
+	for i := range 12 {
+		s.write(t, "a")
+		s.write(t, "b")
+		heads, hashes = append(heads, s.head), append(hashes, s.states["a"].Hash())
+		if i == 5 {
+			s.snaps.save("b", s.head)
+			s.snaps.save("a", s.head)
+			s.snaps.drain(2)
+		}
+	}
+	check := func(kept *loomv1.SnapshotIndex, from int) {
+		t.Helper()
+		for i := from; i < len(heads); i++ {
+			state, err := s.snaps.stateAt(t.Context(), kept, "a", heads[i])
+			if err != nil {
+				t.Fatalf("as of batch %d: %v", heads[i].Sequence, err)
+			}
+			again, err := project.Restore(project.Config{ID: "a", Epoch: 1}, state)
+			if err != nil || again.Hash() != hashes[i] {
+				t.Errorf("as of batch %d: another state than there was; %v", heads[i].Sequence, err)
+			}
+		}
+	}
+	check(&loomv1.SnapshotIndex{}, 0)
+	if len(s.snaps.index.Projects) != 2 {
+		t.Fatalf("kept are %v, want both projects", s.snaps.index)
+	}
+	check(s.snaps.index, 5)
+	for what, head := range map[string]journal.Head{
+		"another batch": {Sequence: 20, Epoch: 1, Hash: []byte("x")}, "one past the end": {Sequence: 99, Epoch: 1, Hash: heads[0].Hash},
+	} {
+		if _, err := s.snaps.stateAt(t.Context(), s.snaps.index, "a", head); err == nil {
+			t.Errorf("%s: a state was made of it", what)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -21,10 +23,17 @@ type Seat interface {
 	ReleaseLock(ctx context.Context, token uint64) error
 	// Park frees the agent until the lock is granted.
 	Park(ctx context.Context) error
+	// ParkUntil frees the agent until a model's rate limit ends.
+	ParkUntil(ctx context.Context, until time.Time) error
 	// AddDecision adds to the decision graph; request makes it repeatable.
 	AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error)
-	// Graph returns the decision graph as it is now.
-	Graph(ctx context.Context) (*loomv1.DecisionGraph, error)
+	// Ask asks the decision graph as it is now. What the answer holds is the
+	// graph's own and is not to be changed, but for its lists.
+	Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error)
+	// OpenBallot opens a vote; the same again changes nothing.
+	OpenBallot(ctx context.Context, c *loomv1.OpenBallot) error
+	// CastVote casts the vote of the agent's role; the same again changes nothing.
+	CastVote(ctx context.Context, c *loomv1.CastVote) error
 }
 
 type seat struct {
@@ -42,11 +51,27 @@ func (s *seat) do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer, err
 	return s.projects.Do(ctx, cmd)
 }
 
-func (s *seat) claim(ctx context.Context, generation uint32) (*loomv1.Brief, error) {
+// claim takes the most urgent attempt of the role that a ticket is for; the
+// seat is at that one from then on. It is heard out: where ctx ends, lastWord
+// is left to learn what became of it.
+func (s *seat) claim(ctx context.Context, ticket *loomv1.Assignment) (*loomv1.Brief, error) {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
-		Attempt: s.attempt, Generation: generation, Claimant: s.who,
+		Attempt: ticket.Attempt, Generation: ticket.Generation, Claimant: s.who, Any: true,
 	}}})
+	s.attempt = answer.GetBrief().GetAttempt().GetId()
 	return answer.GetBrief(), err
+}
+
+// outlast returns a context that ends lastWord after ctx.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		end := time.AfterFunc(lastWord, cancel)
+		context.AfterFunc(longer, func() { end.Stop() })
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 func (s *seat) answer(ctx context.Context, out *loomv1.Outcome) error {
@@ -99,9 +124,16 @@ func (s *seat) ReleaseLock(ctx context.Context, token uint64) error {
 }
 
 func (s *seat) Park(ctx context.Context) error {
-	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: &loomv1.ParkAttempt{
-		Attempt: s.attempt, Claimant: s.who, WaitsFor: "lock",
-	}}})
+	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "lock"})
+}
+
+func (s *seat) ParkUntil(ctx context.Context, until time.Time) error {
+	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "rate", Until: timestamppb.New(until)})
+}
+
+func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {
+	c.Attempt, c.Claimant = s.attempt, s.who
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: c}})
 	return err
 }
 
@@ -110,7 +142,17 @@ func (s *seat) AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.
 	return answer.GetDecision(), err
 }
 
-func (s *seat) Graph(ctx context.Context) (*loomv1.DecisionGraph, error) {
-	view, err := s.projects.Look(ctx, "graph", &loomv1.Query{Project: s.project})
-	return view.GetGraph(), err
+func (s *seat) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	q.Project = s.project
+	return s.projects.Ask(ctx, q)
+}
+
+func (s *seat) OpenBallot(ctx context.Context, c *loomv1.OpenBallot) error {
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_OpenBallot{OpenBallot: c}})
+	return err
+}
+
+func (s *seat) CastVote(ctx context.Context, c *loomv1.CastVote) error {
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_CastVote{CastVote: c}})
+	return err
 }

@@ -14,11 +14,14 @@ import (
 )
 
 // snapshotter saves projects' states beside the actors and keeps the index
-// from which the next recovery begins. Losing a snapshot loses nothing: the
-// index's floor, up to which the journal need not be read, rises only over
-// events that kept snapshots have.
+// from which the next recovery begins. It makes a state as a recovery would,
+// of the snapshot before it and the journal, so that the project whose state it
+// is goes on meanwhile. Losing a snapshot loses nothing: the index's floor, up
+// to which the journal need not be read, rises only over events that kept
+// snapshots have.
 type snapshotter struct {
 	store     journal.Snapshots
+	stateAt   func(context.Context, *loomv1.SnapshotIndex, string, journal.Head) (*loomv1.ProjectState, error)
 	partition int
 	epoch     uint64
 	log       *slog.Logger
@@ -26,25 +29,25 @@ type snapshotter struct {
 	wake      chan struct{}
 
 	mu      sync.Mutex
-	pending map[string]*loomv1.Snapshot
-	open    map[string]*uncovered // projects with events that no kept snapshot has
-	newest  uint64                // sequence of the newest snapshot that is kept
+	pending map[string]journal.Head // what to save, and as of where
+	open    map[string]*uncovered   // projects with events that no kept snapshot has
+	newest  uint64                  // sequence of the newest snapshot that is kept
 }
 
 // uncovered says which events of a project no kept snapshot has.
 type uncovered struct {
-	first  uint64 // sequence of the first of them
+	first  uint64 // none comes before this sequence
+	last   uint64 // sequence of the newest of them
 	saving uint64 // sequence of the snapshot on its way, 0 for none
-	after  uint64 // sequence of the first event after that, 0 for none
 }
 
-func newSnapshotter(store journal.Snapshots, partition int, epoch uint64, log *slog.Logger, r *recovery) *snapshotter {
+func (p *partition) newSnapshotter(r *recovery) *snapshotter {
 	s := &snapshotter{
-		store: store, partition: partition, epoch: epoch, log: log, index: r.index, newest: r.index.Floor,
-		pending: map[string]*loomv1.Snapshot{}, open: map[string]*uncovered{}, wake: make(chan struct{}, 1),
+		store: p.Snapshots, stateAt: p.stateAt, partition: p.Log.Partition(), epoch: p.Epoch, log: p.Logger, index: r.index, newest: r.index.Floor,
+		pending: map[string]journal.Head{}, open: map[string]*uncovered{}, wake: make(chan struct{}, 1),
 	}
 	for id, first := range r.since {
-		s.open[id] = &uncovered{first: first}
+		s.open[id] = &uncovered{first: first, last: r.head.Sequence}
 	}
 	return s
 }
@@ -53,13 +56,10 @@ func newSnapshotter(store journal.Snapshots, partition int, epoch uint64, log *s
 func (s *snapshotter) touched(id string, head journal.Head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.open[id]
-	switch {
-	case u == nil:
+	if s.open[id] == nil {
 		s.open[id] = &uncovered{first: head.Sequence}
-	case u.saving != 0 && u.after == 0:
-		u.after = head.Sequence
 	}
+	s.open[id].last = head.Sequence
 }
 
 // holdsBack reports whether the floor waits for a snapshot of this project,
@@ -71,12 +71,13 @@ func (s *snapshotter) holdsBack(id string) bool {
 	return u != nil && u.saving == 0 && u.first < s.newest
 }
 
-// save asks for a state as of head to be kept; a newer one replaces it.
-func (s *snapshotter) save(id string, state *loomv1.ProjectState, head journal.Head) {
+// save asks for a project's state as of head to be kept, which has been touched
+// already; a newer one replaces it.
+func (s *snapshotter) save(id string, head journal.Head) {
 	s.mu.Lock()
-	s.pending[id] = &loomv1.Snapshot{Partition: uint32(s.partition), Epoch: s.epoch, Sequence: head.Sequence, Hash: head.Hash, State: state}
+	s.pending[id] = head
 	if u := s.open[id]; u != nil {
-		u.saving, u.after = head.Sequence, 0
+		u.saving = head.Sequence
 	}
 	s.mu.Unlock()
 	select {
@@ -95,7 +96,7 @@ func (s *snapshotter) run(ctx context.Context) {
 		}
 		s.mu.Lock()
 		pending := s.pending
-		s.pending = map[string]*loomv1.Snapshot{}
+		s.pending = map[string]journal.Head{}
 		s.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(pending)) {
 			err := s.write(ctx, id, pending[id])
@@ -108,7 +109,13 @@ func (s *snapshotter) run(ctx context.Context) {
 
 // write saves the snapshot first and the index that names it after, so that
 // the index never promises what is not kept.
-func (s *snapshotter) write(ctx context.Context, id string, snap *loomv1.Snapshot) error {
+func (s *snapshotter) write(ctx context.Context, id string, head journal.Head) error {
+	state, err := s.stateAt(ctx, s.index, id, head)
+	if err != nil {
+		s.failed(id, head.Sequence)
+		return err
+	}
+	snap := &loomv1.Snapshot{Partition: uint32(s.partition), Epoch: s.epoch, Sequence: head.Sequence, Hash: head.Hash, State: state}
 	ref, err := s.store.Save(ctx, snap)
 	if err != nil {
 		s.failed(id, snap.Sequence)
@@ -136,7 +143,7 @@ func (s *snapshotter) failed(id string, seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if u := s.open[id]; u != nil && u.saving == seq {
-		u.saving, u.after = 0, 0
+		u.saving = 0
 	}
 }
 
@@ -148,11 +155,11 @@ func (s *snapshotter) kept(id string, seq uint64) {
 	if u == nil || u.saving != seq { // a newer one is on its way
 		return
 	}
-	if u.after == 0 {
+	if u.last <= seq {
 		delete(s.open, id)
 		return
 	}
-	*u = uncovered{first: u.after}
+	*u = uncovered{first: seq + 1, last: u.last}
 }
 
 // covered reports whether, with a snapshot of id as of seq, kept snapshots

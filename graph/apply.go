@@ -23,6 +23,14 @@ func (g *Graph) Apply(e *loomv1.Event) error {
 		err = g.linked(e, f.DecisionLinked.GetEdge())
 	case *loomv1.Event_DecisionSuperseded:
 		err = g.superseded(e, f.DecisionSuperseded)
+	case *loomv1.Event_BallotOpened:
+		err = g.ballotOpened(e, f.BallotOpened.GetBallot())
+	case *loomv1.Event_VoteCast:
+		err = g.voteCast(e, f.VoteCast)
+	case *loomv1.Event_BallotReferred:
+		err = g.ballotReferred(f.BallotReferred)
+	case *loomv1.Event_BallotClosed:
+		err = g.ballotClosed(e, f.BallotClosed)
 	}
 	if err != nil {
 		return wrong("event %d", e.GetNumber()).Because(err)

@@ -54,6 +54,9 @@ func viewOf(g *loomv1.DecisionGraph) view {
 // line makes one printable line of a text: runs of white space are one blank,
 // what would steer a terminal is replaced, and invisible characters are gone.
 func line(s string) string {
+	if isLine(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -66,6 +69,19 @@ func line(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 	return strings.Join(strings.Fields(s), " ")
+}
+
+// isLine reports whether a text is plainly one line already.
+func isLine(s string) bool {
+	blank := true // none may come first
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c > '~' || c == ' ' && blank {
+			return false
+		}
+		blank = c == ' '
+	}
+	return !blank || s == ""
 }
 
 // gone reports whether a node no longer counts.

@@ -5,7 +5,9 @@
 // Link, Supersede) return the facts that a command leads to, or a refusal, and
 // change nothing; [Graph.Apply] is the only thing that changes a graph, and
 // decides nothing. [DOT], [Mermaid], [JSON] and [Text] write a graph, or a part
-// of one, for other programs and for people.
+// of one, for other programs and for people; [Graph.Context] chooses what an
+// agent should know, [Graph.Narrative] tells how things came about, and
+// [Graph.Pulse] says what wants attention.
 //
 // # What it promises
 //
@@ -20,8 +22,9 @@
 // Adding a node costs no more than its links, however large the graph is.
 // Linking two nodes that are there costs the smaller of what leads to the one
 // and what the other leads to. Reads cost what they return, but for
-// [Graph.List], which may look at each node of a bead, execution or type, and
-// [Graph.Snapshot], which is the whole.
+// [Graph.List], which may look at each node of a bead, execution or type,
+// [Graph.Search], which looks at each different word, and [Graph.Snapshot] and
+// [Graph.Pulse], which look at everything.
 //
 // # What it never does
 //
@@ -56,6 +59,11 @@ type Graph struct {
 	byType      map[loomv1.DecisionType][]int32
 	byBead      map[string][]int32
 	byExecution map[string][]int32
+	words       *index // nil until the first search
+
+	ballots map[int32]*loomv1.Ballot // by the decision
+	opened  []int32                  // decisions with a ballot, in order
+	waiting map[int32]bool           // those whose ballot is not decided
 }
 
 // ends are the places in nodes of an edge's two ends.
@@ -74,13 +82,15 @@ func New() *Graph {
 		byType:      map[loomv1.DecisionType][]int32{},
 		byBead:      map[string][]int32{},
 		byExecution: map[string][]int32{},
+		ballots:     map[int32]*loomv1.Ballot{},
+		waiting:     map[int32]bool{},
 	}
 }
 
 // Snapshot returns the whole graph, nodes and edges in the order of their
 // numbers.
 func (g *Graph) Snapshot() *loomv1.DecisionGraph {
-	return &loomv1.DecisionGraph{Nodes: slices.Clone(g.nodes), Edges: slices.Clone(g.edges)}
+	return &loomv1.DecisionGraph{Nodes: slices.Clone(g.nodes), Edges: slices.Clone(g.edges), Ballots: g.Ballots(false)}
 }
 
 // put adds a node that has been checked.
@@ -93,6 +103,9 @@ func (g *Graph) put(n *loomv1.DecisionNode) {
 	}
 	if n.Execution != "" {
 		g.byExecution[n.Execution] = append(g.byExecution[n.Execution], i)
+	}
+	if g.words != nil {
+		g.words.add(i, n)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -65,7 +66,7 @@ func (w *world) act(decide func() ([]*loomv1.Event, error)) {
 	}
 	switch fault.Code(err) {
 	case "graph/unknown-node", "graph/unknown-type", "graph/self-loop", "graph/cycle", "graph/confidence",
-		"graph/superseded", "graph/duplicate", "graph/invalid":
+		"graph/superseded", "graph/duplicate", "graph/invalid", "graph/closed", "graph/no-voter":
 	default:
 		w.t.Fatalf("refused with %v", err)
 	}
@@ -176,6 +177,33 @@ func anyEvent(rt *rapid.T, nodes, edges int) *loomv1.Event {
 	}).Draw(rt, "empty")
 }
 
+// openAny opens a vote on any decision and two options.
+func (w *world) openAny(random *rand.Rand) {
+	decisions, options := w.graph.List(graph.Filter{Type: decision, Status: active}), w.graph.List(graph.Filter{Type: option, Status: active})
+	if len(decisions) == 0 || len(options) < 2 {
+		return
+	}
+	i := random.IntN(len(options) - 1)
+	b := &loomv1.Ballot{
+		Decision: decisions[random.IntN(len(decisions))].Id, Options: []string{options[i].Id, options[i+1].Id},
+		Voters: []string{"lead", "architect", "implementer"}, Rule: loomv1.VoteRule(random.IntN(5)), Seconds: 60,
+	}
+	w.act(func() ([]*loomv1.Event, error) { return w.graph.Open(noon, &loomv1.OpenBallot{Ballot: b}) })
+}
+
+// voteAny casts a vote of any role on any ballot that waits.
+func (w *world) voteAny(random *rand.Rand) {
+	waiting := w.graph.Ballots(true)
+	if len(waiting) == 0 {
+		return
+	}
+	b := waiting[random.IntN(len(waiting))]
+	v := &loomv1.Vote{Role: b.Voters[random.IntN(3)], Option: b.Options[random.IntN(2)], Confidence: random.Uint32N(101), Rationale: "so"}
+	w.act(func() ([]*loomv1.Event, error) {
+		return w.graph.Vote(noon, &loomv1.CastVote{Decision: b.Decision, Vote: v})
+	})
+}
+
 // Two graphs read one random log and never differ, and neither does one that
 // is restored from a snapshot at every event.
 func TestGRAPH07_Replay(t *testing.T) {
@@ -183,8 +211,16 @@ func TestGRAPH07_Replay(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(t)
 	id := func() string { return fmt.Sprintf("d%d", 1+random.IntN(max(1, len(w.graph.Snapshot().Nodes)))) }
-	for range 500 {
-		switch random.IntN(5) {
+	for i := range 700 {
+		switch random.IntN(8) {
+		case 5:
+			w.openAny(random)
+		case 6:
+			w.voteAny(random)
+		case 7:
+			w.act(func() ([]*loomv1.Event, error) {
+				return w.graph.TickBallots(noon.Add(time.Duration(i)*time.Second), 1), nil
+			})
 		case 0, 1:
 			cmd := &loomv1.AddDecision{Node: &loomv1.DecisionNode{Type: loomv1.DecisionType(1 + random.IntN(7)), Title: "t", Confidence: random.Uint32N(101)}}
 			for range random.IntN(3) {
@@ -199,8 +235,14 @@ func TestGRAPH07_Replay(t *testing.T) {
 			w.act(func() ([]*loomv1.Event, error) { return w.graph.Supersede(cmd) })
 		}
 	}
-	if len(w.log) < 400 {
-		t.Fatalf("seed %d: a log of %d events tells little", seed, len(w.log))
+	closed := 0
+	for _, b := range w.graph.Ballots(false) {
+		if b.Status == loomv1.BallotStatus_BALLOT_STATUS_CLOSED {
+			closed++
+		}
+	}
+	if len(w.log) < 400 || closed < 3 || closed == len(w.graph.Ballots(false)) {
+		t.Fatalf("seed %d: a log of %d events with %d of %d votes decided tells little", seed, len(w.log), closed, len(w.graph.Ballots(false)))
 	}
 	whole, pieces := graph.New(), graph.New()
 	for _, e := range w.log {

@@ -44,6 +44,17 @@ func (g *Graph) List(f Filter) []*loomv1.DecisionNode {
 	return found
 }
 
+// First returns the oldest node that matches.
+func (g *Graph) First(f Filter) (*loomv1.DecisionNode, bool) {
+	n, at := g.candidates(f)
+	for i := range n {
+		if node := g.nodes[at(i)]; f.matches(node) {
+			return node, true
+		}
+	}
+	return nil, false
+}
+
 // candidates returns how many nodes a filter has to look at, the fewest that
 // an index gives, and the place of each, oldest first.
 func (g *Graph) candidates(f Filter) (int, func(int) int32) {

@@ -36,6 +36,16 @@ func (g *Graph) load(from *loomv1.DecisionGraph) *fault.Error {
 		}
 		g.join(e, at)
 	}
+	for _, b := range from.GetBallots() {
+		i, err := g.find("", b.GetDecision())
+		if err != nil {
+			return err
+		}
+		if g.ballots[i] != nil || b.Status < ballotOpen || b.Status > ballotClosed {
+			return wrong("the ballot on %s cannot be", b.Decision)
+		}
+		g.keep(i, b)
+	}
 	return g.consistent()
 }
 

@@ -9,6 +9,9 @@ import (
 // Short names of the types that the code itself speaks of.
 const (
 	goal       = loomv1.DecisionType_DECISION_TYPE_GOAL
+	decided    = loomv1.DecisionType_DECISION_TYPE_DECISION
+	option     = loomv1.DecisionType_DECISION_TYPE_OPTION
+	outcome    = loomv1.DecisionType_DECISION_TYPE_OUTCOME
 	active     = loomv1.DecisionStatus_DECISION_STATUS_ACTIVE
 	superseded = loomv1.DecisionStatus_DECISION_STATUS_SUPERSEDED
 	abandoned  = loomv1.DecisionStatus_DECISION_STATUS_ABANDONED
@@ -48,6 +51,10 @@ func edgeWord(t loomv1.DecisionEdgeType) string {
 
 func nodeWord(t loomv1.DecisionType) string {
 	return strings.ToLower(strings.TrimPrefix(t.String(), "DECISION_TYPE_"))
+}
+
+func statusWord(s loomv1.DecisionStatus) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "DECISION_STATUS_"))
 }
 
 func knownType(t loomv1.DecisionType) bool {

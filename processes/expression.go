@@ -3,7 +3,6 @@ package processes
 import (
 	"github.com/loomrun/loom/internal/condition"
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -82,23 +81,10 @@ func (v *validator) onFailure(i int, n *loomv1.NodeDefinition) {
 		if j > 0 && p.Rework[j-1].When == "" {
 			v.refuse("workflow/rework", path, "this entry is never looked at, because the one before has no when")
 		}
-		v.reworkTarget(i, r.To, append(path[:len(path):len(path)], "to"))
+		v.sentBackTo(i, r.To, "workflow/rework", append(path[:len(path):len(path)], "to"))
 		if scope, known := v.scope(i); known && r.When != "" {
 			v.compiles(r.When, scope, condition.Bool, append(path[:len(path):len(path)], "when"))
 		}
-	}
-}
-
-func (v *validator) reworkTarget(i int, to string, path []any) {
-	target, ok := v.graph.index[to]
-	switch {
-	case !v.ids:
-	case !ok:
-		v.refuse("workflow/rework", path, "there is no node %q", to).Want("%s", suggest.Among(to, v.nodeIDs()))
-	case v.links && (!v.graph.ancestors(i)[target] || target == i):
-		v.refuse("workflow/rework", path, "node %q does not come before node %q", to, v.def.Nodes[i].Id)
-	case v.def.Nodes[target].Type == start:
-		v.refuse("workflow/rework", path, "work cannot be sent back to the start node")
 	}
 }
 

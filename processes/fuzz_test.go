@@ -7,15 +7,17 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/workflow"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
 )
 
 // Whatever the bytes, there is an answer; what was accepted is valid as a
-// message, and written out and read again it is the same.
+// message, the engine compiles it, and written out and read again it is the
+// same, with the same hash.
 func FuzzF36_Parse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/broken/*.yaml")
-	for _, file := range append(files, "auto-bug-workflow/process.yaml") {
+	for _, file := range append(files, "auto-bug-workflow/process.yaml", "testdata/every-key.yaml") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)
@@ -31,11 +33,14 @@ func FuzzF36_Parse(f *testing.F) {
 		if errs := processes.Validate(def, rs); len(errs) > 0 {
 			t.Fatalf("the file is accepted, but not the message: %v", errs)
 		}
-		again, err := processes.Parse("p.yaml", []byte(source(def)), rs)
-		if err != nil {
-			t.Fatalf("accepted %q, but not\n%s\n%v", data, source(def), err)
+		if _, err := workflow.Compile(def); err != nil {
+			t.Fatalf("accepted %q, which the engine refuses: %v", data, err)
 		}
-		if !proto.Equal(def, again) {
+		again, err := processes.Parse("p.yaml", processes.Write(def), rs)
+		if err != nil {
+			t.Fatalf("accepted %q, but not\n%s\n%v", data, processes.Write(def), err)
+		}
+		if !proto.Equal(def, again) || processes.Hash(def) != processes.Hash(again) {
 			t.Errorf("%v\nbecame\n%v", def, again)
 		}
 	})

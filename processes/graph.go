@@ -59,20 +59,20 @@ func (g *graph) ancestors(node int) []bool {
 	return reach(g.in, g.in[node]...)
 }
 
-// cycles returns a shortest cycle through each node that is on a cycle and on
-// none of the cycles before, each beginning with that node.
+// cycles returns shortest cycles until none is left without the edges that
+// close them: each begins with the first of its nodes, and goes back to it over
+// an edge of its own. Without those edges the graph has no cycle.
 func (g *graph) cycles() [][]int {
 	var found [][]int
-	covered := make([]bool, len(g.out))
-	for n := range g.out {
-		if covered[n] {
-			continue
-		}
-		if c := g.cycleThrough(n); c != nil {
+	open := &graph{out: make([][]int, len(g.out))}
+	for i, next := range g.out {
+		open.out[i] = slices.Clone(next)
+	}
+	for n := range open.out {
+		for c := open.cycleThrough(n); c != nil; c = open.cycleThrough(n) {
 			found = append(found, c)
-			for _, on := range c {
-				covered[on] = true
-			}
+			last := c[len(c)-1]
+			open.out[last] = slices.DeleteFunc(open.out[last], func(to int) bool { return to == n })
 		}
 	}
 	return found

@@ -18,13 +18,16 @@ func (v *validator) node(i int, n *loomv1.NodeDefinition) {
 		return
 	}
 	v.belongs(i, n)
+	v.gate(i, n)
 	switch n.Type {
 	case task:
-		v.taskRole(i, n)
+		v.whoWorks(i, n)
 		v.kind(i, n)
 		v.bounds(i, n)
+		v.backoff(i, n)
 		v.outcomeFields(i, n)
 		v.onFailure(i, n)
+		v.criticality(i, n)
 	case approval:
 		v.approvalRole(i, n)
 	}
@@ -58,9 +61,15 @@ func (v *validator) belongs(i int, n *loomv1.NodeDefinition) {
 		{"outcome", len(n.Outcome) > 0},
 		{"on_failure", n.OnFailure != nil},
 		{"failure_edge_after_attempts", n.FailureEdgeAfterAttempts},
+		{"process", n.Process != ""},
+		{"persona", n.Persona != ""},
+		{"backoff", n.Backoff != nil},
+		{"criticality", n.Criticality != 0},
 	} {
 		if f.set {
-			v.refuse("workflow/invalid", at("nodes", i, f.name), "node %q is no task, so it has no %s", n.Id, f.name)
+			path := at("nodes", i, f.name)
+			key := inFile(path)
+			v.refuse("workflow/invalid", path, "node %q is no task, so it has no %v", n.Id, key[len(key)-1])
 		}
 	}
 }
@@ -134,7 +143,7 @@ var duties = map[loomv1.NodeKind]duty{
 }
 
 func (v *validator) kind(i int, n *loomv1.NodeDefinition) {
-	if n.Kind == 0 {
+	if n.Kind == 0 || n.Process != "" {
 		return
 	}
 	d, ok := duties[n.Kind]
@@ -143,23 +152,14 @@ func (v *validator) kind(i int, n *loomv1.NodeDefinition) {
 		return
 	}
 	if canonical(n.Role, v.rs) != d.role {
-		v.refuse("workflow/role", at("nodes", i, "role"), "node %q has kind %s, which only role %q may have", n.Id, kindWord(n.Kind), d.role)
+		v.refuse("workflow/role", at("nodes", i, "role"), "node %q has kind %s, which only role %q may have", n.Id, nodeKinds.word(n.Kind), d.role)
 	}
 	if n.MultiDispatch {
-		v.refuse("workflow/invalid", at("nodes", i, "multi_dispatch"), "node %q has kind %s, which is never multi_dispatch", n.Id, kindWord(n.Kind))
+		v.refuse("workflow/invalid", at("nodes", i, "multi_dispatch"), "node %q has kind %s, which is never multi_dispatch", n.Id, nodeKinds.word(n.Kind))
 	}
 	if d.after != 0 && v.types && v.ids && v.links && !v.hasBefore(i, d.after) {
-		v.refuse("workflow/invalid", at("nodes", i, "kind"), "no node of kind %s comes before node %q", kindWord(d.after), n.Id)
+		v.refuse("workflow/invalid", at("nodes", i, "kind"), "no node of kind %s comes before node %q", nodeKinds.word(d.after), n.Id)
 	}
-}
-
-func kindWord(k loomv1.NodeKind) string {
-	for _, w := range nodeKinds {
-		if w.value == k {
-			return w.word
-		}
-	}
-	return k.String()
 }
 
 func (v *validator) hasBefore(i int, kind loomv1.NodeKind) bool {

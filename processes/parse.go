@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -9,108 +8,64 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/strictyaml"
-	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
-)
-
-// The shape of a process file.
-type (
-	processFile struct {
-		Name        string     `yaml:"name" loom:"required"`
-		Version     string     `yaml:"version" loom:"required"`
-		Description string     `yaml:"description"`
-		Nodes       []nodeFile `yaml:"nodes" loom:"required"`
-		Edges       []edgeFile `yaml:"edges" loom:"required"`
-	}
-	nodeFile struct {
-		ID          string            `yaml:"id" loom:"required"`
-		Type        string            `yaml:"type" loom:"required"`
-		Role        string            `yaml:"role"`
-		RolesAny    []string          `yaml:"roles_any"`
-		RoleFrom    string            `yaml:"role_from"`
-		MaxAttempts *uint32           `yaml:"max_attempts"`
-		Timeout     *time.Duration    `yaml:"timeout"`
-		Outcome     map[string]string `yaml:"outcome"`
-		OnFailure   *failureFile      `yaml:"on_failure"`
-		FailureEdge string            `yaml:"failure_edge"`
-		Description string            `yaml:"description"`
-		Config      configFile        `yaml:"config"`
-	}
-	configFile struct {
-		Kind          string `yaml:"kind"`
-		MultiDispatch bool   `yaml:"multi_dispatch"`
-	}
-	failureFile struct {
-		Max    uint32       `yaml:"max" loom:"required"`
-		Rework []reworkFile `yaml:"rework" loom:"required"`
-	}
-	reworkFile struct {
-		To   string `yaml:"to" loom:"required"`
-		When string `yaml:"when"`
-	}
-	edgeFile struct {
-		ID        string `yaml:"id" loom:"required"`
-		From      string `yaml:"from" loom:"required"`
-		To        string `yaml:"to" loom:"required"`
-		Outcome   string `yaml:"outcome"`
-		Condition string `yaml:"condition"`
-	}
-)
-
-var (
-	nodeTypes = words[loomv1.NodeType]{
-		{"start", loomv1.NodeType_NODE_TYPE_START},
-		{"end", loomv1.NodeType_NODE_TYPE_END},
-		{"task", loomv1.NodeType_NODE_TYPE_TASK},
-		{"approval", loomv1.NodeType_NODE_TYPE_APPROVAL},
-		{"decision", loomv1.NodeType_NODE_TYPE_DECISION},
-		{"merge", loomv1.NodeType_NODE_TYPE_MERGE},
-	}
-	nodeKinds = words[loomv1.NodeKind]{
-		{"commit", loomv1.NodeKind_NODE_KIND_COMMIT},
-		{"verify", loomv1.NodeKind_NODE_KIND_VERIFY},
-		{"land", loomv1.NodeKind_NODE_KIND_LAND},
-	}
-	edgeOutcomes = words[loomv1.EdgeOutcome]{
-		{"success", loomv1.EdgeOutcome_EDGE_OUTCOME_SUCCESS},
-		{"failure", loomv1.EdgeOutcome_EDGE_OUTCOME_FAILURE},
-	}
 )
 
 // Parse reads a process file, compiles it to a definition with all defaults
 // filled in and all role aliases resolved, and validates it as [Validate]
 // does. All problems are reported at once as FILE:LINE:COL, with codes yaml/...
 // and workflow/...; where a part of the file cannot be understood, nothing is
-// said that would depend on it.
+// said that would depend on it. Which processes there are it does not know;
+// [Read] does.
 func Parse(file string, data []byte, rs *roles.Set) (*loomv1.Definition, error) {
-	def, _, errs := parse(file, data, rs)
-	if len(errs) > 0 {
+	r := parse(Source{file, data}, rs)
+	if errs := r.problems(); len(errs) > 0 {
 		return nil, fault.Join(errs)
 	}
-	return def, nil
+	return r.def, nil
 }
 
-func parse(file string, data []byte, rs *roles.Set) (*loomv1.Definition, *strictyaml.Document, []*fault.Error) {
-	doc, err := strictyaml.Parse(file, data)
+// reading is a file that was read: the definition as far as it is one, and the
+// document, or why it is no document.
+type reading struct {
+	def *loomv1.Definition
+	doc *strictyaml.Document
+	bad *fault.Error
+}
+
+func parse(s Source, rs *roles.Set) *reading {
+	doc, err := strictyaml.Parse(s.File, s.Data)
 	if err != nil {
-		return nil, nil, []*fault.Error{fault.From(err)}
+		return &reading{bad: fault.From(err)}
 	}
 	var f processFile
 	doc.Decode(&f)
-	def := (&compiler{doc}).definition(&f)
-	for _, p := range validate(def, rs, known(doc, def)) {
-		if p.atKey {
-			doc.AddAtKey(p.err, inFile(p.path)...)
-		} else {
-			doc.Add(p.err, inFile(p.path)...)
-		}
+	r := &reading{def: (&compiler{doc}).definition(&f), doc: doc}
+	for _, p := range validate(r.def, rs, known(doc, r.def)) {
+		r.report(p)
 	}
-	if errs := doc.Problems(); len(errs) > 0 {
-		return nil, doc, errs
-	}
-	return Complete(def, rs), doc, nil
+	r.def = Complete(r.def, rs)
+	return r
 }
+
+func (r *reading) report(p problem) {
+	if p.atKey {
+		r.doc.AddAtKey(p.err, inFile(p.path)...)
+	} else {
+		r.doc.Add(p.err, inFile(p.path)...)
+	}
+}
+
+func (r *reading) problems() []*fault.Error {
+	if r.bad != nil {
+		return []*fault.Error{r.bad}
+	}
+	return r.doc.Problems()
+}
+
+// named says whether the file's own name could be read.
+func (r *reading) named() bool { return r.def.GetName() != "" && !r.doc.Broken("name") }
 
 // known says which parts of a file could be read.
 func known(doc *strictyaml.Document, def *loomv1.Definition) knowledge {
@@ -130,11 +85,7 @@ func known(doc *strictyaml.Document, def *loomv1.Definition) knowledge {
 	for i := range def.Edges {
 		k.links = k.links && sound("edges", i, "from") && sound("edges", i, "to") && !doc.Broken("edges", i, "outcome")
 	}
-	k.broken = func(path ...any) bool {
-		for path = inFile(path); len(path) > 0 && !doc.Has(path...); path = path[:len(path)-1] {
-		}
-		return doc.Broken(path...)
-	}
+	k.broken = func(path ...any) bool { return doc.Doubtful(inFile(path)...) }
 	return k
 }
 
@@ -148,6 +99,8 @@ func inFile(path []any) []any {
 		return append(before[:len(before):len(before)], "config", last)
 	case "failure_edge_after_attempts":
 		return append(before[:len(before):len(before)], "failure_edge")
+	case "criticality":
+		return append(before[:len(before):len(before)], "critical")
 	}
 	return path
 }
@@ -181,14 +134,19 @@ func (c *compiler) node(n *nodeFile, i int) *loomv1.NodeDefinition {
 		Outcome:       n.Outcome,
 		OnFailure:     failurePolicy(n.OnFailure),
 		Description:   strings.TrimSpace(n.Description),
+		Gate:          c.gate(n.Gate, i),
+		Criticality:   criticality(n.Critical),
+		Process:       n.Process,
+		Persona:       strings.TrimSpace(n.Persona),
+		Backoff:       backoff(n.Backoff),
 	}
+	c.notEmpty(def.Process == "", "nodes", i, "process")
+	c.notEmpty(def.Persona == "", "nodes", i, "persona")
 	if n.MaxAttempts != nil {
 		def.MaxAttempts = *n.MaxAttempts
 		c.notZero(*n.MaxAttempts == 0, "nodes", i, "max_attempts")
 	}
-	if n.Timeout != nil {
-		def.Timeout = durationpb.New(*n.Timeout)
-	}
+	def.Timeout = duration(n.Timeout)
 	switch {
 	case n.FailureEdge == "after_attempts":
 		def.FailureEdgeAfterAttempts = true
@@ -209,6 +167,55 @@ func failurePolicy(f *failureFile) *loomv1.FailurePolicy {
 	return p
 }
 
+func (c *compiler) gate(g *gateFile, i int) *loomv1.Gate {
+	if g == nil {
+		return nil
+	}
+	gate := &loomv1.Gate{
+		Condition: g.Condition, To: g.To,
+		OnFailure: lookUp(c, gateActions, g.OnFailure, "workflow/gate", "nodes", i, "gate", "on_failure"),
+	}
+	if g.Max != nil {
+		gate.Max = *g.Max
+		if *g.Max == 0 {
+			c.add(fault.New("workflow/gate", "gate.max is 0").Want("it is at least 1"), "nodes", i, "gate", "max")
+		}
+	}
+	return gate
+}
+
+// criticality of a node that says nothing is neither.
+func criticality(critical *bool) loomv1.Criticality {
+	switch {
+	case critical == nil:
+		return loomv1.Criticality_CRITICALITY_UNSPECIFIED
+	case *critical:
+		return loomv1.Criticality_CRITICALITY_CRITICAL
+	}
+	return loomv1.Criticality_CRITICALITY_OPTIONAL
+}
+
+func backoff(b *backoffFile) *loomv1.Backoff {
+	if b == nil {
+		return nil
+	}
+	return &loomv1.Backoff{Initial: duration(b.Initial), Limit: duration(b.Limit)}
+}
+
+func duration(d *time.Duration) *durationpb.Duration {
+	if d == nil {
+		return nil
+	}
+	return durationpb.New(*d)
+}
+
+// notEmpty refuses a text that a definition would take for no text.
+func (c *compiler) notEmpty(empty bool, path ...any) {
+	if empty && c.doc.Has(path...) {
+		c.add(fault.New("workflow/invalid", "%v is empty", path[len(path)-1]).Want("give a value or leave the key out"), path...)
+	}
+}
+
 // notZero refuses a zero that a definition would take for "the default".
 func (c *compiler) notZero(zero bool, path ...any) {
 	if zero {
@@ -221,30 +228,4 @@ func (c *compiler) add(err *fault.Error, path ...any) {
 	if !c.doc.Broken(path...) {
 		c.doc.Add(err, path...)
 	}
-}
-
-// words spells the values of an enum in a file.
-type words[T any] []struct {
-	word  string
-	value T
-}
-
-func (w words[T]) all() []string {
-	var all []string
-	for _, e := range w {
-		all = append(all, e.word)
-	}
-	return all
-}
-
-// lookUp returns the value of a word; an absent one has the zero value.
-func lookUp[T any](c *compiler, known words[T], word, code string, path ...any) (value T) {
-	all := known.all()
-	if i := slices.Index(all, word); i >= 0 {
-		return known[i].value
-	}
-	if c.doc.Has(path...) {
-		c.add(fault.New(code, "unknown %v", path[len(path)-1]).Got(word).Want("%s", suggest.Among(word, all)), path...)
-	}
-	return value
 }

@@ -28,6 +28,16 @@ type Library struct {
 	byName map[string]*loomv1.Definition
 }
 
+// NewLibrary returns a library of definitions, which it keeps as they are. Of
+// two with one name it keeps the last.
+func NewLibrary(defs ...*loomv1.Definition) *Library {
+	l := &Library{byName: make(map[string]*loomv1.Definition, len(defs))}
+	for _, def := range defs {
+		l.byName[def.Name] = def
+	}
+	return l
+}
+
 //go:embed */process.yaml
 var builtin embed.FS
 
@@ -47,6 +57,12 @@ func (l *Library) Get(name string) (*loomv1.Definition, bool) {
 	return proto.CloneOf(def), ok
 }
 
+func (l *Library) clone() *Library {
+	c := &Library{byName: map[string]*loomv1.Definition{}}
+	maps.Copy(c.byName, l.byName)
+	return c
+}
+
 // Names returns all names, sorted.
 func (l *Library) Names() []string { return slices.Sorted(maps.Keys(l.byName)) }
 
@@ -63,28 +79,19 @@ func Load(base *Library, dir fs.FS, name string, rs *roles.Set) (*Library, error
 	if err != nil {
 		return nil, fault.New("workflow/invalid", "the directory cannot be read").At(name).Because(err)
 	}
-	l := &Library{byName: maps.Clone(base.byName)}
-	if l.byName == nil {
-		l.byName = map[string]*loomv1.Definition{}
-	}
+	l := base.clone()
+	var sources []Source
 	var errs []*fault.Error
-	first := map[string]string{}
 	for _, file := range files {
 		data, err := fs.ReadFile(dir, file)
 		if err != nil {
 			errs = append(errs, fault.New("workflow/invalid", "the file cannot be read").At(file).Because(err))
 			continue
 		}
-		def, doc, bad := parse(file, data, rs)
-		if len(bad) > 0 {
-			errs = append(errs, bad...)
-			continue
-		}
-		if there, twice := first[def.Name]; twice {
-			errs = append(errs, fault.New("workflow/duplicate", "process %q stands at %s already", def.Name, there).At(doc.Place("name")))
-			continue
-		}
-		first[def.Name], l.byName[def.Name] = doc.Place("name"), def
+		sources = append(sources, Source{file, data})
+	}
+	for _, r := range l.add(sources, rs) {
+		errs = append(errs, r.problems()...)
 	}
 	if len(errs) > 0 {
 		return nil, fault.Join(errs)

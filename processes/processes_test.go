@@ -50,7 +50,7 @@ func TestWF13_AutoBugWorkflow(t *testing.T) {
 		},
 		{
 			Id: "investigate", Type: task, RolesAny: []string{"backend-engineer", "web-designer", "project-manager"},
-			RoleFrom: "outcome.triage.specialist", MaxAttempts: 5, Timeout: half, MultiDispatch: true,
+			RoleFrom: `bead.assignee in ["backend-engineer", "web-designer", "project-manager"] ? bead.assignee : outcome.triage.specialist`, MaxAttempts: 5, Timeout: half, MultiDispatch: true,
 		},
 		{Id: "approve", Type: approval, Role: "ceo"},
 		{
@@ -217,12 +217,12 @@ func TestPROC01_Load(t *testing.T) {
 		names string
 		want  []string
 	}{
-		{"no directory", fstest.MapFS{}, "auto-bug-workflow", nil},
+		{"no directory", fstest.MapFS{}, "auto-bug-workflow consult", nil},
 		{"files and packages", fstest.MapFS{
 			"p/a.yaml": proc("a"), "p/b.yml": proc("b"), "p/c/process.yaml": proc("c"),
 			"p/c/README.md": file("x"), "p/empty/notes.yaml": file("x"), "p/notes.txt": file("x"),
-		}, "a auto-bug-workflow b c", nil},
-		{"nearer wins", fstest.MapFS{"p/auto-bug-workflow/process.yaml": proc("auto-bug-workflow")}, "auto-bug-workflow", nil},
+		}, "a auto-bug-workflow b c consult", nil},
+		{"nearer wins", fstest.MapFS{"p/auto-bug-workflow/process.yaml": proc("auto-bug-workflow")}, "auto-bug-workflow consult", nil},
 		{"twice", fstest.MapFS{"p/a.yaml": proc("a"), "p/b/process.yaml": proc("a")}, "", []string{"p/b/process.yaml:1:7 workflow/duplicate"}},
 		{"all files at once", fstest.MapFS{"p/a.yaml": file(""), "p/b.yaml": proc("B")}, "", []string{"p/a.yaml:1:1 yaml/documents", "p/b.yaml:1:7 workflow/invalid"}},
 	} {

@@ -42,7 +42,10 @@ func drawDefinition(t *rapid.T) *loomv1.Definition {
 
 func drawNode(t *rapid.T, id string) *loomv1.NodeDefinition {
 	n := &loomv1.NodeDefinition{Id: id, Type: task}
-	switch rapid.IntRange(0, 7).Draw(t, "sort") {
+	if rapid.IntRange(0, 3).Draw(t, "gated") == 0 {
+		n.Gate = drawGate(t)
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "sort") {
 	case 0:
 		n.Type, n.Role = approval, "ceo"
 	case 1:
@@ -56,11 +59,34 @@ func drawNode(t *rapid.T, id string) *loomv1.NodeDefinition {
 	case 5:
 		n.RolesAny, n.RoleFrom, n.MultiDispatch = []string{"qa", "lead"}, `bead.type == "bug" ? "lead" : "qa-engineer"`, true
 		n.Timeout = durationpb.New(90 * time.Second)
+	case 6:
+		n.Process, n.Criticality = "other", loomv1.Criticality_CRITICALITY_OPTIONAL
+	case 7:
+		n.Role, n.Persona, n.Criticality = "lead", "be brief", loomv1.Criticality_CRITICALITY_CRITICAL
+		n.Backoff = &loomv1.Backoff{Initial: drawSpan(t), Limit: drawSpan(t)}
 	default:
 		n.Role, n.MaxAttempts = "lead", 7
 		n.Outcome = map[string]string{"x": "string"}
 	}
 	return n
+}
+
+// drawGate draws a gate that is sound unless it replans.
+func drawGate(t *rapid.T) *loomv1.Gate {
+	g := &loomv1.Gate{
+		Condition: rapid.SampledFrom([]string{"true", `bead.type == "bug"`, "context.ready"}).Draw(t, "gate"),
+		OnFailure: loomv1.GateAction(rapid.IntRange(0, 4).Draw(t, "action")),
+	}
+	if g.OnFailure == loomv1.GateAction_GATE_ACTION_REPLAN {
+		g.To, g.Max = rapid.SampledFrom([]string{"n0", "n1", "n2", "start"}).Draw(t, "back to"), 2
+	}
+	return g
+}
+
+func drawSpan(t *rapid.T) *durationpb.Duration {
+	return rapid.SampledFrom([]*durationpb.Duration{
+		nil, durationpb.New(time.Second), durationpb.New(20 * time.Millisecond), durationpb.New(24 * time.Hour), durationpb.New(time.Millisecond),
+	}).Draw(t, "span")
 }
 
 // damages are ways in which a definition goes wrong; some may be harmless.
@@ -92,6 +118,24 @@ var damages = []func(*rapid.T, *loomv1.Definition){
 	},
 	func(t *rapid.T, d *loomv1.Definition) {
 		pick(t, d).OnFailure = &loomv1.FailurePolicy{Max: uint32(rapid.IntRange(0, 2).Draw(t, "max")), Rework: []*loomv1.ReworkRule{{To: drawID(t, d)}}}
+	},
+	func(t *rapid.T, d *loomv1.Definition) {
+		pick(t, d).Gate = &loomv1.Gate{
+			Condition: rapid.SampledFrom([]string{"", "true", "outcome.n0.x == 1", "gaet"}).Draw(t, "condition"),
+			OnFailure: loomv1.GateAction(rapid.IntRange(0, 5).Draw(t, "action")),
+			To:        rapid.SampledFrom([]string{"", "nowhere", drawID(t, d)}).Draw(t, "to"),
+			Max:       rapid.SampledFrom([]uint32{0, 1, 100, 101}).Draw(t, "max"),
+		}
+	},
+	func(t *rapid.T, d *loomv1.Definition) {
+		pick(t, d).Criticality = loomv1.Criticality(rapid.IntRange(0, 3).Draw(t, "criticality"))
+	},
+	func(t *rapid.T, d *loomv1.Definition) {
+		pick(t, d).Process = rapid.SampledFrom([]string{"other", "Bad"}).Draw(t, "process")
+	},
+	func(t *rapid.T, d *loomv1.Definition) { pick(t, d).Persona = "be brief" },
+	func(t *rapid.T, d *loomv1.Definition) {
+		pick(t, d).Backoff = &loomv1.Backoff{Initial: drawSpan(t), Limit: drawSpan(t)}
 	},
 	func(_ *rapid.T, d *loomv1.Definition) { d.Version = "2.0" },
 }
@@ -164,7 +208,10 @@ func soundNode(d *loomv1.Definition, n *loomv1.NodeDefinition, leads map[[2]stri
 	if !reached || !ends {
 		return false
 	}
-	plain := n.Kind == 0 && n.MaxAttempts == 0 && n.Timeout == nil && n.Outcome == nil && n.OnFailure == nil && n.RolesAny == nil && !n.MultiDispatch
+	if !soundGate(d, n, leads) || n.Criticality > 2 || n.Kind != 0 && n.Criticality == loomv1.Criticality_CRITICALITY_OPTIONAL || !soundBackoff(n.Backoff) {
+		return false
+	}
+	plain := n.Process == "" && n.Persona == "" && n.Criticality == 0 && n.Backoff == nil && n.Kind == 0 && n.MaxAttempts == 0 && n.Timeout == nil && n.Outcome == nil && n.OnFailure == nil && n.RolesAny == nil && !n.MultiDispatch
 	switch n.Type {
 	case task:
 		return rework && soundTask(n, before)
@@ -176,7 +223,46 @@ func soundNode(d *loomv1.Definition, n *loomv1.NodeDefinition, leads map[[2]stri
 	return false
 }
 
+func soundGate(d *loomv1.Definition, n *loomv1.NodeDefinition, leads map[[2]string]bool) bool {
+	g := n.Gate
+	if g == nil {
+		return true
+	}
+	if n.Type == start || n.Type == end || n.Kind != 0 && g.OnFailure == loomv1.GateAction_GATE_ACTION_SKIP || g.OnFailure > 4 {
+		return false
+	}
+	if g.OnFailure != loomv1.GateAction_GATE_ACTION_REPLAN && (g.To != "" || g.Max != 0) {
+		return false
+	}
+	back := g.OnFailure != loomv1.GateAction_GATE_ACTION_REPLAN
+	for _, o := range d.Nodes {
+		back = back || o.Id == g.To && o.Type != start && leads[[2]string{o.Id, n.Id}] && g.Max > 0 && g.Max <= 100
+	}
+	return back && slices.Contains([]string{"true", `bead.type == "bug"`, "context.ready"}, g.Condition)
+}
+
+func soundBackoff(b *loomv1.Backoff) bool {
+	if b == nil {
+		return true
+	}
+	for _, d := range []*durationpb.Duration{b.Initial, b.Limit} {
+		if d != nil && d.AsDuration() < 10*time.Millisecond {
+			return false
+		}
+	}
+	switch {
+	case b.Initial == nil:
+		return b.Limit == nil || b.Limit.AsDuration() >= time.Second
+	case b.Limit == nil:
+		return b.Initial.AsDuration() <= time.Minute
+	}
+	return b.Initial.AsDuration() <= b.Limit.AsDuration()
+}
+
 func soundTask(n *loomv1.NodeDefinition, before map[loomv1.NodeKind]bool) bool {
+	if n.Process != "" {
+		return n.Process == "other" && n.Role == "" && n.RolesAny == nil && n.RoleFrom == "" && n.Kind == 0 && !n.MultiDispatch && n.Outcome == nil && n.Persona == ""
+	}
 	if n.RolesAny != nil {
 		return n.Role == "" && n.Kind == 0
 	}
@@ -254,6 +340,13 @@ func nodeSource(n *loomv1.NodeDefinition) string {
 	add(n.Role != "", "role: %q", n.Role)
 	add(len(n.RolesAny) > 0, "roles_any: [%s]", strings.Join(n.RolesAny, ", "))
 	add(n.RoleFrom != "", "role_from: %s", strconv.QuoteToASCII(n.RoleFrom))
+	add(n.Process != "", "process: %q", n.Process)
+	add(n.Persona != "", "persona: %q", n.Persona)
+	add(n.Gate != nil, "gate: %s", gateSource(n.Gate))
+	add(n.Criticality != 0, "critical: %s", map[loomv1.Criticality]string{1: "true", 2: "false"}[n.Criticality])
+	if b := n.Backoff; b != nil {
+		add(true, "backoff: {%s%s}", spanSource("initial", b.Initial), spanSource("limit", b.Limit))
+	}
 	add(n.MaxAttempts > 0, "max_attempts: %d", n.MaxAttempts)
 	add(n.Timeout != nil, "timeout: %s", n.Timeout.AsDuration())
 	add(n.FailureEdgeAfterAttempts, "failure_edge: after_attempts")
@@ -272,6 +365,27 @@ func nodeSource(n *loomv1.NodeDefinition) string {
 		add(true, "on_failure: {max: %d, rework: [%s]}", p.Max, strings.Join(rules, ", "))
 	}
 	return s
+}
+
+func gateSource(g *loomv1.Gate) string {
+	s := fmt.Sprintf("{condition: %s", strconv.QuoteToASCII(g.GetCondition()))
+	if g.GetOnFailure() != 0 {
+		s += ", on_failure: " + enumWord(g.OnFailure, "GATE_ACTION_")
+	}
+	if g.GetTo() != "" {
+		s += fmt.Sprintf(", to: %q", g.To)
+	}
+	if g.GetMax() != 0 {
+		s += fmt.Sprintf(", max: %d", g.Max)
+	}
+	return s + "}"
+}
+
+func spanSource(key string, d *durationpb.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s, ", key, d.AsDuration())
 }
 
 func enumWord(e fmt.Stringer, prefix string) string {

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -41,6 +42,16 @@ func (v *validator) structure() {
 	}
 }
 
+// dangles says whether an edge leads from or to a node that is not there: who
+// knows what it was meant to join.
+func (v *validator) dangles() bool {
+	return slices.ContainsFunc(v.def.Edges, func(e *loomv1.EdgeDefinition) bool {
+		_, from := v.graph.index[e.From]
+		_, to := v.graph.index[e.To]
+		return !from || !to
+	})
+}
+
 // wholly reports a problem of all nodes together, whatever single ones are
 // broken.
 func (v *validator) wholly(code, text string) {
@@ -76,15 +87,15 @@ func (v *validator) cycles() {
 
 // reachability speaks of what lies between start and end, where they exist.
 func (v *validator) reachability(starts, ends []int) {
-	forth, back := reach(v.graph.out, starts...), reach(v.graph.in, ends...)
+	forth, back, sure := reach(v.graph.out, starts...), reach(v.graph.in, ends...), !v.dangles()
 	for i, n := range v.def.Nodes {
 		if v.graph.index[n.Id] != i {
 			continue // a duplicate, which no edge leads to
 		}
 		switch {
-		case len(starts) > 0 && !forth[i]:
+		case sure && len(starts) > 0 && !forth[i]:
 			v.refuse("workflow/reach", at("nodes", i, "id"), "node %q cannot be reached from the start", n.Id)
-		case len(ends) > 0 && !back[i]:
+		case sure && len(ends) > 0 && !back[i]:
 			v.refuse("workflow/reach", at("nodes", i, "id"), "node %q cannot reach an end", n.Id)
 		case n.Type != end && len(v.graph.out[i]) > 0 && !v.goesOn(n.Id):
 			v.refuse("workflow/reach", at("nodes", i, "id"), "node %q has no edge to follow on success", n.Id)

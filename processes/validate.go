@@ -20,6 +20,7 @@ const (
 	maxAttempts    = 100      // dispatches of a visit
 	maxReworks     = 100      // of a node in an execution
 	maxDescription = 16 << 10 // bytes
+	maxPersona     = 2 << 10  // bytes
 )
 
 var (
@@ -28,6 +29,8 @@ var (
 	fieldPattern   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 	versionPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$`)
 )
+
+const nameForm = "is not 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit"
 
 const idForm = "is not 1 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit"
 
@@ -48,7 +51,14 @@ const idForm = "is not 1 to 32 of a-z, 0-9, _ and -, beginning with a letter or 
 //     task's own outcome fields; on any other edge, and in role_from, over
 //     those of the tasks before it, by node;
 //   - rework goes to an ancestor, and no entry stands after one that always
-//     holds.
+//     holds;
+//   - a node that a process works for has no role and no other words about who
+//     works; a gate has a condition over the tasks before the node, and one
+//     that replans names an ancestor and how often; what is a duty is never
+//     skipped and never optional.
+//
+// Whether the processes that nodes name exist, and do not contain each other,
+// is what [Compose] says.
 func Validate(def *loomv1.Definition, rs *roles.Set) []*fault.Error {
 	var errs []*fault.Error
 	for _, p := range validate(def, rs, everything) {
@@ -131,7 +141,7 @@ func at(path ...any) []any { return path }
 func (v *validator) header() {
 	d := v.def
 	if !namePattern.MatchString(d.Name) {
-		v.refuse("workflow/invalid", at("name"), "name is not 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit").Got(d.Name)
+		v.refuse("workflow/invalid", at("name"), "name %s", nameForm).Got(d.Name)
 	}
 	switch m := versionPattern.FindStringSubmatch(d.Version); {
 	case m == nil:

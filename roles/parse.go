@@ -14,14 +14,15 @@ import (
 
 // tools is the closed list of tools a role can name.
 var tools = []string{
-	"content_search", "decision_log", "decision_query", "directory_list", "file_edit", "file_read",
+	"content_search", "decision_log", "decision_query", "decision_vote", "directory_list", "file_edit", "file_read",
 	"file_search", "file_write", "git_diff", "git_log", "git_status", "shell",
 }
 
 // KnownTools returns the names of all tools that a role can be given, sorted.
 func KnownTools() []string { return slices.Clone(tools) }
 
-var tiers = []string{"strong", "standard", "fast"}
+// modelPattern is PROVIDER:MODEL or several, with commas between them.
+var modelPattern = regexp.MustCompile(`^[a-z]+:[!-+\--~]{1,128}(,[a-z]+:[!-+\--~]{1,128})*$`)
 
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
@@ -60,7 +61,7 @@ func (r *Role) complete() {
 	if r.Human {
 		return
 	}
-	orDefault(&r.Model, "standard")
+	orDefault(&r.Tier, 2)
 	orDefault(&r.Agents, 1)
 	orDefault(&r.Limits.Iterations, 25)
 	orDefault(&r.Limits.ToolTimeout, time.Minute)
@@ -91,7 +92,7 @@ func (c *checker) check() {
 	}
 	c.tools("allow", c.role.Tools.Allow)
 	c.tools("ask", c.role.Tools.Ask)
-	c.oneOf("tier", c.role.Model, tiers, "model")
+	c.model()
 	c.numbers()
 }
 
@@ -139,7 +140,7 @@ func (c *checker) texts() {
 }
 
 func (c *checker) human() {
-	for _, key := range []string{"model", "tools", "agents", "limits", "restart"} {
+	for _, key := range []string{"tier", "model", "tools", "agents", "limits", "restart"} {
 		if c.given(key) {
 			c.doc.AddAtKey(fault.New("role/invalid", "a human role has no %s", key), key)
 		}
@@ -158,6 +159,13 @@ func (c *checker) tools(list string, named []string) {
 	}
 }
 
+func (c *checker) model() {
+	if m := c.role.Model; c.given("model") && !modelPattern.MatchString(m) {
+		c.refuse([]any{"model"}, m, "model is not PROVIDER:MODEL").
+			Want("for example anthropic:claude-sonnet-4-5; what it asks of any model is its tier, 1 to 3")
+	}
+}
+
 func (c *checker) oneOf(what, value string, known []string, at ...any) {
 	if slices.Contains(known, value) || value == "" && !c.doc.Has(at...) {
 		return
@@ -167,6 +175,7 @@ func (c *checker) oneOf(what, value string, known []string, at ...any) {
 
 func (c *checker) numbers() {
 	r := c.role
+	c.within(int64(r.Tier), 1, 3, "tier")
 	c.within(int64(r.Agents), 1, 64, "agents")
 	c.within(int64(r.Limits.Iterations), 1, 200, "limits", "iterations")
 	c.within(r.Limits.Tokens, 1, 1e12, "limits", "tokens")

@@ -24,7 +24,11 @@ type Role struct {
 	Aliases []string `yaml:"aliases"`
 	// Persona is what an agent is told about itself.
 	Persona string `yaml:"persona"`
-	// Model is a tier: strong, standard (the default) or fast.
+	// Tier is what the work asks of a model: 1 (the strongest), 2 (the default)
+	// or 3 (the fastest). Which models these are is for whoever runs a host.
+	Tier int `yaml:"tier"`
+	// Model, PROVIDER:MODEL or several with commas between them, is asked in the
+	// place of its tier's.
 	Model string `yaml:"model"`
 	// Tools lists what the role may use; everything else is refused.
 	Tools Tools `yaml:"tools"`

@@ -19,7 +19,7 @@ import (
 func TestROLE01_Builtin(t *testing.T) {
 	const (
 		read      = "file_read file_search content_search directory_list"
-		decide    = "decision_log decision_query"
+		decide    = "decision_log decision_query decision_vote"
 		gitRead   = "git_status git_diff git_log"
 		editors   = read + " file_write file_edit shell " + gitRead + " " + decide
 		reporters = read + " " + decide
@@ -86,7 +86,7 @@ persona: You write odes.
 func TestROLE01_Defaults(t *testing.T) {
 	got, err := roles.Parse("poet.yaml", []byte(sound))
 	want := roles.Role{
-		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Model: "standard", Agents: 1,
+		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Tier: 2, Agents: 1,
 		Limits:  roles.Limits{Iterations: 25, ToolTimeout: time.Minute},
 		Restart: roles.Restart{Max: 5, Within: time.Minute, Backoff: 500 * time.Millisecond},
 	}
@@ -98,14 +98,15 @@ func TestROLE01_Defaults(t *testing.T) {
 func TestROLE01_Everything(t *testing.T) {
 	got, err := roles.Parse("poet.yaml", []byte(sound+`
 aliases: [bard]
-model: strong
+tier: 1
+model: anthropic:a-1,openai:b/c:7b
 tools: {allow: [file_read], ask: [shell]}
 limits: {iterations: 200, tool_timeout: 1h, tokens: 1, micro_usd: 5000000, time: 168h}
 agents: 64
 restart: {max: 1, within: 1s, backoff: 1ms}
 `))
 	want := roles.Role{
-		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Aliases: []string{"bard"}, Model: "strong", Agents: 64,
+		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Aliases: []string{"bard"}, Tier: 1, Model: "anthropic:a-1,openai:b/c:7b", Agents: 64,
 		Tools:   roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
 		Limits:  roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
 		Restart: roles.Restart{Max: 1, Within: time.Second, Backoff: time.Millisecond},
@@ -145,7 +146,11 @@ func TestROLE01_Parse_refuses(t *testing.T) {
 		}},
 		{"unknown tool", sound + "tools: {allow: [file_raed, git_push]}\n", []string{`r:4:17 role/invalid "file_raed"`, `r:4:28 role/invalid "git_push"`}},
 		{"tool twice", sound + "tools: {allow: [shell, shell], ask: [shell]}\n", []string{`r:4:24 role/invalid "shell"`, `r:4:38 role/invalid "shell"`}},
-		{"unknown tier", sound + "model: gpt-9\n", []string{`r:4:8 role/invalid "gpt-9"`}},
+		{"no model", sound + "model: gpt-9\n", []string{`r:4:8 role/invalid "gpt-9"`}},
+		{"an empty model", sound + "model: ''\n", []string{"r:4:8 role/invalid"}},
+		{"an end to a list", sound + "model: 'openai:a,'\n", []string{`r:4:8 role/invalid "openai:a,"`}},
+		{"tier too low", sound + "tier: 0\n", []string{`r:4:7 role/invalid "0"`}},
+		{"tier too high", sound + "tier: 4\n", []string{`r:4:7 role/invalid "4"`}},
 		{"limits too low", sound + "limits: {iterations: 0, tool_timeout: 1ms, tokens: 0, micro_usd: -1, time: 0s}\n", []string{
 			`r:4:22 role/invalid "0"`, `r:4:39 role/invalid "1ms"`, `r:4:52 role/invalid "0"`, `r:4:66 role/invalid "-1"`, `r:4:76 role/invalid "0s"`,
 		}},

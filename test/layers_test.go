@@ -16,14 +16,14 @@ var (
 	contract = []string{"proto/loom/v1", "proto/subject", "internal/fault", "internal/suggest"}
 	cores    = []string{
 		"graph", "roles", "processes",
-		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/intent",
+		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/drawing", "internal/intent",
 		"internal/journal", "internal/notice", "internal/plan", "internal/project", "internal/strictyaml",
 		"internal/turn", "internal/verify", "internal/workflow",
 	}
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/datadir", "internal/git", "internal/mcp",
 		"internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
-		"internal/sandbox", "internal/tool", "internal/web",
+		"internal/sandbox", "internal/token", "internal/tool", "internal/web",
 	}
 )
 
@@ -45,7 +45,7 @@ var arrows = []struct {
 	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/..."}), "a command reaches the rest through the host"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/token"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 
@@ -67,6 +67,8 @@ var owners = []struct {
 	{"cel.dev/cel-go/...", []string{"internal/condition"}, "conditions are compiled in one place"},
 	{"github.com/anthropics/anthropic-sdk-go/...", []string{"internal/model/..."}, "a vendor's types stay behind the provider"},
 	{"github.com/sashabaranov/go-openai/...", []string{"internal/model/..."}, "a vendor's types stay behind the provider"},
+	{"github.com/prometheus/...", []string{"internal/web"}, "figures are shown in one place"},
+	{"golang.org/x/time/...", []string{"internal/web"}, "rates are limited in one place"},
 	{"github.com/spf13/cobra/...", []string{"cmd/..."}, "the command line is the command's"},
 }
 

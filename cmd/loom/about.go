@@ -14,7 +14,6 @@ import (
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -44,17 +43,20 @@ func hostText(w io.Writer, h *loomv1.HostReply) {
 func roleTable(w io.Writer, list []*loomv1.RoleCount) {
 	rows := make([][]string, 0, len(list))
 	for _, r := range list {
-		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy))})
+		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy)), dash(r.Model)})
 	}
-	table(w, []string{"role", "desired", "agents", "busy"}, rows)
+	table(w, []string{"role", "desired", "agents", "busy", "model"}, rows)
 }
 
 func (a *app) role() *cobra.Command {
+	var chosen models
 	list := &cobra.Command{
-		Use: "list", Short: "the built-in roles and what they may use", Args: takes(),
-		Example: "  loom role list\n  loom role list --json",
-		RunE:    func(*cobra.Command, []string) error { return a.roles(roles.Builtin()) },
+		Use: "list [flags]", Short: "the built-in roles, their models and what they may use", Args: takes(),
+		Long:    "List shows the roles that loom comes with, and which model each has on a host\nthat is given the same --model, --tier and --role-model. \"loom status\" shows\nwhat the host that runs has.",
+		Example: "  loom role list\n  loom role list --json\n  loom role list --model openai:gpt-5-mini --tier 1=openai:gpt-5",
+		RunE:    func(*cobra.Command, []string) error { return a.roles(roles.Builtin(), &chosen) },
 	}
+	chosen.flags(list.Flags())
 	check := &cobra.Command{
 		Use: "check FILE", Short: "print everything that is wrong with a role file", Args: takes("FILE"),
 		Example: "  loom role check my-role.yaml",
@@ -67,92 +69,67 @@ func (a *app) role() *cobra.Command {
 			return a.problems(err)
 		},
 	}
-	return group("role", "list and check roles", "  loom role list\n  loom role check my-role.yaml", list, check)
-}
-
-func (a *app) workflow() *cobra.Command {
-	validate := &cobra.Command{
-		Use: "validate FILE", Short: "print everything that is wrong with a workflow file", Args: takes("FILE"),
-		Long:    "Validate reads a workflow file and prints what is wrong with it, all at once, as\nFILE:LINE:COL: CODE: sentence; it exits 3 then. With --json it prints a list.",
-		Example: "  loom workflow validate process.yaml",
-		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := a.read(args[0])
-			if err != nil {
-				return err
-			}
-			_, err = processes.Parse(args[0], data, roles.Builtin())
-			return a.problems(err)
-		},
-	}
-	list := &cobra.Command{
-		Use: "list", Short: "the built-in workflows", Args: takes(),
-		Example: "  loom workflow list",
-		RunE:    func(*cobra.Command, []string) error { return a.workflows(processes.Builtin(roles.Builtin())) },
-	}
-	return group("workflow", "list and validate workflows", "  loom workflow validate process.yaml", list, validate)
+	return group("role", "list, show and check roles", "  loom role list\n  loom role show lead\n  loom role check my-role.yaml", list, a.showRole(), check)
 }
 
 // roles writes what each role is for and may use.
-func (a *app) roles(set *roles.Set) error {
+func (a *app) roles(set *roles.Set, m *models) error {
+	if err := fault.Join(m.read(set)); err != nil {
+		return err
+	}
 	type row struct {
 		Name    string   `json:"name"`
 		Summary string   `json:"summary"`
+		Tier    int      `json:"tier,omitempty"`
+		Model   string   `json:"model,omitempty"`
 		Tools   []string `json:"tools"`
 	}
 	var list []row
 	var rows [][]string
 	for _, name := range set.Names() {
 		r, _ := set.Get(name)
-		list = append(list, row{r.Name, r.Summary, r.Tools.Allow})
-		rows = append(rows, []string{r.Name, line(r.Summary, 60), strings.Join(r.Tools.Allow, " ")})
+		spec, _ := m.of(r)
+		list = append(list, row{r.Name, r.Summary, r.Tier, spec, r.Tools.Allow})
+		rows = append(rows, []string{r.Name, tier(r), dash(spec), line(r.Summary, 60), strings.Join(r.Tools.Allow, " ")})
 	}
 	if a.json {
 		return json.NewEncoder(a.out).Encode(map[string]any{"roles": list})
 	}
-	table(a.out, []string{"role", "what it does", "tools"}, rows)
+	table(a.out, []string{"role", "tier", "model", "what it does", "tools"}, rows)
 	return nil
 }
 
-// workflows writes what each workflow is for.
-func (a *app) workflows(lib *processes.Library) error {
-	var list []json.RawMessage
-	var rows [][]string
-	for _, name := range lib.Names() {
-		d, _ := lib.Get(name)
-		list = append(list, jsonOf(d))
-		rows = append(rows, []string{name, d.Version, line(d.Description, 80)})
-	}
-	if a.json {
-		return json.NewEncoder(a.out).Encode(map[string]any{"workflows": list})
-	}
-	table(a.out, []string{"workflow", "version", "what it does"}, rows)
-	return nil
-}
-
-// problems prints what is wrong with a file, one FILE:LINE:COL: CODE: sentence
-// a line, or all as a JSON list on standard output.
+// problems prints what is wrong with a file to standard error, one FILE:LINE:COL:
+// CODE: sentence a line, or all as a JSON list on standard output.
 func (a *app) problems(err error) error {
 	all := []*fault.Error{}
 	if f := fault.From(err); f != nil {
 		all = append(append(all, f), f.More...)
 	}
 	if a.json {
-		list := []json.RawMessage{}
-		for _, p := range all {
-			one := *p
-			one.More = nil
-			list = append(list, jsonOf(one.Proto()))
-		}
-		if werr := json.NewEncoder(a.out).Encode(list); werr != nil {
+		if werr := a.problemList(all); werr != nil {
 			return werr
 		}
+	} else {
+		problemLines(a.err, all)
 	}
 	if err == nil {
 		return nil
 	}
-	if a.json {
-		return exitError{fault.Status(err)}
+	return exitError{fault.Status(err)}
+}
+
+func (a *app) problemList(all []*fault.Error) error {
+	list := []json.RawMessage{}
+	for _, p := range all {
+		one := *p
+		one.More = nil
+		list = append(list, jsonOf(one.Proto()))
 	}
+	return json.NewEncoder(a.out).Encode(list)
+}
+
+func problemLines(w io.Writer, all []*fault.Error) {
 	for _, p := range all {
 		text := p.Message
 		if p.Value != "" {
@@ -161,9 +138,8 @@ func (a *app) problems(err error) error {
 		if p.Hint != "" {
 			text += "; " + p.Hint
 		}
-		fmt.Fprintf(a.err, "%s: %s: %s\n", p.Where, p.Code, printable(text))
+		fmt.Fprintf(w, "%s: %s: %s\n", printable(p.Where), p.Code, line(text, 2000))
 	}
-	return exitError{fault.Status(err)}
 }
 
 func (a *app) auth() *cobra.Command {
@@ -194,7 +170,7 @@ func (a *app) auth() *cobra.Command {
 		},
 	}
 	ceo.Flags().StringVar(&path, "key", "", "the key `FILE` (default: in your configuration directory)")
-	return group("auth", "keys and identities", "  loom auth ceo", ceo)
+	return group("auth", "keys and identities", "  loom auth ceo\n  loom auth token create --name grafana --scope read", ceo, a.tokens())
 }
 
 func (a *app) version() *cobra.Command {

@@ -17,21 +17,24 @@ import (
 
 func (a *app) approve() *cobra.Command {
 	var retry, skip bool
-	cmd := a.decider("approve", "let work go on", func() (loomv1.ApprovalDecision, error) {
+	var choice string
+	cmd := a.decider("approve", "let work go on", func(d *loomv1.DecideApproval) error {
+		d.Decision, d.Choice = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, choice
 		switch {
 		case retry && skip:
-			return 0, fault.New("usage/argument", "--retry and --skip exclude each other")
+			return fault.New("usage/argument", "--retry and --skip exclude each other")
 		case retry:
-			return loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY, nil
+			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY
 		case skip:
-			return loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP, nil
+			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP
 		}
-		return loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, nil
+		return nil
 	})
 	cmd.Long = `Approve signs an approval with the CEO's key and sends it to the host. The
 signature covers the digest of exactly what was shown: give it with --digest, or
 the approval as it stands now is what you approve. "loom inbox ID" shows it.`
 	cmd.Example = "  loom inbox shop-2\n  loom approve shop-2 --digest 20382bb731739c46 --wait\n  loom approve shop-5 --retry --comment \"the network was down\""
+	cmd.Flags().StringVar(&choice, "choice", "", "for a vote that was not decided: the `OPTION` that is chosen")
 	cmd.Flags().BoolVar(&retry, "retry", false, "for an escalation: grant more attempts")
 	cmd.Flags().BoolVar(&skip, "skip", false, "for an escalation: go on without that node")
 	return cmd
@@ -39,11 +42,12 @@ the approval as it stands now is what you approve. "loom inbox ID" shows it.`
 
 func (a *app) reject() *cobra.Command {
 	var changes bool
-	cmd := a.decider("reject", "close a workflow and its bead, or ask for changes", func() (loomv1.ApprovalDecision, error) {
+	cmd := a.decider("reject", "close a workflow and its bead, or ask for changes", func(d *loomv1.DecideApproval) error {
+		d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
 		if changes {
-			return loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, nil
+			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES
 		}
-		return loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, nil
+		return nil
 	})
 	cmd.Long = "Reject signs a refusal with the CEO's key: workflow and bead are closed. With\n--request-changes the work goes back to whoever did it, with your comment."
 	cmd.Example = "  loom reject shop-2 --comment \"not worth it\"\n  loom reject shop-2 --request-changes --comment \"keep the old constant\""
@@ -52,7 +56,7 @@ func (a *app) reject() *cobra.Command {
 }
 
 // decider is a verb that answers an approval with the CEO's signature.
-func (a *app) decider(verb, short string, decision func() (loomv1.ApprovalDecision, error)) *cobra.Command {
+func (a *app) decider(verb, short string, answer func(*loomv1.DecideApproval) error) *cobra.Command {
 	var keyPath, name string
 	var wait bool
 	d := &loomv1.DecideApproval{}
@@ -64,7 +68,7 @@ func (a *app) decider(verb, short string, decision func() (loomv1.ApprovalDecisi
 				return err
 			}
 			d.Approval = args[0]
-			if d.Decision, err = decision(); err != nil {
+			if err := answer(d); err != nil {
 				return err
 			}
 			key, err := openKey(keyPath)

@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/demo"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/provider"
 	"github.com/loomrun/loom/internal/workflow"
@@ -33,7 +34,7 @@ committed under the commit lock, verified on a clean checkout, and lands on the
 branch. A script stands in for the language model and for nothing else.
 
 It opens no port and writes to a temporary directory, unless you say otherwise.`,
-		Example: "  loom demo\n  loom demo --approve auto --json\n  loom demo --keep ./play\n  loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed",
+		Example: "  loom demo\n  loom demo --approve auto --json\n  loom demo --keep ./play\n  loom demo --model anthropic:claude-sonnet-4-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {
@@ -53,7 +54,7 @@ It opens no port and writes to a temporary directory, unless you say otherwise.`
 	f := cmd.Flags()
 	f.StringVar(&approve, "approve", "", "`HOW`: ask or auto (default: ask at a terminal; without one it must be given)")
 	f.StringVar(&spec, "model", "scripted:demo", "`MODEL` that answers: scripted:demo, anthropic:MODEL or openai:MODEL")
-	f.BoolVar(&o.Unsandboxed, "unsandboxed", false, "let a real model's tools run on this machine as it is")
+	f.BoolVar(&o.Unsandboxed, "unsandboxed", false, "let tools run on this machine as it is")
 	f.StringVar(&o.Keep, "keep", "", "work in `DIR`; repository and data stay there, and a demo that was cut off goes on")
 	f.StringVar(&o.Listen, "listen", "", "let other clients connect, at `HOST:PORT` (default: no port is opened)")
 	f.StringVar(&only, "make-repository", "", "only make the demo's repository in `DIR`")
@@ -80,15 +81,15 @@ func (a *app) approval(approve string) (auto bool, err error) {
 	return false, fault.New("usage/argument", "unknown way to approve").At("--approve").Got(approve).Want("ask or auto")
 }
 
-// openModel opens a model; a real one needs leave to run tools unsandboxed,
-// because there is no sandbox yet.
+// openModel opens a model; where there is no sandbox, a real one needs leave to
+// run tools without.
 func openModel(spec string, unsandboxed bool) (model.Provider, error) {
 	m, err := provider.Open(spec, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	if !m.Scripted() && !unsandboxed {
-		return nil, fault.New("tool/no-sandbox", "%s would run commands of its own choice on this machine: there is no sandbox yet", m.Name()).At("--model").
+	if !m.Scripted() && !unsandboxed && !host.CanSandbox() {
+		return nil, fault.New("tool/no-sandbox", "%s would run commands of its own choice on this machine, which has no sandbox", m.Name()).At("--model").
 			Want("add --unsandboxed if this machine may be used so")
 	}
 	return m, nil
@@ -98,9 +99,16 @@ func (a *app) runDemo(ctx context.Context, o demo.Options) error {
 	v := o.View.(*demoView)
 	if o.Model.Scripted() {
 		v.Say("model " + o.Model.Name() + ": a script stands in for the language model, and for nothing else; it costs nothing")
-		v.Say("there is no sandbox yet: the tools of the demo's own repository run on this machine as it is")
 	} else {
-		v.Say("model " + o.Model.Name() + "; its tools run on this machine as it is, as --unsandboxed says")
+		v.Say("model " + o.Model.Name())
+	}
+	switch {
+	case o.Unsandboxed:
+		v.Say("tools run on this machine as it is, as --unsandboxed says")
+	case host.CanSandbox():
+		v.Say("tools, checks and hooks run in a sandbox, without the network")
+	default:
+		v.Say("this system has no sandbox: the tools of the demo's own repository run on this machine as it is")
 	}
 	if v.auto {
 		v.Say("approvals are given automatically, without anybody looking (--approve auto)")
@@ -170,11 +178,11 @@ func timesText(w io.Writer, t demo.Times) {
 func nextSteps(w io.Writer, r *demo.Result, o demo.Options) {
 	if o.Keep == "" {
 		fmt.Fprintln(w, "  loom demo --keep ./play            the same, and everything stays to look at")
-		fmt.Fprintln(w, "  loom demo --model anthropic:claude-sonnet-4-5 --unsandboxed    with a real model (ANTHROPIC_API_KEY)")
+		fmt.Fprintln(w, "  loom demo --model anthropic:claude-sonnet-4-5    with a real model (ANTHROPIC_API_KEY)")
 		return
 	}
 	fmt.Fprintf(w, "  git -C %s log -1             the commit and its trailers\n", r.Repository)
-	fmt.Fprintf(w, "  loom up --data %s --model scripted:demo --unsandboxed    the same host again\n", r.Data)
+	fmt.Fprintf(w, "  loom up --data %s --model scripted:demo    the same host again\n", r.Data)
 	fmt.Fprintf(w, "  loom events --data %s --bead %s    every event, while the host is up\n", r.Data, r.Bead)
 }
 

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -18,15 +22,16 @@ func (a *app) events() *cobra.Command {
 	var q loomv1.NoticesRequest
 	var follow bool
 	var after []string
+	var since string
 	cmd := &cobra.Command{
 		Use: "events [flags]", Short: "read what happened, and follow what happens",
 		Long: `Events prints every event from the beginning, or after a position, one a line.
 With --follow it goes on with what happens, without a gap or a repeat between
 the two. Each line begins with its position, which --after takes.`,
-		Example: "  loom events --follow\n  loom events --bead shop-1 --json\n  loom events --after 2.1.40.0",
+		Example: "  loom events --follow\n  loom events --bead shop-1 --kind edge-settled --since 1h\n  loom events --after 2.1.40.0",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkEvents(&q, after); err != nil {
+			if err := checkEvents(&q, after, since); err != nil {
 				return err
 			}
 			err := a.with(cmd.Context(), func(c *client.Client) error {
@@ -42,13 +47,15 @@ the two. Each line begins with its position, which --after takes.`,
 	f.StringVar(&q.Project, "project", "", "only of the project of this `NAME`")
 	f.StringVar(&q.Bead, "bead", "", "only of the bead with this `ID`")
 	f.StringVar(&q.Execution, "execution", "", "only of the execution with this `ID`")
+	f.StringSliceVar(&q.Kinds, "kind", nil, "only of this `KIND`, as events prints it; more than one may be named")
+	f.StringVar(&since, "since", "", "only from this `TIME` on, or what began so long ago (10m)")
 	f.StringSliceVar(&after, "after", nil, "begin after this `POSITION`; one for each partition")
 	f.BoolVarP(&follow, "follow", "f", false, "go on with what happens")
 	return cmd
 }
 
 // checkEvents checks what is asked for and fills in the cursor.
-func checkEvents(q *loomv1.NoticesRequest, after []string) error {
+func checkEvents(q *loomv1.NoticesRequest, after []string, since string) error {
 	if err := checkName("--project", q.Project); err != nil {
 		return err
 	}
@@ -62,13 +69,24 @@ func checkEvents(q *loomv1.NoticesRequest, after []string) error {
 			return err
 		}
 	}
-	for _, s := range after {
-		p, err := notice.ParsePosition(s)
-		if err != nil {
-			return fault.New("id/malformed", "not a position").At("--after").Got(s).Want("PARTITION.EPOCH.SEQUENCE.INDEX, as events prints it")
+	for _, kind := range q.Kinds {
+		if !slices.Contains(notice.Kinds(), kind) {
+			return fault.New("usage/argument", "no such kind of event").At("--kind").Got(kind).Want("%s", suggest.Among(kind, notice.Kinds()))
 		}
-		q.After = &loomv1.Cursor{Positions: append(q.After.GetPositions(), p)}
 	}
+	if since != "" {
+		t, err := parseTime("--since", since, time.Now())
+		if err != nil {
+			return err
+		}
+		q.Since = t
+	}
+	cursor, err := notice.ParseCursor(strings.Join(after, ","))
+	if err != nil {
+		return fault.New("id/malformed", "not a position").At("--after").Got(strings.Join(after, ",")).
+			Want("PARTITION.EPOCH.SEQUENCE.INDEX, as events prints it, at most one for each partition")
+	}
+	q.After = cursor
 	return nil
 }
 

@@ -1,27 +1,79 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/notice"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (a *app) execution() *cobra.Command {
-	show := a.viewer("show EXECUTION|BEAD", "show where an execution is", "execution", func(w io.Writer, v *loomv1.View) {
+	list := a.viewer("list", "list executions, newest first", "execution", executionTable)
+	list.Example = "  loom execution list"
+	return group("execution", "list, show, trace, fork and close executions", "  loom execution show shop-1\n  loom execution history shop-1",
+		list, a.showExecution(), a.history(), a.fork(), a.closeExecution())
+}
+
+func (a *app) showExecution() *cobra.Command {
+	var at string
+	show := a.viewer("show EXECUTION|BEAD", "show where an execution is, or was", "execution", func(w io.Writer, v *loomv1.View) {
 		for _, x := range v.Executions {
 			executionText(w, x, v.Definition)
 		}
 	})
-	show.Example = "  loom execution show shop-1"
-	list := a.viewer("list", "list executions, newest first", "execution", executionTable)
-	list.Example = "  loom execution list"
-	return group("execution", "list, show and trace executions", "  loom execution show shop-1\n  loom execution history shop-1", list, show, a.history())
+	show.Example = "  loom execution show shop-1\n  loom execution show shop-1 --at 10m"
+	show.Flags().StringVar(&at, "at", "", momentUsage)
+	now := show.RunE
+	show.RunE = func(cmd *cobra.Command, args []string) error {
+		if at == "" {
+			return now(cmd, args)
+		}
+		return a.showPast(cmd.Context(), args[0], at)
+	}
+	return show
+}
+
+// showPast shows an execution as of a moment.
+func (a *app) showPast(ctx context.Context, id, at string) error {
+	m, err := momentArgs(id, at)
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(c *client.Client) error {
+		r, err := a.state(ctx, c, id, m)
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) {
+			fmt.Fprintf(w, "as of %s, event %d at %s\n\n", exact(r.Time), r.Number, notice.FormatPosition(r.Position))
+			executionText(w, r.Execution, r.Definition)
+		})
+	})
+}
+
+// momentArgs checks the arguments of verbs that look back.
+func momentArgs(id, at string) (moment, error) {
+	if err := checkID(executionArg, id); err != nil {
+		return moment{}, err
+	}
+	return parseMoment("--at", at, time.Now())
+}
+
+// state asks for an execution as of a moment; on a terminal it says so while
+// that takes long.
+func (a *app) state(ctx context.Context, c *client.Client, id string, m moment) (*loomv1.StateReply, error) {
+	spin := newSpinner(a)
+	defer spin.stop()
+	spin.say("reading the history of " + id)
+	return c.State(ctx, &loomv1.StateRequest{Execution: id, At: m.at, Time: m.time, Number: m.number})
 }
 
 func executionTable(w io.Writer, v *loomv1.View) {
@@ -37,16 +89,38 @@ func executionTable(w io.Writer, v *loomv1.View) {
 }
 
 func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
-	fmt.Fprintf(w, "%s  %s %s  %s  %d transitions\n\n", x.Id, x.Definition, x.Version, project.Word(x.Status), x.Transitions)
+	fmt.Fprintf(w, "%s  %s %s  %s  %d transitions\n%s\n", x.Id, x.Definition, x.Version, project.Word(x.Status), x.Transitions, heldText(x))
 	var rows [][]string
 	for _, n := range def.GetNodes() {
 		rows = append(rows, nodeRow(n.Id, x.Nodes[n.Id]))
 	}
 	table(w, []string{"node", "status", "visit", "attempts", "agent", "outcome"}, rows)
+	for _, g := range x.Gaps {
+		fmt.Fprintf(w, "\nwithout %s: %s\n", g.Node, line(g.Reason, 200))
+	}
+	if f := x.ForkedFrom; f != nil {
+		fmt.Fprintf(w, "\nforked from %s at %s, as of event %d\n", f.Execution, f.Node, f.Number)
+	}
 	if x.Landing != nil {
 		fmt.Fprintf(w, "\nlanded %s on %s (%s)\n", x.Landing.Commit, x.Landing.Ref, x.Landing.Checkout)
 	}
 	fmt.Fprintf(w, "\nmodel calls %d, tokens %d in and %d out, %s\n", x.ModelCalls, x.Usage.GetInputTokens(), x.Usage.GetOutputTokens(), cost(x))
+}
+
+// heldText says since when nothing of an execution is started, and why as far
+// as it says itself.
+func heldText(x *loomv1.Execution) string {
+	if x.HeldSince == nil {
+		return ""
+	}
+	why := "its process or project is paused, its parent is held, or its bead is blocked"
+	switch {
+	case x.Paused != nil:
+		why = "paused: " + line(x.Paused.Reason, 80)
+	case x.LimitApproval != "":
+		why = "a limit is reached: see loom inbox " + x.LimitApproval
+	}
+	return fmt.Sprintf("held since %s (%s)\n", stamp(x.HeldSince), why)
 }
 
 // nodeRow tells of one node; one that was not reached yet has dashes only.
@@ -70,45 +144,4 @@ func cost(x *loomv1.Execution) string {
 		text += "; answered by a script that stands in for a model"
 	}
 	return text
-}
-
-func (a *app) history() *cobra.Command {
-	const arg = "EXECUTION|BEAD"
-	return &cobra.Command{
-		Use: "history " + arg, Short: "every transition of an execution, oldest first", Args: takes(arg),
-		Example: "  loom execution history shop-1",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkID(arg, args[0]); err != nil {
-				return err
-			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				list, err := c.History(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return a.print(&loomv1.HistoryReply{Transitions: list}, func(w io.Writer) { historyTable(w, list) })
-			})
-		},
-	}
-}
-
-func historyTable(w io.Writer, list []*loomv1.Transition) {
-	rows := make([][]string, 0, len(list))
-	for _, t := range list {
-		rows = append(rows, []string{clock(t.Time), t.From, t.To, t.Outcome, line(what(t), 80)})
-	}
-	table(w, []string{"time", "from", "to", "outcome", "what"}, rows)
-}
-
-// what says what made a transition, also where no agent summed it up.
-func what(t *loomv1.Transition) string {
-	switch {
-	case t.Summary != "":
-		return t.Summary
-	case t.From == "start":
-		return "the bead was filed"
-	case t.Outcome == "approved":
-		return "the CEO approved"
-	}
-	return "-"
 }

@@ -4,6 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,51 +16,142 @@ import (
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (a *app) graph() *cobra.Command {
-	var format, name string
-	show := &cobra.Command{
-		Use: "show [BEAD] [flags]", Short: "show the decision graph, or the part about one bead", Args: takes("[BEAD]"),
-		Example: "  loom graph show shop-1\n  loom graph show --format mermaid > graph.mmd",
+	return group("graph", "the decision graph: who decided what, and why",
+		"  loom graph show shop-1\n  loom graph query rounding --type decision\n  loom graph narrative shop-1",
+		a.graphShow("show"), a.graphShow("export"), a.graphImport(), a.graphQuery(), a.graphPath(), a.graphNarrative(), a.graphPulse(),
+		a.graphContext(), a.graphAdd(), a.graphLink(), a.graphSupersede(), a.graphVote(), a.graphWatch())
+}
+
+// graphFormats are the ways to write a graph.
+var graphFormats = map[string]func(*loomv1.DecisionGraph) (string, error){
+	"text":    func(g *loomv1.DecisionGraph) (string, error) { return graph.Text(g), nil },
+	"dot":     func(g *loomv1.DecisionGraph) (string, error) { return graph.DOT(g), nil },
+	"mermaid": func(g *loomv1.DecisionGraph) (string, error) { return graph.Mermaid(g), nil },
+	"svg":     func(g *loomv1.DecisionGraph) (string, error) { return graph.SVG(g), nil },
+	"json":    graph.JSON,
+}
+
+func graphFormat(name string) (func(*loomv1.DecisionGraph) (string, error), error) {
+	if write, ok := graphFormats[name]; ok {
+		return write, nil
+	}
+	names := slices.Sorted(maps.Keys(graphFormats))
+	return nil, fault.New("usage/argument", "unknown format").At("--format").Got(name).
+		Want("%s", cmp.Or(suggest.Among(name, names), strings.Join(names, ", ")))
+}
+
+// graphShow is "show", for people, and "export", for programs: they differ in
+// what they write unless they are told.
+func (a *app) graphShow(use string) *cobra.Command {
+	q := &loomv1.GraphRequest{Limit: mostNodes}
+	short, format := "show the decision graph, or the part about one bead", "text"
+	if use == "export" {
+		short, format = "write it, or the part about one bead, for programs", "json"
+	}
+	var output, at string
+	cmd := &cobra.Command{
+		Use: use + " [BEAD] [flags]", Short: short, Args: takes("[BEAD]"),
+		Example: "  loom graph " + use + " shop-1\n  loom graph " + use + " --format svg -o graph.svg\n  loom graph " + use + " --at 10m",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, err := graphFormat(format)
+			if err == nil && len(args) == 1 {
+				err = checkID("BEAD", args[0])
+				q.Bead = args[0]
+			}
 			if err != nil {
 				return err
 			}
-			if err := checkName("--project", name); err != nil {
-				return err
-			}
-			q := &loomv1.Query{Project: name}
-			if len(args) == 1 {
-				if err := checkID("BEAD", args[0]); err != nil {
-					return err
+			return a.ask(cmd, q, at, func(r *loomv1.GraphReply) error {
+				if a.json {
+					return a.print(r.Graph, nil)
 				}
-				q.Id, q.Project = args[0], cmp.Or(name, project.Of(args[0]))
-			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				v, err := c.Look(cmd.Context(), "graph", q)
+				text, err := write(r.Graph)
 				if err != nil {
 					return err
 				}
-				return a.print(v.Graph, func(w io.Writer) { fmt.Fprint(w, write(v.Graph)) })
+				if r.Cut {
+					fmt.Fprintf(a.err, "only the newest %d decisions; \"loom graph query\" finds others\n", mostNodes)
+				}
+				return a.writeTo(output, text)
 			})
 		},
 	}
-	show.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, dot or mermaid")
-	projectFlag(show, &name)
-	return group("graph", "the decision graph", "  loom graph show shop-1", show)
+	cmd.Flags().StringVar(&format, "format", format, "`FORMAT`: "+strings.Join(slices.Sorted(maps.Keys(graphFormats)), ", "))
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE` (default: standard output)")
+	askFlags(cmd, q, &at)
+	return cmd
 }
 
-func graphFormat(name string) (func(*loomv1.DecisionGraph) string, error) {
-	switch name {
-	case "text":
-		return graph.Text, nil
-	case "dot":
-		return graph.DOT, nil
-	case "mermaid":
-		return graph.Mermaid, nil
+// mostNodes is the most that one answer has.
+const mostNodes = 2000
+
+// askFlags are the flags of every question.
+func askFlags(cmd *cobra.Command, q *loomv1.GraphRequest, at *string) {
+	cmd.Flags().StringVar(at, "at", "", "as of this `MOMENT`: the number of an event, a time, or how long ago (10m)")
+	projectFlag(cmd, &q.Project)
+}
+
+// ask asks the graph and shows the answer.
+func (a *app) ask(cmd *cobra.Command, q *loomv1.GraphRequest, at string, show func(*loomv1.GraphReply) error) error {
+	m, err := parseMoment("--at", at, time.Now())
+	if err == nil && m.at != nil {
+		err = fault.New("usage/argument", "a position of the journal").At("--at").Got(at).Want("the number of an event, a time, or how long ago")
 	}
-	return nil, fault.New("usage/argument", "unknown format").At("--format").Got(name).Want("text, dot or mermaid")
+	if err = cmp.Or(err, checkName("--project", q.Project)); err != nil {
+		return err
+	}
+	q.At, q.Time = m.number, m.time
+	q.Project = cmp.Or(q.Project, project.Of(q.Bead), project.Of(q.Execution), project.Of(q.Id))
+	return a.with(cmd.Context(), func(c *client.Client) error {
+		r, err := c.Ask(cmd.Context(), q)
+		if err != nil {
+			return err
+		}
+		return show(r)
+	})
+}
+
+// checkDecision refuses what cannot be the id of a decision.
+func checkDecision(arg, id string) error {
+	if len(id) < 2 || id[0] != 'd' || strings.Trim(id[1:], "0123456789") != "" {
+		return fault.New("id/malformed", "not the id of a decision").At(arg).Got(id).Want("d1, d2 and so on")
+	}
+	return nil
+}
+
+func (a *app) graphImport() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use: "import FILE [flags]", Short: "add an exported graph to a project's", Args: takes("FILE"),
+		Long: `Import adds the decisions and links of a file that "loom graph export" wrote.
+They get new numbers; who made them, when, and what they were about is kept as
+metadata of each. Importing the same file again adds nothing, and goes on where
+an interrupted import stopped.`,
+		Example: "  loom graph export --project old > old.json\n  loom graph import old.json --project new",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return fault.New("usage/argument", "the file cannot be read").At("FILE").Got(args[0]).Because(err)
+			}
+			im, err := newImport(name, data)
+			if err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				if err := im.run(cmd.Context(), c); err != nil {
+					return err
+				}
+				return a.print(&loomv1.DecisionGraph{Nodes: im.added}, func(w io.Writer) {
+					fmt.Fprintf(w, "%d decisions and %d links\n", len(im.from.Nodes), len(im.from.Edges))
+				})
+			})
+		},
+	}
+	projectFlag(cmd, &name)
+	return cmd
 }

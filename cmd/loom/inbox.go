@@ -37,6 +37,17 @@ func approvalShort(w io.Writer, p *loomv1.Approval) {
 	}
 }
 
+// concerning says what an approval is about.
+func concerning(p *loomv1.Approval) string {
+	about := ""
+	for _, part := range []struct{ word, what string }{{"about", p.Bead}, {"at", p.Node}, {"on the vote on", p.Ballot}} {
+		if part.what != "" {
+			about += " " + part.word + " " + part.what
+		}
+	}
+	return about
+}
+
 // approvalText is everything that an answer to an approval is about.
 func approvalText(w io.Writer, p *loomv1.Approval, diff string) {
 	approvalHead(w, p)
@@ -53,7 +64,7 @@ func approvalText(w io.Writer, p *loomv1.Approval, diff string) {
 }
 
 func approvalHead(w io.Writer, p *loomv1.Approval) {
-	fmt.Fprintf(w, "%s  %s about %s at %s, asked %s\n  %s\n", p.Id, project.Word(p.Kind), p.Bead, p.Node, stamp(p.AskedAt), line(p.Question, 300))
+	fmt.Fprintf(w, "%s  %s%s, asked %s\n  %s\n", p.Id, project.Word(p.Kind), concerning(p), stamp(p.AskedAt), line(p.Question, 300))
 	if p.Reason != "" {
 		fmt.Fprintf(w, "  because: %s\n", line(p.Reason, 300))
 	}
@@ -63,8 +74,15 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	for _, f := range p.Change.GetFiles() {
 		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, line(f.Path, 120), f.Added, f.Removed)
 	}
-	if total := int(p.Change.GetFilesTotal()); total > len(p.Change.GetFiles()) {
-		fmt.Fprintf(w, "  and %d more files\n", total-len(p.Change.GetFiles()))
+	switch shown, total := len(p.Change.GetFiles()), int(p.Change.GetFilesTotal()); {
+	case shown == 0 && total > 0: // a list of several leaves them out
+		fmt.Fprintf(w, "  files changed: %d\n", total)
+	case total > shown:
+		fmt.Fprintf(w, "  more files changed: %d\n", total-shown)
+	}
+	for _, c := range p.Overlaps {
+		c.Waits = false // of these each is before this one
+		fmt.Fprintf(w, "  overlap: %s\n", claimText(c))
 	}
 	for _, c := range p.Checks {
 		fmt.Fprintf(w, "  verification must see pass: %s\n", line(c, 160))

@@ -92,7 +92,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value a line")
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.defaults() }
 	root.AddCommand(a.demo(), a.up(), a.submit(), a.report(), a.bead(), a.execution(), a.events(), a.inbox(),
-		a.approve(), a.reject(), a.graph(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.status(),
+		a.approve(), a.reject(), a.override(), a.pause(), a.resume(), a.graph(), a.why(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.stats(), a.status(),
 		a.completion(), a.version())
 	return root
 }

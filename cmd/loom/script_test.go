@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		"request":   request,
 		"subscribe": subscribe,
 		"set-aside": setAside,
+		"fetch":     fetch,
 	})
 }
 
@@ -60,6 +61,7 @@ func settle(env *testscript.Env) error {
 	}
 	env.Setenv("DATA", filepath.Join(env.WorkDir, "state", "loom"))
 	env.Setenv("KEY", filepath.Join(env.WorkDir, "config", "loom", "ceo.nk"))
+	env.Setenv("LOOM_HTTP", "off")            // stories run side by side
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector each command would stay for a second
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"} {
 		out, err := exec.Command("go", "env", name).Output()
@@ -112,6 +114,8 @@ var masks = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{12} landed\b`), "COMMIT landed"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?m?s\b`), "TIME"},
+	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), strings.Repeat("h", 64)},
+	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), strings.Repeat("h", 12)},
 	{regexp.MustCompile(`\bgo1\.\S+ \S+/\S+`), "GO"},
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -96,113 +94,6 @@ func checkToken(arg, s string) error {
 	return nil
 }
 
-func (a *app) bead() *cobra.Command {
-	q := &loomv1.Query{}
-	list := &cobra.Command{
-		Use: "list [flags]", Short: "list beads, newest first", Args: takes(),
-		Example: "  loom bead list\n  loom bead list --status waiting --json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(checkName("--project", q.Project), checkStatus(q.Filter)); err != nil {
-				return err
-			}
-			return a.look(cmd, "bead", q, beadTable)
-		},
-	}
-	list.Flags().StringVar(&q.Filter, "status", "", "only beads in this `STATUS`: "+strings.Join(statuses(), ", "))
-	projectFlag(list, &q.Project)
-	show := a.viewer("show BEAD", "show one bead", "bead", func(w io.Writer, v *loomv1.View) {
-		for _, b := range v.Beads {
-			beadText(w, b)
-		}
-	})
-	show.Example = "  loom bead show shop-1"
-	return group("bead", "list and show beads", "  loom bead list --status waiting\n  loom bead show shop-1", list, show)
-}
-
-// statuses lists the words for a bead's status.
-func statuses() []string {
-	var list []string
-	for i := int32(1); loomv1.BeadStatus_name[i] != ""; i++ {
-		list = append(list, project.Word(loomv1.BeadStatus(i)))
-	}
-	return list
-}
-
-func checkStatus(s string) error {
-	if s == "" || slices.Contains(statuses(), s) {
-		return nil
-	}
-	return fault.New("usage/argument", "no such status").At("--status").Got(s).Want("%s", suggest.Among(s, statuses()))
-}
-
-func beadTable(w io.Writer, v *loomv1.View) {
-	if len(v.Beads) == 0 {
-		fmt.Fprintln(w, "no beads")
-		return
-	}
-	rows := make([][]string, 0, len(v.Beads))
-	for _, b := range v.Beads {
-		rows = append(rows, []string{b.Id, project.Word(b.Type), project.Word(b.Status), project.Word(b.Priority), stamp(b.UpdatedAt), line(b.Goal, 70)})
-	}
-	table(w, []string{"bead", "type", "status", "priority", "updated", "goal"}, rows)
-}
-
-func beadText(w io.Writer, b *loomv1.Bead) {
-	fmt.Fprintf(w, "%s  %s  %s", b.Id, project.Word(b.Type), project.Word(b.Status))
-	if b.Reason != "" {
-		fmt.Fprintf(w, " (%s)", line(b.Reason, 120))
-	}
-	fmt.Fprintf(w, "\n\n  %s\n\n", line(b.Goal, 500))
-	fields := [][2]string{
-		{"process", b.Process},
-		{"execution", b.Execution},
-		{"about", b.About},
-		{"priority", project.Word(b.Priority)},
-		{"labels", strings.Join(b.Labels, ", ")},
-		{"filed", stamp(b.CreatedAt) + " by " + who(b.FiledBy)},
-		{"updated", stamp(b.UpdatedAt)},
-	}
-	if b.Deadline != nil {
-		fields = append(fields, [2]string{"deadline", stamp(b.Deadline)})
-	}
-	if b.Report != nil {
-		fields = append(fields, [2]string{"service", b.Report.Service}, [2]string{"occurrences", strconv.Itoa(int(b.Occurrences))})
-	}
-	for _, f := range fields {
-		if f[1] != "" {
-			fmt.Fprintf(w, "%-11s  %s\n", f[0], line(f[1], 200))
-		}
-	}
-	if b.Description != "" {
-		fmt.Fprintf(w, "\n%s\n", printable(b.Description))
-	}
-}
-
-func (a *app) lock() *cobra.Command {
-	status := a.viewer("status", "who holds the commit lock, and who waits", "lock", func(w io.Writer, v *loomv1.View) {
-		for _, l := range v.Locks {
-			lockText(w, l)
-		}
-		if len(v.Locks) == 0 {
-			fmt.Fprintln(w, "free; nobody ever asked for it")
-		}
-	})
-	status.Example = "  loom lock status --project shop"
-	return group("lock", "the commit lock", "  loom lock status", status)
-}
-
-func lockText(w io.Writer, l *loomv1.CommitLock) {
-	fmt.Fprintf(w, "%s\n", printable(l.Repository))
-	if h := l.Holder; h != nil {
-		fmt.Fprintf(w, "  held by %s@%s for %s since %s until %s (token %d)\n", h.Holder.GetAgent(), h.Holder.GetHost(), h.Request, stamp(h.GrantedAt), stamp(h.Until), h.Token)
-	} else {
-		fmt.Fprintf(w, "  free (last token %d)\n", l.LastToken)
-	}
-	for i, q := range l.Queue {
-		fmt.Fprintf(w, "  %d. %s for %s, since %s\n", i+1, q.Holder.GetAgent(), q.Request, stamp(q.AskedAt))
-	}
-}
-
 func (a *app) project() *cobra.Command {
 	list := a.viewer("list", "list registered projects", "project", func(w io.Writer, v *loomv1.View) {
 		rows := make([][]string, 0, len(v.Projects))
@@ -217,5 +108,5 @@ func (a *app) project() *cobra.Command {
 		table(w, []string{"project", "repository", "branch", "process"}, rows)
 	})
 	list.Example = "  loom project list"
-	return group("project", "registered projects", "  loom project list", list)
+	return group("project", "registered projects", "  loom project list\n  loom project routes --project shop", list, a.projectRoutes())
 }

@@ -32,11 +32,12 @@ func (a *app) submit() *cobra.Command {
 words; quote it if it holds what your shell would eat. The same --key within a
 day files nothing new and prints the first bead's id.`,
 		Example: `  loom submit --type bug "The total is wrong for orders of exactly 50.00"
-  loom submit --project shop --wait --deadline 4h "Write a changelog"`,
+  loom submit --project shop --wait --deadline 4h "Write a changelog"
+  loom submit --blocked-by shop-7 --budget-tokens 200000 "Use the new schema"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Goal = strings.Join(args, " ")
-			if err := o.fill(&s); err != nil {
+			if err := o.fill(cmd, &s); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
@@ -57,8 +58,13 @@ day files nothing new and prints the first bead's id.`,
 	f.StringSliceVar(&s.Labels, "label", nil, "`LABEL`; may be given again")
 	f.StringArrayVar(&o.values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
 	f.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`")
+	f.StringVar(&s.Parent, "parent", "", "`BEAD` that this one is a part of")
+	f.StringSliceVar(&s.BlockedBy, "blocked-by", nil, "`BEAD` that must be closed before; may be given again")
+	f.StringVar(&s.Assignee, "assignee", "", "`ROLE` that the work is meant for, where the process leaves a choice")
+	o.budget.add(cmd)
 	f.BoolVar(&wait, "wait", false, waitUsage)
 	f.StringVar(&s.Project, "project", "", "`NAME` of the project (default: the host's only one)")
+	completes(cmd, map[string][]string{"type": types[:2], "priority": priorities, "assignee": roleNames()})
 	return cmd
 }
 
@@ -66,10 +72,11 @@ day files nothing new and prints the first bead's id.`,
 type order struct {
 	kind, priority, deadline string
 	values                   []string
+	budget                   budgetFlags
 }
 
 // fill fills in s, and returns everything that is wrong at once.
-func (o order) fill(s *loomv1.Submission) error {
+func (o order) fill(cmd *cobra.Command, s *loomv1.Submission) error {
 	var errs []*fault.Error
 	add := func(err error) {
 		if err != nil {
@@ -94,6 +101,19 @@ func (o order) fill(s *loomv1.Submission) error {
 		add(err)
 	}
 	add(fillContext(s, o.values))
+	add(checkName("--assignee", s.Assignee))
+	if s.Parent != "" {
+		add(checkID("--parent", s.Parent))
+	}
+	for _, id := range s.BlockedBy {
+		add(checkID("--blocked-by", id))
+	}
+	budget := &loomv1.Budget{}
+	given, err := o.budget.fill(cmd, budget)
+	add(err)
+	if given {
+		s.Budget = budget
+	}
 	return fault.Join(errs)
 }
 
@@ -131,13 +151,14 @@ func fillContext(s *loomv1.Submission, values []string) error {
 
 func (a *app) report() *cobra.Command {
 	var name string
-	var wait bool
+	var wait, dry bool
 	cmd := &cobra.Command{
 		Use:   "report [flags] FILE",
 		Short: "file an error report",
 		Long: `Report files an error report, given as JSON in FILE, or on standard input with
 "-". Status 500 and above, or a crash, files a bug bead by itself; the same
-error while that bead is open is counted on it.`,
+error while that bead is open is counted on it. With --dry-run it only says what
+the project's routing rules would make of it.`,
 		Example: `  loom report error.json
   echo '{"service":"checkout","status":500,"message":"wrong"}' | loom report -`,
 		Args: takes("FILE"),
@@ -155,6 +176,9 @@ error while that bead is open is counted on it.`,
 			}
 			r.Project = cmp.Or(name, r.Project)
 			return a.with(cmd.Context(), func(c *client.Client) error {
+				if dry {
+					return a.dryRun(cmd.Context(), c, r)
+				}
 				reply, err := c.Report(cmd.Context(), r)
 				if err != nil {
 					return err
@@ -165,6 +189,7 @@ error while that bead is open is counted on it.`,
 	}
 	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the report's, else the host's only one)")
 	cmd.Flags().BoolVar(&wait, "wait", false, waitUsage)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "file nothing; say which routing rule the report would take")
 	return cmd
 }
 

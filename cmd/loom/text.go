@@ -71,6 +71,14 @@ func clock(t *timestamppb.Timestamp) string {
 	return t.AsTime().Local().Format("15:04:05.000")
 }
 
+// exact is a moment to the last digit, as flags take it.
+func exact(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Format(time.RFC3339Nano)
+}
+
 func stamp(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return "-"

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,14 +14,14 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/provider"
+
+	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
-	var projects, checks []string
-	var spec string
+	var projects, checks, routes, remotes []string
+	var chosen models
 	var closed bool
 	cmd := &cobra.Command{
 		Use: "up [flags]", Aliases: []string{"host"}, Short: "run a host",
@@ -29,19 +31,25 @@ stops cleanly on Ctrl-C; agents give back what they work on, and it goes on from
 there at the next start. After kill -9 it does the same.
 
 On loopback, a client without credentials may submit and read notices, and
-nothing else. Without --unsandboxed tools, checks and hooks start no processes,
-because there is no sandbox yet.`,
-		Example: "  loom up --project shop=/src/shop --model openai:gpt-5 --unsandboxed\n  loom up --no-listen",
+nothing else. Tools, checks and hooks run in a sandbox; where the system has
+none they are refused.`,
+		Example: "  loom up --project shop=/src/shop --model openai:gpt-5\n  loom up --no-listen",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillProjects(&c, projects, checks); err != nil {
 				return err
 			}
+			if err := fillRemotes(&c, remotes); err != nil {
+				return err
+			}
+			if err := a.fillReporting(&c, routes); err != nil {
+				return err
+			}
 			if closed {
 				c.Listen = ""
 			}
-			var err error
-			if c.Model, err = openForHost(spec); err != nil {
+			fillHTTP(&c, cmd.Flags().Changed("http"))
+			if err := chosen.open(&c, roles.Builtin()); err != nil {
 				return err
 			}
 			c.Data, c.Logger = a.data, a.logger()
@@ -49,28 +57,35 @@ because there is no sandbox yet.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&projects, "project", nil, "register a project, `NAME=PATH` or NAME=PATH@BRANCH; may be given again")
+	f.StringArrayVar(&projects, "project", nil, "project, `NAME=PATH` or NAME=PATH@BRANCH, repeatable")
 	f.StringArrayVar(&checks, "check", nil, "command that every verification of a project must see pass, `NAME=COMMAND`; may be given again")
+	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
+	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
 	f.StringVar(&c.Listen, "listen", host.DefaultListen, "where clients connect, `HOST:PORT`; port 0 chooses a free one")
+	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
 	f.BoolVar(&closed, "no-listen", false, "open no port")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
-	f.StringVar(&spec, "model", "", "`MODEL` that answers: anthropic:MODEL, openai:MODEL or scripted:NAME (default: $LOOM_MODEL)")
-	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "let tools, checks and hooks run on this machine as it is")
-	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role on this host, `ROLE=N`, comma-separated")
-	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` that a commit lock lasts without renewal, at least 1s")
-	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that each hook of a repository may take")
-	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if it is absent (default: in your configuration directory)")
+	chosen.flags(f)
+	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
+	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
+	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")
+	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
+	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
+	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
+	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd
 }
 
-func openForHost(spec string) (model.Provider, error) {
-	if spec == "" {
-		spec = os.Getenv("LOOM_MODEL")
+// fillHTTP decides where HTTP is served: an address that nobody asked for is
+// used only if it is free.
+func fillHTTP(c *host.Config, asked bool) {
+	if env := os.Getenv("LOOM_HTTP"); !asked && env != "" {
+		c.HTTP, asked = env, true
 	}
-	if spec == "" {
-		return nil, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, openai:MODEL, or scripted:demo for the demo's repository")
+	c.HTTPIfFree = !asked
+	if c.HTTP == "off" {
+		c.HTTP = ""
 	}
-	return provider.Open(spec, os.Getenv)
 }
 
 func fillProjects(c *host.Config, projects, checks []string) error {
@@ -93,6 +108,22 @@ func fillProjects(c *host.Config, projects, checks []string) error {
 	}
 	for name := range byName {
 		return fault.New("usage/argument", "a check for project %q, which no --project names", name).At("--check")
+	}
+	return nil
+}
+
+// fillRemotes gives projects the remotes that they land on.
+func fillRemotes(c *host.Config, remotes []string) error {
+	for _, s := range remotes {
+		name, remote, ok := strings.Cut(s, "=")
+		if !ok || remote == "" {
+			return fault.New("usage/argument", "not NAME=REMOTE").At("--push").Got(s)
+		}
+		i := slices.IndexFunc(c.Projects, func(p host.Project) bool { return p.ID == name })
+		if i < 0 {
+			return fault.New("usage/argument", "a remote for project %q, which no --project names", name).At("--push")
+		}
+		c.Projects[i].Remote = remote
 	}
 	return nil
 }
@@ -139,6 +170,9 @@ func (a *app) greet(h *host.Host, c host.Config) {
 	} else {
 		fmt.Fprintln(w, "no port is open: only this process can connect")
 	}
+	if url := h.HTTP(); url != "" {
+		fmt.Fprintf(w, "HTTP at %s; \"loom auth token create\" makes a token for it\n", url)
+	}
 	if h.MadeKey() {
 		fmt.Fprintln(w, "made the CEO's key; \"loom auth ceo\" shows where: whoever can read that file can approve")
 	}
@@ -147,10 +181,16 @@ func (a *app) greet(h *host.Host, c host.Config) {
 		fmt.Fprint(w, " (a script that stands in for a language model)")
 	}
 	fmt.Fprintln(w)
-	if c.Unsandboxed {
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		fmt.Fprintf(w, "  %s: %s\n", name, c.Models[name].Name())
+	}
+	switch {
+	case c.Unsandboxed:
 		fmt.Fprintln(w, "tools, checks and hooks run on this machine as it is (--unsandboxed)")
-	} else {
-		fmt.Fprintln(w, "there is no sandbox yet: tools, checks and hooks that start processes are refused (--unsandboxed allows them)")
+	case h.Sandboxed():
+		fmt.Fprintln(w, "tools, checks and hooks run in a sandbox, without the network")
+	default:
+		fmt.Fprintln(w, "there is no sandbox on this system: tools, checks and hooks that start processes are refused (--unsandboxed allows them)")
 	}
 	for _, p := range c.Projects {
 		if len(p.Checks) == 0 {

@@ -52,7 +52,7 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 	switch status {
 	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
 		return nil
-	case loomv1.BeadStatus_BEAD_STATUS_WAITING, loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
 		return exitError{fault.Waits}
 	}
 	return exitError{fault.WorkFailed}
@@ -68,9 +68,14 @@ func standing(ctx context.Context, c *client.Client, bead string) (loomv1.BeadSt
 	return v.Beads[0].Status, nil
 }
 
-// rests says whether nobody works on a bead with that status.
+// rests says whether a bead with that status goes on only if a person does
+// something. One that is blocked goes on when others are closed.
 func rests(s loomv1.BeadStatus) bool {
-	return s != loomv1.BeadStatus_BEAD_STATUS_OPEN && s != loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS
+	switch s {
+	case loomv1.BeadStatus_BEAD_STATUS_OPEN, loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+		return false
+	}
+	return true
 }
 
 // progress shows on standard error what happens: a line a step, and what is

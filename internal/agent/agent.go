@@ -34,12 +34,14 @@ type Repository struct {
 	Source     *git.Repository
 }
 
-// Worker does the work of every role. All fields but Live are required. It is
+// Worker does the work of every role. All fields but Models and Live are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
-	Roles *roles.Set
-	Blobs Blobs
+	// Models answer in the place of Model for the roles that they are named by.
+	Models map[string]model.Provider
+	Roles  *roles.Set
+	Blobs  Blobs
 	// Repository opens a project's repository; it may be called often.
 	Repository func(ctx context.Context, p *loomv1.ProjectConfig) (*Repository, error)
 	// Exec says whether, and in which environment, tools and checks may start
@@ -50,7 +52,11 @@ type Worker struct {
 	// Scratch is an existing directory for what is thrown away: checkouts, and
 	// the homes of commands.
 	Scratch string
-	Logger  *slog.Logger
+	// Caches is a directory for what commands in a sandbox keep, by project and
+	// agent: who verifies takes nothing that who wrote has left there. Empty
+	// means that they keep nothing.
+	Caches string
+	Logger *slog.Logger
 	// Live is given chunks of text as the model writes them.
 	Live func(project, bead, text string)
 }
@@ -92,7 +98,7 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	if !j.changes() {
 		return j.look(ctx)
 	}
-	tree, err := j.repo.Workspaces.Open(ctx, j.brief.Execution.Id, j.brief.Bead.Id)
+	tree, err := j.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +111,18 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 		return out, err
 	}
 	return j.propose(ctx, tree, out)
+}
+
+// open opens the execution's worktree. That of a fork begins with the change
+// that it was forked with.
+func (j *job) open(ctx context.Context) (*git.Worktree, error) {
+	x := j.brief.Execution
+	if commit := x.GetChange().GetCommit(); x.ForkedFrom != nil && commit != "" {
+		if err := j.repo.Workspaces.Inherit(ctx, x.Id, commit); err != nil {
+			return nil, err
+		}
+	}
+	return j.repo.Workspaces.Open(ctx, x.Id, j.brief.Bead.Id)
 }
 
 // changes reports whether the role may change files.
@@ -180,14 +198,30 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.turn(ctx, j.workspace(dir), Prompt(j.brief))
 }
 
+// exec is how the role's commands run: in a sandbox they have a cache of the
+// agent's own.
+func (j *job) exec() tool.Policy {
+	p := j.Exec
+	if p.Contain == nil || j.Caches == "" {
+		return p
+	}
+	dir := filepath.Join(j.Caches, j.brief.Project.Id, filepath.FromSlash(j.brief.Attempt.GetClaimant().GetAgent()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		j.Logger.Warn("commands have no cache", "role", j.role.Name, "error", err)
+		return p
+	}
+	p.Write = append(slices.Clone(p.Write), dir)
+	return p
+}
+
 // workspace is a checkout that is thrown away, as tools see it.
 func (j *job) workspace(dir string) tool.Workspace {
-	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.Exec, Scratch: j.Scratch}
+	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.exec(), Scratch: j.Scratch}
 }
 
 // worktree is the execution's worktree, as tools see it.
 func (j *job) worktree(t *git.Worktree) tool.Workspace {
-	return tool.Workspace{Root: t.Path(), Exec: j.Exec, Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
+	return tool.Workspace{Root: t.Path(), Exec: j.exec(), Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
 }
 
 // checkout makes a clean checkout of a commit; done removes it.

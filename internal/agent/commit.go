@@ -23,7 +23,7 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
 		Author:  git.Author{Name: who.name, Email: who.role + "@agents.loom.invalid"},
 		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
-		Hooks: git.HookPolicy{Allow: j.Exec.Allow, Timeout: j.HookTimeout},
+		Hooks: j.hooks(),
 	})
 	if err != nil {
 		return j.refused(ctx, err)
@@ -31,6 +31,16 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	out := j.success(fmt.Sprintf("candidate %.12s on %.12s", candidate.Commit, candidate.Base), hookText(hooks))
 	out.Candidate = candidate
 	return out, nil
+}
+
+// hooks is how the repository's hooks run: as the role's commands do.
+func (j *job) hooks() git.HookPolicy {
+	p := git.HookPolicy{Contain: j.Exec.Contain, Allow: j.Exec.Allow, Timeout: j.HookTimeout}
+	if p.Contain != nil {
+		e := j.exec()
+		p.Env, p.Write = e.Env, e.Write
+	}
+	return p
 }
 
 // refused turns what kept a candidate from being made into an outcome. What

@@ -3,9 +3,8 @@ package agent
 import (
 	"context"
 	"slices"
-	"strings"
 
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -26,21 +25,25 @@ func (d decisions) Log(ctx context.Context, c *loomv1.AddDecision) (*loomv1.Deci
 	return d.seat.AddDecision(ctx, c)
 }
 
-// Query returns matching nodes of the project, newest first.
-func (d decisions) Query(ctx context.Context, q tool.Query) ([]*loomv1.DecisionNode, error) {
-	g, err := d.seat.Graph(ctx)
-	if err != nil {
-		return nil, err
+// Ask asks the project's graph, about the job's work where it is for a context.
+func (d decisions) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	if q.Question == loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT {
+		q.Bead, q.Execution = d.brief.Bead.Id, d.brief.Execution.Id
 	}
-	var out []*loomv1.DecisionNode
-	for _, n := range slices.Backward(g.GetNodes()) {
-		if len(out) == q.Limit {
-			break
-		}
-		typed := q.Type == loomv1.DecisionType_DECISION_TYPE_UNSPECIFIED || n.Type == q.Type
-		if typed && strings.Contains(strings.ToLower(n.Title+"\n"+n.Description), strings.ToLower(q.Text)) {
-			out = append(out, n)
-		}
+	return d.seat.Ask(ctx, q)
+}
+
+// Open opens a vote. Whoever is asked for a vote opens no other one, so that a
+// question never leads to questions without end.
+func (d decisions) Open(ctx context.Context, b *loomv1.OpenBallot) error {
+	if on := d.brief.Bead.Ballot; on != "" {
+		return fault.New("graph/no-voter", "you are asked for your vote on %s and cannot open another", on).At("/action")
 	}
-	return out, nil
+	return d.seat.OpenBallot(ctx, b)
+}
+
+// Vote casts the vote of the job's role.
+func (d decisions) Vote(ctx context.Context, v *loomv1.CastVote) error {
+	v.Vote.Role = d.brief.Attempt.Role
+	return d.seat.CastVote(ctx, v)
 }

@@ -176,7 +176,11 @@ type seat struct {
 	calls    int
 	token    uint64 // of the lock; 0 waits
 	parked   int
+	until    []time.Time // of the rate limits that it was parked for
 	released []uint64
+	asked    []*loomv1.GraphRequest
+	opened   []*loomv1.Ballot
+	votes    []*loomv1.Vote
 }
 
 func (s *seat) Record(ctx context.Context, recs ...*loomv1.TurnRecord) error {
@@ -217,12 +221,28 @@ func (s *seat) ReleaseLock(_ context.Context, token uint64) error {
 
 func (s *seat) Park(context.Context) error { s.parked++; return nil }
 
+func (s *seat) ParkUntil(_ context.Context, until time.Time) error {
+	s.until = append(s.until, until)
+	return nil
+}
+
 func (s *seat) AddDecision(context.Context, *loomv1.AddDecision) (*loomv1.DecisionNode, error) {
 	return &loomv1.DecisionNode{Id: "d2"}, nil
 }
 
-func (s *seat) Graph(context.Context) (*loomv1.DecisionGraph, error) {
-	return &loomv1.DecisionGraph{}, nil
+func (s *seat) Ask(_ context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	s.asked = append(s.asked, q)
+	return &loomv1.GraphReply{}, nil
+}
+
+func (s *seat) OpenBallot(_ context.Context, c *loomv1.OpenBallot) error {
+	s.opened = append(s.opened, c.Ballot)
+	return nil
+}
+
+func (s *seat) CastVote(_ context.Context, c *loomv1.CastVote) error {
+	s.votes = append(s.votes, c.Vote)
+	return nil
 }
 
 func read(t *testing.T, elem ...string) string {

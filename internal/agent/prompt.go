@@ -35,6 +35,8 @@ func Prompt(b *loomv1.Brief) string {
 	p.bead(b)
 	p.earlier(b)
 	p.before(b)
+	p.gaps(b)
+	p.decided(b)
 	p.change(b)
 	p.ending(b.Node)
 	return p.String()
@@ -59,6 +61,9 @@ func (p *prompt) assignment(b *loomv1.Brief) {
 	fmt.Fprintf(p, "node: %s\nrole: %s\nattempt: %d of %d\nvisit: %d\n", b.Attempt.Node, b.Attempt.Role, b.Attempt.Number, most, b.Attempt.Visit)
 	if d := b.Node.GetDescription(); d != "" {
 		fmt.Fprintf(p, "task: %s\n", strings.TrimSpace(d))
+	}
+	if who := b.Node.GetPersona(); who != "" {
+		fmt.Fprintf(p, "how you act here: %s\n", strings.TrimSpace(who))
 	}
 	p.WriteByte('\n')
 }
@@ -115,6 +120,19 @@ func (p *prompt) earlier(b *loomv1.Brief) {
 	p.WriteByte('\n')
 }
 
+// gaps tells what the work goes on without.
+func (p *prompt) gaps(b *loomv1.Brief) {
+	if len(b.Execution.Gaps) == 0 {
+		return
+	}
+	p.section("What is missing")
+	for _, g := range b.Execution.Gaps {
+		fmt.Fprintf(p, "nothing came of %s:\n", g.Node)
+		p.data(g.Reason)
+	}
+	p.WriteByte('\n')
+}
+
 // before tells what other nodes found, and what went wrong on earlier visits.
 func (p *prompt) before(b *loomv1.Brief) {
 	var lines []*loomv1.Attempt
@@ -133,13 +151,30 @@ func (p *prompt) before(b *loomv1.Brief) {
 	}
 	p.section("What happened before")
 	for _, a := range lines {
-		fmt.Fprintf(p, "%s %s (visit %d, attempt %d, %s)\n", a.Node, status(a), a.Visit, a.Number, a.Role)
+		fmt.Fprintf(p, "%s %s (visit %d, attempt %d, %s)\n", a.Node, status(a), a.Visit, a.Number, cmp.Or(a.Role, a.Process))
 		p.data(outcomeText(a.Outcome))
 	}
 	if b.Comment != "" {
 		p.WriteString("the CEO asked for changes:\n")
 		p.data(b.Comment)
 	}
+	p.WriteByte('\n')
+}
+
+// decided tells what the decision graph has that matters here, as chosen within
+// the budget of its zone.
+func (p *prompt) decided(b *loomv1.Brief) {
+	c := b.Context
+	if len(c.GetItems()) == 0 {
+		return
+	}
+	p.section("What was decided")
+	p.WriteString("from the decision graph, the most telling first")
+	if c.LeftOut > 0 {
+		fmt.Fprintf(p, "; %d more are left out, decision_query finds them", c.LeftOut)
+	}
+	p.WriteString(":\n")
+	p.data(c.Text)
 	p.WriteByte('\n')
 }
 

@@ -18,6 +18,7 @@ func full() *loomv1.Brief {
 	b := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 	b.Bead.Report = &loomv1.ErrorReport{Service: "checkout", Message: "total is wrong", Attributes: map[string]string{}}
 	b.Comment = "smaller, please"
+	b.Context = &loomv1.DecisionContext{Items: []*loomv1.ContextItem{{}}, LeftOut: 7, Text: "d7 decision (80%): use a decimal type\n"}
 	at := timestamppb.New(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 	for i := range 12 {
 		b.Bead.Report.Attributes[fmt.Sprint("k", i)] = "v"
@@ -51,6 +52,8 @@ func TestWF08_WhatOthersWroteIsData(t *testing.T) {
 		"attribute":   func(b *loomv1.Brief, s string) { b.Bead.Report.Attributes[s] = s },
 		"summary":     func(b *loomv1.Brief, s string) { b.Execution.Nodes["n3"].History[0].Outcome.Summary = s },
 		"notes":       func(b *loomv1.Brief, s string) { b.Execution.Nodes["n3"].History[0].Outcome.Notes = s },
+		"gap":         func(b *loomv1.Brief, s string) { b.Execution.Gaps = []*loomv1.Gap{{Node: "n3", Reason: s}} },
+		"decision":    func(b *loomv1.Brief, s string) { b.Context.Text += s + "\n" },
 		"comment":     func(b *loomv1.Brief, s string) { b.Comment = s },
 		"own notes": func(b *loomv1.Brief, s string) {
 			b.Execution.Nodes["work"].History = []*loomv1.Attempt{{Node: "work", Visit: 1, Outcome: &loomv1.Outcome{Notes: s}}}
@@ -66,6 +69,23 @@ func TestWF08_WhatOthersWroteIsData(t *testing.T) {
 	}
 	if !strings.Contains(agent.Prompt(full()), "smaller, please") {
 		t.Error("the CEO's comment is missing")
+	}
+}
+
+func TestGRAPH04_APromptHasWhatWasDecided(t *testing.T) {
+	b := full()
+	const want = `## What was decided
+from the decision graph, the most telling first; 7 more are left out, decision_query finds them:
+<data>
+d7 decision (80%): use a decimal type
+</data>
+`
+	if got := agent.Prompt(b); !strings.Contains(got, want) {
+		t.Errorf("the prompt is\n%s", got)
+	}
+	b.Context = &loomv1.DecisionContext{LeftOut: 7}
+	if got := agent.Prompt(b); strings.Contains(got, "What was decided") {
+		t.Errorf("nothing was chosen, and the prompt is\n%s", got)
 	}
 }
 
@@ -95,5 +115,19 @@ func TestWF08_SystemTextNamesTheRole(t *testing.T) {
 		if s := agent.System(r); !strings.Contains(s, "# Your role: "+name+"\n") || !strings.Contains(s, "never an instruction") {
 			t.Errorf("system text of %s:\n%s", name, s)
 		}
+	}
+}
+
+// A definition says how whoever works on a node is to act; what is missing is
+// told to those after it. Without either the prompt is as it always was.
+func TestWF15_PersonaAndGapsAreTold(t *testing.T) {
+	b := full()
+	plain := agent.Prompt(b)
+	b.Node.Persona = "You doubt every number.\n"
+	b.Execution.Gaps = []*loomv1.Gap{{Node: "survey", Reason: "attempt/timeout: no outcome"}}
+	with := agent.Prompt(b)
+	const missing = "## What is missing\nnothing came of survey:\n<data>\nattempt/timeout: no outcome\n</data>\n\n"
+	if without := strings.Replace(strings.Replace(with, "how you act here: You doubt every number.\n", "", 1), missing, "", 1); without != plain || with == plain {
+		t.Errorf("prompt is\n%s\nwant the persona and the gap, and else\n%s", with, plain)
 	}
 }

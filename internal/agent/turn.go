@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
@@ -36,7 +35,7 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := &loomv1.StartTurn{Model: j.Model.Name(), Prompt: ref}
+	start := &loomv1.StartTurn{Model: j.model().Name(), Prompt: ref}
 	return r, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: start}})
 }
 
@@ -97,47 +96,6 @@ func (r *run) record(ctx context.Context, records ...*loomv1.TurnRecord) error {
 	return nil
 }
 
-// ask asks the model for the next answer and records it, also one that is of no
-// use, so that it is paid for once.
-func (r *run) ask(ctx context.Context) error {
-	req, err := r.request(ctx)
-	if err != nil {
-		return err
-	}
-	resp, err := r.Model.Ask(ctx, req, r.live)
-	answer := &loomv1.ModelAnswer{Model: r.Model.Name(), Scripted: r.Model.Scripted(), Request: req.Digest()}
-	switch {
-	case fault.Code(err) == "model/invalid-output":
-		answer.Problem, answer.Usage = fault.From(err).Message, model.UsageOf(err)
-	case err != nil:
-		return err
-	default:
-		if err := r.fill(ctx, answer, resp); err != nil {
-			return err
-		}
-	}
-	return r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Answer{Answer: answer}})
-}
-
-func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Response) error {
-	var err error
-	a.Usage, a.Summary = resp.Usage, cut(resp.Text, 60)
-	if a.Text, err = r.Blobs.Put(ctx, []byte(resp.Text), "text/markdown; charset=utf-8"); err != nil {
-		return err
-	}
-	if len(resp.Opaque) > 0 {
-		if a.Opaque, err = r.Blobs.Put(ctx, resp.Opaque, "application/octet-stream"); err != nil {
-			return err
-		}
-	}
-	if resp.Stop == model.StopLength {
-		a.Problem = "your answer was cut off because it was too long; say less at a time"
-		return nil
-	}
-	a.Calls = r.unique(resp.Calls)
-	return nil
-}
-
 // unique gives every call an id that the turn has not seen: some servers count
 // their calls anew in each answer.
 func (r *run) unique(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
@@ -161,7 +119,8 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 			return nil, err
 		}
 		msg.Text = text + m.Text
-		if m.Opaque != nil && m.Model == r.Model.Name() {
+		if m.Opaque != nil && r.asks(m.Model) {
+			msg.By = m.Model
 			if msg.Opaque, err = r.Blobs.Get(ctx, m.Opaque); err != nil {
 				return nil, err
 			}

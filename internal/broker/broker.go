@@ -62,6 +62,10 @@ type Config struct {
 	// turned out to be gone and has been made anew: whatever is assigned and
 	// not claimed must be published again. Nil ignores it.
 	WorkLost func()
+
+	// Aside is called when a task is set aside, with its subject and why. It
+	// must not block. Nil ignores it.
+	Aside func(subject string, why error)
 }
 
 // Publisher is a user of the edge account that submits with its own nkey.
@@ -89,6 +93,7 @@ type Broker struct {
 
 	mu       sync.Mutex
 	services []micro.Service
+	closing  bool // no handler begins any more
 }
 
 // Start runs a server on the data directory and returns when it is ready: the
@@ -255,6 +260,9 @@ func (b *Broker) Close(ctx context.Context) error {
 	for _, s := range services {
 		errs = append(errs, s.Stop())
 	}
+	b.mu.Lock()
+	b.closing = true
+	b.mu.Unlock()
 	errs = append(errs, b.await(ctx))
 	for _, account := range accounts {
 		if nc := b.conns[account]; nc != nil {
@@ -267,6 +275,17 @@ func (b *Broker) Close(ctx context.Context) error {
 		b.server.WaitForShutdown()
 	}
 	return errors.Join(errs...)
+}
+
+// handle runs f beside the caller, unless the broker has begun to await the end
+// of what runs: a service that was stopped still passes on what it had.
+func (b *Broker) handle(f func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closing {
+		b.running.Go(f)
+	}
+	return !b.closing
 }
 
 // await blocks until no handler runs.

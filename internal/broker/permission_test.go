@@ -103,6 +103,7 @@ var matrix = []cell{
 	{"loom.v1.svc.project", operator, nobody},
 	{"loom.v1.svc.host", operator, nobody},
 	{"loom.v1.svc.scale", operator, nobody},
+	{"loom.v1.svc.update", operator, nobody},
 	{"loom.v1.notice.00.p.p-1.bead-filed", nobody, clients},
 	{"loom.v1.notice.>", nobody, clients},
 	{"loom.v1.live.p.p-1", nobody, clients},

@@ -68,10 +68,13 @@ func (b *Broker) add(account, name, subj string, handle Handler) error {
 			return
 		}
 		slots <- struct{}{}
-		b.running.Go(func() {
+		if !b.handle(func() {
 			defer func() { <-slots }()
 			b.answer(account, r, handle)
-		})
+		}) {
+			<-slots
+			_ = nc.PublishMsg(refusal(r.Reply(), fault.New("host/stopping", "the host is stopping; try again")))
+		}
 	}), micro.WithEndpointSubject(subj))
 	if err != nil {
 		return fmt.Errorf("broker: service %s: %w", name, err)

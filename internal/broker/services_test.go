@@ -164,6 +164,30 @@ func TestSUB01_RequestsAreHandledTogether(t *testing.T) {
 	wg.Wait()
 }
 
+// What a stopped service still passes on is refused, not begun.
+func TestOPS01_RequestsWhileItCloses(t *testing.T) {
+	for range 5 {
+		o := listen(t)
+		if err := o.Serve("beads", func(context.Context, broker.Request) ([]byte, error) { return []byte("done"), nil }); err != nil {
+			t.Fatal(err)
+		}
+		nc := o.as(t, "operator")
+		inbox := nats.NewInbox()
+		inbox = "_INBOX_operator." + inbox[len("_INBOX."):]
+		for range 2000 {
+			if err := nc.PublishRequest("loom.v1.svc.beads", inbox, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestOPS01_CloseLetsHandlersEnd(t *testing.T) {
 	b, _ := start(t, t.TempDir(), broker.Config{})
 	began, end := make(chan struct{}), make(chan struct{})

@@ -152,6 +152,9 @@ func (b *Broker) settle(ctx context.Context, msg jetstream.Msg, delivered uint64
 	if err := b.SetAside(ctx, tasksStream, t.Subject, t.Data, failed, t.Stamp); err != nil {
 		return errors.Join(err, msg.NakWithDelay(time.Second))
 	}
+	if b.config.Aside != nil {
+		b.config.Aside(t.Subject, failed)
+	}
 	return msg.TermWithReason(fault.From(failed).Code)
 }
 

@@ -123,15 +123,46 @@ func Parse(public string) (ed25519.PublicKey, error) {
 	return raw, nil
 }
 
-// Decide signs the answer to an approval, to be used once, within five minutes.
+// Decide signs the answer to an approval.
 func (k *Key) Decide(deployment, projectID string, d *loomv1.DecideApproval) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Decide{Decide: d}})
+}
+
+// Move signs that an execution goes on at another node.
+func (k *Key) Move(deployment, projectID string, m *loomv1.MoveExecution) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Move{Move: m}})
+}
+
+// Close signs that an execution and its bead end.
+func (k *Key) Close(deployment, projectID string, c *loomv1.CloseExecution) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: c}})
+}
+
+// Pause signs that work within a scope is held.
+func (k *Key) Pause(deployment, projectID string, p *loomv1.PauseWork) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Pause{Pause: p}})
+}
+
+// Resume signs that a pause ends.
+func (k *Key) Resume(deployment, projectID string, r *loomv1.ResumeWork) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Resume{Resume: r}})
+}
+
+// Define signs a version of a definition.
+func (k *Key) Define(deployment, projectID string, c *loomv1.ChangeDefinition) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Define{Define: c}})
+}
+
+// Sign signs a command for a project of a deployment, to be used once, within
+// five minutes. It reads the verb of cmd and fills in everything else.
+func (k *Key) Sign(deployment, projectID string, cmd *loomv1.CeoCommand) (*loomv1.SignedCommand, error) {
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it never fails
 	now := time.Now()
 	payload, err := proto.MarshalOptions{Deterministic: true}.Marshal(&loomv1.CeoCommand{
 		Deployment: deployment, Project: projectID, Nonce: hex.EncodeToString(nonce),
 		IssuedAt: timestamppb.New(now), NotAfter: timestamppb.New(now.Add(validFor)),
-		Verb: &loomv1.CeoCommand_Decide{Decide: d},
+		Verb: cmd.Verb,
 	})
 	if err != nil {
 		return nil, err

@@ -54,7 +54,8 @@ func (c *Client) Report(ctx context.Context, r *loomv1.ErrorReport) (*loomv1.Sub
 	return reply, c.call(ctx, "report", r, reply)
 }
 
-// Look asks for a view: bead, execution, inbox, graph, lock or project.
+// Look asks for a view: bead, execution, inbox, graph, lock, project or
+// workflow.
 func (c *Client) Look(ctx context.Context, view string, q *loomv1.Query) (*loomv1.View, error) {
 	reply := &loomv1.View{}
 	return reply, c.call(ctx, view, q, reply)
@@ -67,17 +68,68 @@ func (c *Client) History(ctx context.Context, execution string) ([]*loomv1.Trans
 	return reply.Transitions, err
 }
 
+// longRead is how long a host may take over what it reads from the journal.
+const longRead = 90 * time.Second
+
+// State returns an execution as of a moment of its history. It takes a
+// minute for a moment that lies a few million events back.
+func (c *Client) State(ctx context.Context, q *loomv1.StateRequest) (*loomv1.StateReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, longRead)
+	defer cancel()
+	reply := &loomv1.StateReply{}
+	return reply, c.call(ctx, "state", q, reply)
+}
+
+// Fork begins a new bead and execution with the state that an execution has, or
+// had, at one of its nodes.
+func (c *Client) Fork(ctx context.Context, q *loomv1.ForkRequest) (*loomv1.SubmitReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, longRead)
+	defer cancel()
+	reply := &loomv1.SubmitReply{}
+	return reply, c.call(ctx, "fork", q, reply)
+}
+
+// Ask asks the decision graph. It takes up to half a minute for a moment that
+// lies a few million events back.
+func (c *Client) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, longRead)
+	defer cancel()
+	reply := &loomv1.GraphReply{}
+	return reply, c.call(ctx, "ask", q, reply)
+}
+
+// WriteGraph changes the decision graph and returns once that is durable.
+func (c *Client) WriteGraph(ctx context.Context, r *loomv1.DecisionRequest) (*loomv1.Answer, error) {
+	answer := &loomv1.Answer{}
+	return answer, c.call(ctx, "decide", r, answer)
+}
+
+// Metrics asks how workflows fare.
+func (c *Client) Metrics(ctx context.Context, q *loomv1.MetricsRequest) (*loomv1.MetricsReply, error) {
+	reply := &loomv1.MetricsReply{}
+	return reply, c.call(ctx, "metrics", q, reply)
+}
+
 // Host asks the host about itself.
 func (c *Client) Host(ctx context.Context) (*loomv1.HostReply, error) {
 	reply := &loomv1.HostReply{}
 	return reply, c.call(ctx, "host", &loomv1.HostRequest{}, reply)
 }
 
-// Decide presents a CEO's signed command. It needs a connection with the CEO's
-// credentials.
+// Decide presents the CEO's signed answer to an approval, as Present does.
 func (c *Client) Decide(ctx context.Context, cmd *loomv1.SignedCommand) error {
-	reply := &loomv1.Answer{}
-	return c.request(ctx, subject.CEO(subject.Must("ceo"), subject.Must("decide")), cmd, reply)
+	return c.Present(ctx, "decide", cmd)
+}
+
+// Present presents a signed command of the CEO and returns once it is carried
+// out, and durable: verb is decide, move, close, pause, resume or define, as
+// the command has it. It needs a connection with the CEO's credentials.
+func (c *Client) Present(ctx context.Context, verb string, cmd *loomv1.SignedCommand) error {
+	token, err := subject.Parse("verb", verb)
+	if err != nil {
+		return err
+	}
+	return c.request(ctx, subject.CEO(subject.Must("ceo"), token), cmd, &loomv1.Answer{})
 }
 
 // Notices returns a page of history.
@@ -93,7 +145,8 @@ const pollEvery = 2 * time.Second
 // once and in order, until fn or ctx ends it. With live it waits for more at
 // the end of the journal; else it returns there. Subscriptions only wake it up:
 // what it hands out comes from the journal, so nothing is missed over a
-// reconnection or a restart of the host.
+// reconnection or a restart of the host. It ends with the connection's error
+// when that was closed for good.
 func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
 	wake := make(chan struct{}, 1)
 	if live {
@@ -111,7 +164,7 @@ func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool
 	q = proto.CloneOf(q)
 	for {
 		page, err := c.Notices(ctx, q)
-		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil) {
+		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil || c.nc.IsClosed()) {
 			return err
 		}
 		for _, n := range page.GetNotices() {

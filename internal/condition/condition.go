@@ -9,7 +9,7 @@
 // The variables are
 //
 //	bead       id, project, type, status, priority, goal, description, labels,
-//	           process, about, occurrences
+//	           process, about, parent, assignee, occurrences
 //	context    the bead's context: any JSON; a missing key is an error, so ask
 //	           has(context.key) first, or write context.?key.orValue("")
 //	execution  id, definition, version, dispatches, transitions, visits (by node)
@@ -91,7 +91,7 @@ func Compile(expr string, scope Scope, want Result) (*Program, error) {
 	if err := check(ast, want); err != nil {
 		return nil, err.Got(expr)
 	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.CostTracking(costs{}), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, fault.New("condition/invalid", "%s", err).Got(expr)
 	}
@@ -132,7 +132,7 @@ func (p *Program) Text(in Input) (string, error) {
 }
 
 func (p *Program) eval(in Input) (any, error) {
-	v, _, err := p.program.Eval(&variables{in: &in})
+	v, _, err := p.program.Eval(&variables{&in, adapter{map[*structpb.Struct]table{}}})
 	if err != nil {
 		return nil, p.failed(reason(err.Error()))
 	}

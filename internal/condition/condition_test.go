@@ -20,7 +20,7 @@ func object(t testing.TB, m map[string]any) *structpb.Struct {
 
 func input(t testing.TB) condition.Input {
 	return condition.Input{
-		Bead: &loomv1.Bead{Id: "p-1", Type: loomv1.BeadType_BEAD_TYPE_BUG, Labels: []string{"api", "hot"}, Goal: "mend it", Occurrences: 3},
+		Bead: &loomv1.Bead{Id: "p-1", Type: loomv1.BeadType_BEAD_TYPE_BUG, Labels: []string{"api", "hot"}, Goal: "mend it", Occurrences: 3, Assignee: "web-designer"},
 		Execution: &loomv1.Execution{Id: "p-1-x1", Dispatches: 4, Nodes: map[string]*loomv1.NodeState{
 			"triage": {Visit: 2},
 		}},
@@ -51,6 +51,7 @@ func TestWF04_Holds(t *testing.T) {
 		{`"hot" in bead.labels`, true},
 		{`bead.labels.exists(l, l.startsWith("ap"))`, true},
 		{`bead.occurrences > 2.5`, true},
+		{`bead.assignee == "web-designer" && bead.parent == ""`, true},
 		{`context.count == 3 && context.urgent`, true},
 		{`context.urgent`, true}, // dynamic, checked when run
 		{`has(context.nothing)`, false},

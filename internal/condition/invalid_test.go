@@ -2,8 +2,10 @@ package condition_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -118,6 +120,66 @@ func TestWF04_Evaluation_fails(t *testing.T) {
 	}
 }
 
+// Loops within loops over what somebody put into the context are stopped by
+// what they cost, long before they are done: the largest would take days.
+func TestWF04_AnExpensiveConditionIsStopped(t *testing.T) {
+	var items []any
+	deep := map[string]any{}
+	for i := range 10_000 {
+		items = append(items, fmt.Sprintf("item %d", i))
+		deep[fmt.Sprint(i)] = i
+	}
+	in := condition.Input{Context: object(t, map[string]any{"items": items, "deep": deep, "text": strings.Repeat("a", 100_000)})}
+	for _, expr := range []string{
+		`context.items.all(a, context.items.exists(b, b == a))`,
+		`context.items.map(a, context.items.filter(b, b != a).size()).size() > 0`,
+		`context.deep.all(k, context.items.all(v, v != k))`,
+		`context.items.all(a, !context.text.contains(a + "b"))`,
+		`context.items.all(a, !(("x" + a) in context.items))`,
+		`context.items.all(a, context.text + a != context.text + "b")`,
+		`context.items.all(a, !(context.text + a).startsWith("b"))`,
+		`context.items.map(a, context.text + context.text).size() > 0`,
+	} {
+		p, err := condition.Compile(expr, scope, condition.Bool)
+		if err != nil {
+			t.Errorf("Compile(%s): %v", expr, err)
+			continue
+		}
+		began := time.Now()
+		got, err := p.Holds(in)
+		if took := time.Since(began); fault.Code(err) != "condition/evaluation" || !strings.Contains(err.Error(), "costs too much") || got || took > 5*time.Second {
+			t.Errorf("Holds(%s) = %t, %v after %s; want it stopped", expr, got, err, took)
+		}
+	}
+	p, err := condition.Compile(`context.items.exists(a, a == "item 999")`, scope, condition.Bool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := p.Holds(in); !ok || err != nil {
+		t.Errorf("one loop over the same list: %t, %v; want true", ok, err)
+	}
+}
+
+// A large map that is walked again and again is put in order once.
+func TestWF04_AMapIsSortedOnce(t *testing.T) {
+	wide := map[string]any{}
+	for i := range 20_000 {
+		wide[fmt.Sprint(i)] = true
+	}
+	in := condition.Input{Context: object(t, map[string]any{"items": slices.Repeat([]any{1}, 5_000), "deep": map[string]any{"wide": wide}})}
+	p, err := condition.Compile(`context.items.all(a, context.deep.wide.exists(k, true))`, scope, condition.Bool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if ok, err := p.Holds(in); !ok || err != nil {
+		t.Errorf("Holds: %t, %v", ok, err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("5,000 walks took %s", took)
+	}
+}
+
 // A map of many keys is walked in one order, whatever Go does with it.
 func TestWF04_Deterministic(t *testing.T) {
 	wide := map[string]any{}
@@ -174,6 +236,9 @@ func FuzzWF04_Condition(f *testing.F) {
 	for _, seed := range []string{
 		`outcome.severity == "x"`, `context.?a.orValue(1) > 2`, "outcome.`a-b`.c", `bead.labels.map(l, l + "x").size() > 1`,
 		`has(context.a) && context.a.exists(k, k == 1)`, `execution.visits.x == 1u`, `"\u00e9" in ["é"]`, `[1, "a", {}]`, `optional.of(1).hasValue()`,
+		`context.list.all(a, context.list.exists(b, a == b))`, `"x".matches("(a+)+$")`, `1 / 0 == 1`, `outcome.count / 2 > -9223372036854775808`,
+		`bead.type == "bug" ? outcome.ok : !outcome.ok`, `timestamp("2026-01-01T00:00:00Z") != null`, `bytes("x") == b"x"`, `type(bead) == type(execution)`,
+		`"` + "\x00\u202e" + `" != bead.goal`, `context["a"]["b"][0] == dyn(1.0)`, `((((((((((true))))))))))`, `outcome == outcome`, `-(-1) == 1 && !(!true)`,
 	} {
 		f.Add(seed)
 	}

@@ -69,6 +69,8 @@ var beadType = objectType{"bead", []field{
 	read("labels", cel.ListType(cel.StringType), (*loomv1.Bead).GetLabels),
 	read("process", cel.StringType, (*loomv1.Bead).GetProcess),
 	read("about", cel.StringType, (*loomv1.Bead).GetAbout),
+	read("parent", cel.StringType, (*loomv1.Bead).GetParent),
+	read("assignee", cel.StringType, (*loomv1.Bead).GetAssignee),
 	read("occurrences", cel.IntType, func(b *loomv1.Bead) int64 { return int64(b.GetOccurrences()) }),
 }}
 
@@ -95,7 +97,7 @@ func visits(e *loomv1.Execution) ref.Val {
 	for id, n := range e.GetNodes() {
 		counts[id] = int64(n.GetVisit())
 	}
-	return newTable(counts, types.IntZero)
+	return newTable(adapter{}, counts, types.IntZero)
 }
 
 func (s Scope) hasOutcome() bool { return s.Outcome != nil || s.Nodes != nil }
@@ -110,8 +112,9 @@ func (s Scope) objects() []objectType {
 	for _, id := range slices.Sorted(maps.Keys(s.Nodes)) {
 		t := outcomeType("outcome."+id, s.Nodes[id])
 		all = append(all, t)
-		byNode.fields = append(byNode.fields, read(id, celObject(t.path), func(of map[string]*structpb.Struct) ref.Val {
-			return object{celObject(t.path), of[id]}
+		of := celObject(t.path)
+		byNode.fields = append(byNode.fields, read(id, of, func(nodes map[string]*structpb.Struct) ref.Val {
+			return object{of, nodes[id]}
 		}))
 	}
 	return append(all, byNode)

@@ -57,8 +57,11 @@ func (p provider) FindStructFieldType(name, fieldName string) (*types.FieldType,
 	return nil, false
 }
 
-// variables resolves the names of an expression.
-type variables struct{ in *Input }
+// variables resolves the names of an expression, in one evaluation.
+type variables struct {
+	in *Input
+	adapter
+}
 
 func (v *variables) Parent() cel.Activation { return nil }
 
@@ -69,7 +72,7 @@ func (v *variables) ResolveName(name string) (any, bool) {
 	case "execution":
 		return object{celObject(name), v.in.Execution}, true
 	case "context":
-		return newTable(v.in.Context.GetFields(), nil), true
+		return v.object(v.in.Context), true
 	case "outcome":
 		if v.in.Nodes != nil {
 			return object{celObject(name), v.in.Nodes}, true
@@ -99,23 +102,36 @@ func (o object) ConvertToNative(t reflect.Type) (any, error) {
 }
 
 // adapter shows JSON to CEL so that maps are walked in the order of their keys.
-type adapter struct{}
+// One with a memory shows each map once, so that its keys are sorted once
+// however often an expression walks it.
+type adapter struct{ seen map[*structpb.Struct]table }
 
-func (adapter) NativeToValue(v any) ref.Val {
+func (a adapter) NativeToValue(v any) ref.Val {
 	switch v := v.(type) {
 	case *structpb.Struct:
-		return newTable(v.GetFields(), nil)
+		return a.object(v)
 	case *structpb.ListValue:
-		return types.NewList(adapter{}, v.GetValues())
+		return types.NewList(a, v.GetValues())
 	case *structpb.Value:
 		switch k := v.GetKind().(type) {
 		case *structpb.Value_StructValue:
-			return newTable(k.StructValue.GetFields(), nil)
+			return a.object(k.StructValue)
 		case *structpb.Value_ListValue:
-			return types.NewList(adapter{}, k.ListValue.GetValues())
+			return types.NewList(a, k.ListValue.GetValues())
 		}
 	}
 	return types.DefaultTypeAdapter.NativeToValue(v)
+}
+
+func (a adapter) object(s *structpb.Struct) table {
+	t, ok := a.seen[s]
+	if !ok {
+		t = newTable(a, s.GetFields(), nil)
+		if a.seen != nil {
+			a.seen[s] = t
+		}
+	}
+	return t
 }
 
 // table is a map whose iterator goes by sorted keys, where a missing key has
@@ -126,8 +142,14 @@ type table struct {
 	zero ref.Val
 }
 
-func newTable[V any](m map[string]V, zero ref.Val) table {
-	return table{types.NewMap(adapter{}, m), func() []string { return slices.Sorted(maps.Keys(m)) }, zero}
+func newTable[V any](a adapter, m map[string]V, zero ref.Val) table {
+	var sorted []string
+	return table{types.NewMap(a, m), func() []string {
+		if sorted == nil {
+			sorted = slices.Sorted(maps.Keys(m))
+		}
+		return sorted
+	}, zero}
 }
 
 func (t table) Iterator() traits.Iterator {

@@ -47,8 +47,9 @@ type Options struct {
 	// Model answers for the agents.
 	Model model.Provider
 
-	// Unsandboxed lets a real model's tools run on this machine as it is. The
-	// scripted demo runs its own repository's tools in any case.
+	// Unsandboxed lets tools run on this machine as it is. The scripted demo
+	// runs its own repository's tools in any case, also where there is no
+	// sandbox.
 	Unsandboxed bool
 
 	// Logger receives what the host has to say. Nil discards it.
@@ -150,7 +151,7 @@ func (d *demo) start(ctx context.Context) error {
 	h, err := host.Start(ctx, host.Config{
 		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger,
 		Projects:    []host.Project{{ID: projectID, Repository: d.repo, Branch: Branch}},
-		Unsandboxed: d.Model.Scripted() || d.Unsandboxed,
+		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && !host.CanSandbox(),
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 // crashPlan is what a child process does before it dies.
 type crashPlan struct {
 	Top, Data, Step string
+	Remote          string
 	Nth             int // dies at the Nth such step, from 1
 	Candidate       *CandidateRequest
 	Land            *LandRequest
@@ -24,6 +25,9 @@ const crashed = 99 // exit status of a child that died where it should
 
 func TestMain(m *testing.M) {
 	neutral = append(neutral, "core.fsync=none") // tests kill processes, not the machine
+	if modes := os.Getenv("LOOM_GIT_SSH"); modes != "" {
+		os.Exit(wire(modes))
+	}
 	if plan := os.Getenv("LOOM_GIT_CRASH"); plan != "" {
 		os.Exit(die(plan))
 	}
@@ -46,6 +50,12 @@ func die(plan string) int {
 	if err != nil {
 		fmt.Println(err)
 		return 1
+	}
+	if p.Remote != "" {
+		if repo, err = repo.WithRemote(ctx, p.Remote); err != nil {
+			fmt.Println(err)
+			return 1
+		}
 	}
 	com, err := NewCommitter(p.Data, "p", repo)
 	if err != nil {

@@ -17,7 +17,8 @@ type File struct {
 
 // Create makes a repository with a checkout in dir, which must not exist or be
 // empty, whose branch has one commit with the given files. Files whose path
-// begins with ".git/" are put there and not committed, hooks for example.
+// begins with ".git/" are put there and not committed, hooks for example. The
+// commit is "A person"'s: nothing of Loom's made it.
 func Create(ctx context.Context, dir, branch, message string, files []File) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fault.New("git/not-a-repository", "directory is not empty").At(dir)
@@ -29,7 +30,10 @@ func Create(ctx context.Context, dir, branch, message string, files []File) erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.New("git/failed", "directory cannot be made: %s", err).At(dir)
 	}
-	c := call{gitDir: filepath.Join(dir, ".git"), workTree: dir}
+	c := call{gitDir: filepath.Join(dir, ".git"), workTree: dir, env: []string{
+		"GIT_AUTHOR_NAME=A person", "GIT_AUTHOR_EMAIL=person@example.com",
+		"GIT_COMMITTER_NAME=A person", "GIT_COMMITTER_EMAIL=person@example.com",
+	}}
 	if _, err := (call{dir: dir}).run(ctx, "init", "--quiet", "--template=", "--initial-branch="+branch, dir); err != nil {
 		return err
 	}

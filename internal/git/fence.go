@@ -50,7 +50,7 @@ func (r *Repository) raise(ctx context.Context, deployment string, token uint64)
 	if token == 0 {
 		return "", fault.New("usage/argument", "a fencing token is at least 1")
 	}
-	mine, err := r.tokenObject(ctx, token)
+	mine, err := r.blob(ctx, fenceText(token))
 	if err != nil {
 		return "", err
 	}
@@ -74,9 +74,10 @@ func (r *Repository) raise(ctx context.Context, deployment string, token uint64)
 	}
 }
 
-func (r *Repository) tokenObject(ctx context.Context, token uint64) (string, error) {
+// blob keeps a text as an object.
+func (r *Repository) blob(ctx context.Context, text string) (string, error) {
 	c := r.git()
-	c.stdin = strings.NewReader(fenceText(token))
+	c.stdin = strings.NewReader(text)
 	return c.line(ctx, "hash-object", "-w", "--stdin")
 }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,14 +24,25 @@ const (
 // HookPolicy says whether and how hooks may run. The zero value lets none run:
 // a repository that has one is then refused, never served without it.
 type HookPolicy struct {
-	// Allow says that what hooks start may run on this host as it is.
+	// Contain prepares a program to run in a sandbox: it starts in dir, may
+	// change what lies in the directories to write, and ends, with all that it
+	// started, when ctx does. Nil means that there is no sandbox.
+	Contain func(ctx context.Context, dir string, write, env, argv []string) (*exec.Cmd, error) `json:"-"`
+
+	// Allow says that what hooks start may run on this host as it is, where
+	// there is no sandbox.
 	Allow bool
 
 	// Timeout is for each hook. Zero means 5 minutes.
 	Timeout time.Duration
 
+	// Write are directories that a hook may change in the sandbox, beside its
+	// stage: caches.
+	Write []string
+
 	// Env is the environment, as "KEY=value". Nil means PATH, HOME, the
-	// locale, and where Go keeps its caches, taken from this process.
+	// locale, and where Go keeps its caches, taken from this process. In a
+	// sandbox HOME is the stage's own.
 	Env []string
 }
 
@@ -91,12 +104,17 @@ func (h HookRun) tail() string {
 // given to the shell, and one that a fork elsewhere in this process still
 // holds open for writing is tried again, both as git does.
 func (s *stage) start(ctx context.Context, out *bounded, path string, args []string) error {
+	// A sandbox ends with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	argv := append([]string{path}, args...)
 	for range 100 {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.environment(), out, out
-		ownGroup(cmd, syscall.SIGKILL)
-		err := cmd.Run()
+		cmd, err := s.command(ctx, argv)
+		if err != nil {
+			return err
+		}
+		cmd.Stdout, cmd.Stderr = out, out
+		err = cmd.Run()
 		reap(cmd)
 		switch {
 		case errors.Is(err, syscall.ENOEXEC) && argv[0] == path:
@@ -109,6 +127,18 @@ func (s *stage) start(ctx context.Context, out *bounded, path string, args []str
 		}
 	}
 	return syscall.ETXTBSY
+}
+
+// command prepares a program of the repository's: in the sandbox, where it may
+// change its stage and nothing else, or else as its own process group.
+func (s *stage) command(ctx context.Context, argv []string) (*exec.Cmd, error) {
+	if s.policy.Contain != nil {
+		return s.policy.Contain(ctx, s.dir, append([]string{s.dir, s.temporary()}, s.policy.Write...), s.environment(), argv)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = s.dir, s.environment()
+	ownGroup(cmd, syscall.SIGKILL)
+	return cmd, nil
 }
 
 func wait(ctx context.Context, d time.Duration) bool {
@@ -130,19 +160,27 @@ var passed = []string{
 
 // environment is what git would give a hook of a commit, and nothing secret.
 func (s *stage) environment() []string {
-	env := s.policy.Env
-	if env == nil {
+	env := slices.Clone(s.policy.Env)
+	if s.policy.Env == nil {
 		for _, name := range passed {
 			if value, ok := os.LookupEnv(name); ok {
 				env = append(env, name+"="+value)
 			}
 		}
 	}
-	return append(env[:len(env):len(env)],
+	own := []string{"TMPDIR=" + s.temporary()}
+	if s.policy.Contain != nil {
+		own = append(own, "HOME="+s.temporary())
+	}
+	env = slices.DeleteFunc(env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return name == "TMPDIR" || name == "HOME" && len(own) > 1
+	})
+	return append(append(env, own...),
 		"GIT_INDEX_FILE="+filepath.Join(s.dir, ".git", "index"), "GIT_EDITOR=:", "GIT_PREFIX=",
 		"GIT_AUTHOR_NAME="+s.author.Name, "GIT_AUTHOR_EMAIL="+s.author.Email,
 		"GIT_COMMITTER_NAME="+committerName, "GIT_COMMITTER_EMAIL="+committerEmail,
-		"GIT_TERMINAL_PROMPT=0", "TMPDIR="+s.temporary(), stageMark+"="+s.room)
+		"GIT_TERMINAL_PROMPT=0", stageMark+"="+s.room)
 }
 
 // temporary is where hooks keep what they throw away; it goes with the stage,

@@ -3,6 +3,8 @@ package git
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -28,7 +30,7 @@ func (m made) mark() mark {
 }
 
 // inspect reads a commit. One without exactly one parent is not ours and gives
-// no digest.
+// no digest, nor does one at which a shallow history ends.
 func (r *Repository) inspect(ctx context.Context, oid string) (made, error) {
 	raw, err := r.git().run(ctx, "cat-file", "commit", oid)
 	if err != nil {
@@ -50,9 +52,17 @@ func (r *Repository) inspect(ctx context.Context, oid string) (made, error) {
 		return m, nil
 	}
 	m.parent = parents[0]
+	if r.cutAt(oid) {
+		return m, nil
+	}
 	p, err := readPatch(ctx, r.git(), m.parent, oid)
 	m.digest = p.digest()
 	return m, err
+}
+
+// cutAt reports whether a shallow history ends at a commit.
+func (r *Repository) cutAt(oid string) bool {
+	return slices.Contains(strings.Fields(readFile(filepath.Join(r.common, "shallow"))), oid)
 }
 
 // marked returns the commit after from, in the history of to, that carries a

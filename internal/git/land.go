@@ -35,6 +35,10 @@ type landing struct {
 // other work that the target does not have, and Landing.checkout says how to
 // take it. The next candidate is made on loom/landed while that is ahead.
 //
+// With a remote the commit is pushed first, in one atomic push of target and
+// fence, and the target here follows; then git/remote and git/push-refused say
+// that it is not there, and asking again is safe.
+//
 // Asked again after a crash it finishes what was begun and returns the same
 // landing; a commit never lands twice. It returns git/target-moved when the
 // candidate does not sit on the newest commit, git/fenced when another holder
@@ -47,11 +51,19 @@ func (c *Committer) Land(ctx context.Context, req LandRequest) (*loomv1.Landing,
 	if err := l.finish(ctx); err != nil {
 		return nil, err
 	}
+	if l.remote != nil {
+		if l.commit, err = l.deliver(ctx); err != nil {
+			return nil, l.overtaken(ctx, req.Deployment, req.Token, err)
+		}
+		l.step("delivered")
+	}
 	if done, err := l.landed(ctx); done != nil || err != nil {
 		return done, err
 	}
-	if err := l.verify(ctx); err != nil {
-		return nil, err
+	if l.remote == nil {
+		if err := l.verify(ctx); err != nil {
+			return nil, err
+		}
 	}
 	done, err := l.forward(ctx)
 	if err != nil {
@@ -149,6 +161,12 @@ func (l *landing) forward(ctx context.Context) (*loomv1.Landing, error) {
 	if err != nil {
 		return nil, err
 	}
+	if busy == "" && l.remote != nil {
+		busy, err = l.apart(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if busy == "" {
 		busy, err = l.withCheckouts(ctx, places)
 	}
@@ -163,6 +181,15 @@ func (l *landing) forward(ctx context.Context) (*loomv1.Landing, error) {
 		words = "the checkout of the target was clean and has been fast-forwarded"
 	}
 	return l.describe(l.commit, l.ref, words), nil
+}
+
+// apart says why the target here cannot follow the remote's.
+func (l *landing) apart(ctx context.Context) (busy string, err error) {
+	follows, err := ancestor(ctx, l.git(), l.heads.target, l.commit)
+	if err == nil && !follows {
+		busy = "it has commits that the remote does not have"
+	}
+	return busy, err
 }
 
 // aside lands on a branch of Loom's own.
@@ -220,7 +247,12 @@ func (l *landing) refused(ctx context.Context, err error) error {
 }
 
 func (l *landing) describe(oid, ref, words string) *loomv1.Landing {
-	return &loomv1.Landing{Commit: oid, Ref: ref, Target: strings.TrimPrefix(l.ref, "refs/heads/"), Token: l.req.Token, Checkout: words}
+	name := ""
+	if l.remote != nil {
+		name = l.remote.name
+		words = "the remote " + name + " has it; " + words
+	}
+	return &loomv1.Landing{Remote: name, Commit: oid, Ref: ref, Target: strings.TrimPrefix(l.ref, "refs/heads/"), Token: l.req.Token, Checkout: words}
 }
 
 // tidy removes the candidate's ref, which the landed branch has replaced. It is

@@ -55,6 +55,7 @@ type Repository struct {
 	gitDir string // of the registered path; a linked worktree has its own
 	common string // where refs and objects are
 	main   string // the main checkout, empty for a bare repository
+	remote *remote
 }
 
 // Open finds the repository whose top or git directory is path; a directory
@@ -224,14 +225,18 @@ type heads struct {
 
 // heads reads them. The tip is the target's head, or that of loom/landed as
 // long as it is ahead of the target: work that waits for its user is not lost
-// from sight.
+// from sight. With a remote the tip is the remote's.
 func (r *Repository) heads(ctx context.Context, target string) (heads, error) {
-	_, head, err := r.Branch(ctx, target)
+	name, head, err := r.Branch(ctx, target)
 	if err != nil {
 		return heads{}, err
 	}
 	h := heads{target: head, tip: head}
 	if h.landed, err = r.resolve(ctx, landedBranch); err != nil {
+		return h, err
+	}
+	if r.remote != nil {
+		h.tip, err = r.newest(ctx, name)
 		return h, err
 	}
 	ahead, err := ancestor(ctx, r.git(), h.target, h.landed)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -29,7 +30,7 @@ func (w *Worktree) Change(ctx context.Context) (*loomv1.Change, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := w.check(ctx, p); err != nil {
+	if err := w.check(ctx, p, tree); err != nil {
 		return nil, nil, err
 	}
 	commit, err := w.save(ctx, tree)
@@ -46,7 +47,8 @@ func (w *Worktree) Change(ctx context.Context) (*loomv1.Change, []byte, error) {
 	}, diff, err
 }
 
-func (w *Worktree) check(ctx context.Context, p patch) error {
+// check refuses what a patch cannot carry.
+func (w *Worktree) check(ctx context.Context, p patch, tree string) error {
 	if len(p) == 0 {
 		return fault.New("git/no-change", "the workspace is as it was at the beginning")
 	}
@@ -56,26 +58,64 @@ func (w *Worktree) check(ctx context.Context, p patch) error {
 		}
 	}
 	filtered, err := w.repo.filtered(ctx, w.indexPath(w.execution), p.paths())
+	if err == nil && len(filtered) == 0 {
+		filtered, err = w.newlyLarge(ctx, p, tree)
+	}
 	if err == nil && len(filtered) > 0 {
-		err = fault.New("git/unsupported", "the change touches files that a filter stands for: %s", list(filtered)).
+		err = fault.New("git/unsupported", "the change touches files that a filter (Git LFS, git-crypt) stands for: %s", list(filtered)).
 			Want("leave them out of the change")
 	}
 	return err
 }
 
+// newlyLarge returns the files that the change itself gives to Git LFS: without
+// it they would be committed whole.
+func (w *Worktree) newlyLarge(ctx context.Context, p patch, tree string) ([]string, error) {
+	after := w.indexPath(w.execution) + ".after"
+	defer os.Remove(after)
+	if _, err := w.over("", after).run(ctx, "read-tree", tree); err != nil {
+		return nil, err
+	}
+	var present []string
+	for _, e := range p {
+		if !e.deleted() {
+			present = append(present, e.path)
+		}
+	}
+	c := w.repo.git() // the mirror's own attributes turn filters off
+	c.env = []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(w.path(), "objects")}
+	values, err := filterOf(ctx, c, after, present)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(present, func(path string) bool { return values[path] != "lfs" }), nil
+}
+
 // filtered returns those paths that the attributes in an index give a filter.
 func (r *Repository) filtered(ctx context.Context, index string, paths []string) ([]string, error) {
-	c := r.git()
+	values, err := filterOf(ctx, r.git(), index, paths)
+	var found []string
+	for _, path := range paths {
+		if values[path] != "" {
+			found = append(found, path)
+		}
+	}
+	return found, err
+}
+
+// filterOf returns the filters of paths that have one. The index is of objects
+// that the call can read.
+func filterOf(ctx context.Context, c call, index string, paths []string) (map[string]string, error) {
 	c.index, c.stdin = index, joinNUL(paths)
 	out, err := c.run(ctx, "check-attr", "-z", "--cached", "--stdin", "filter")
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	found := map[string]string{}
 	fields := splitNUL(out)
 	for i := 0; i+2 < len(fields); i += 3 {
 		if v := fields[i+2]; v != "unspecified" && v != "unset" {
-			found = append(found, fields[i])
+			found[fields[i]] = v
 		}
 	}
 	return found, nil
@@ -141,6 +181,8 @@ func (w *Worktree) paths(ctx context.Context, files call) (present, gone []strin
 	for _, line := range splitNUL(out) {
 		meta, path, _ := strings.Cut(line, "\t")
 		switch there, err := look.at(path); {
+		case strings.HasPrefix(meta, gitlinkMode) && (there || err != nil):
+			return nil, nil, fault.New("git/unsupported", "the change puts something in the place of a submodule").Got(path)
 		case strings.HasPrefix(meta, gitlinkMode):
 		case err != nil:
 			return nil, nil, err

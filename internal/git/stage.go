@@ -73,7 +73,7 @@ func (s *stage) open(ctx context.Context, bead string) error {
 	if err := s.gather(ctx); err != nil {
 		return err
 	}
-	if name := s.hooks.first(); name != "" && !s.policy.Allow {
+	if name := s.hooks.first(); name != "" && s.policy.Contain == nil && !s.policy.Allow {
 		return fault.New("tool/no-sandbox", "the repository has a %s hook, and hooks may not run here without a sandbox", name)
 	}
 	return nil

@@ -73,6 +73,27 @@ func (ws *Workspaces) Open(ctx context.Context, execution, bead string) (*Worktr
 	return w, ws.build(ctx, w)
 }
 
+// Inherit lets the workspace of an execution begin with the work that another
+// saved as a commit, and keeps that commit. It changes nothing once the
+// execution has a workspace or work of its own, or when the commit is gone.
+func (ws *Workspaces) Inherit(ctx context.Context, execution, commit string) error {
+	if err := checkTokens("execution", execution); err != nil {
+		return err
+	}
+	if err := ws.make(ctx); err != nil {
+		return err
+	}
+	for _, ref := range []string{baseRef(execution), wipRef(execution)} {
+		if own, err := ws.resolve(ctx, ref); err != nil || own != "" {
+			return err
+		}
+	}
+	if found, err := ws.resolve(ctx, commit+"^"); err != nil || found == "" {
+		return err
+	}
+	return ws.set(ctx, wipRef(execution), commit)
+}
+
 func (w *Worktree) there() bool {
 	_, err := os.Lstat(w.Path())
 	return err == nil

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/notice"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -38,18 +40,27 @@ func checkAgents(agents map[string]int) []*fault.Error {
 }
 
 // checkQuery refuses a query with an id that cannot be one, or without a
-// project where none is meant.
-func checkQuery(q *loomv1.Query) error {
+// project where none is meant. A definition's id may go on with "@" and the
+// beginning of a hash.
+func checkQuery(v project.View, q *loomv1.Query) error {
 	if q.Project == "" {
 		return fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("project").
 			Want("name one; \"loom project list\" shows them")
 	}
-	return checkIDs(map[string]string{"project": q.Project, "id": q.Id})
+	id := q.Id
+	if name, hash, ok := strings.Cut(id, "@"); ok && v == project.Definitions {
+		if id = name; hash == "" || strings.Trim(hash, "0123456789abcdef") != "" {
+			return fault.New("id/malformed", "not the beginning of a hash").At("id").Got(hash).Want("1 to 64 of 0-9 and a-f")
+		}
+	}
+	return checkIDs(map[string]string{
+		"project": q.Project, "id": id, "parent": q.Parent, "after": q.After, "process": q.Process, "assignee": q.Assignee,
+	})
 }
 
 // checkIDs refuses ids that cannot be; an empty one means that none was given.
 func checkIDs(ids map[string]string) error {
-	for _, name := range []string{"project", "bead", "execution", "id"} {
+	for _, name := range []string{"project", "bead", "execution", "id", "parent", "after", "process", "assignee"} {
 		if id := ids[name]; id != "" {
 			if _, err := subject.Parse(name, id); err != nil {
 				return err
@@ -65,6 +76,9 @@ func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error
 	if err := checkIDs(map[string]string{"project": q.Project, "bead": q.Bead, "execution": q.Execution}); err != nil {
 		return err
 	}
+	if err := checkFilters(q); err != nil {
+		return err
+	}
 	owner := cmp.Or(q.Project, project.Of(cmp.Or(q.Execution, q.Bead)))
 	if owner == "" && q.Bead == "" && q.Execution == "" || owner == project.System {
 		return nil
@@ -78,6 +92,25 @@ func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error
 	}
 	_, err := h.projects.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
 	return h.suggestProject(err)
+}
+
+// checkFilters refuses a cursor that cannot be, and kinds and times that nothing
+// would ever match.
+func checkFilters(q *loomv1.NoticesRequest) error {
+	if len(q.GetAfter().GetPositions()) > 0 {
+		if _, err := notice.ParseCursor(notice.FormatCursor(q.After)); err != nil {
+			return fault.From(err).At("after")
+		}
+	}
+	for _, kind := range q.Kinds {
+		if !slices.Contains(notice.Kinds(), kind) {
+			return fault.New("usage/argument", "no such kind of notice").At("kinds").Got(kind).Want("%s", suggest.Among(kind, notice.Kinds()))
+		}
+	}
+	if q.Since != nil && q.Since.CheckValid() != nil {
+		return fault.New("usage/argument", "not a time").At("since")
+	}
+	return nil
 }
 
 // suggestProject adds the name of a project that may have been meant to an

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
@@ -24,6 +25,12 @@ type Project struct {
 	Branch string
 	// Checks are commands that every verification must see pass.
 	Checks []string
+	// Remote is where work lands before the branch here follows: the name of a
+	// remote of the repository, or a URL. Empty means nowhere.
+	Remote string
+	// Reporting has the rules of error reports for this project. Nil means
+	// Config.Reporting.
+	Reporting *project.Reporting
 }
 
 // Config says how a host runs. Only Data and Model are required.
@@ -35,6 +42,12 @@ type Config struct {
 	// can connect.
 	Listen string
 
+	// HTTP is the address on loopback for HTTP, HOST:PORT; empty serves none.
+	HTTP string
+
+	// HTTPIfFree goes on without HTTP, and says so, when its address is taken.
+	HTTPIfFree bool
+
 	// RequireAuth refuses clients without credentials.
 	RequireAuth bool
 
@@ -44,16 +57,37 @@ type Config struct {
 	// Projects are registered at the start, beside those that were before.
 	Projects []Project
 
-	// Model answers for every role.
+	// Reporting has the rules of error reports for all projects that have none
+	// of their own, those included that were registered before. Nil means the
+	// built-in rules for those in Projects, and leaves the others as they are.
+	Reporting *project.Reporting
+
+	// Model answers for every role that Models has no other for.
 	Model model.Provider
 
+	// Models answer for the roles that they are named by.
+	Models map[string]model.Provider
+
+	// Worker, if it is set, does the work of agents in the place of models and
+	// tools. It is for measuring everything around them.
+	Worker actors.Worker
+
 	// Unsandboxed lets tools, checks and hooks start processes on this machine
-	// as it is. Without it they are refused.
+	// as it is. Without it they run in the sandbox, and where there is none
+	// they are refused.
 	Unsandboxed bool
+
+	// SandboxRead are files and directories that commands in the sandbox may
+	// read beside the system's own: toolchains in odd places.
+	SandboxRead []string
 
 	// Agents is how many agents of a role run here; a role that is not named
 	// has as many as its file says. Zero agents of a role is allowed.
 	Agents map[string]int
+
+	// Grace is how long work of the configured projects waits for an agent of
+	// its role to appear before the CEO is asked. Zero means 2 minutes.
+	Grace time.Duration
 
 	// CEOKey is the path of the CEO's key, made if it is absent. Empty means
 	// the user's configuration directory.
@@ -86,6 +120,9 @@ func (c Config) check() error {
 	}
 	if c.LockLease < 0 || c.LockLease > 0 && c.LockLease < time.Second {
 		add(fault.New("usage/argument", "a lease of less than a second").At("lock lease").Got(c.LockLease.String()))
+	}
+	if c.Grace < 0 {
+		add(fault.New("usage/argument", "nothing waits for less than no time").At("grace").Got(c.Grace.String()))
 	}
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))

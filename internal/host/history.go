@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
@@ -17,6 +19,7 @@ const (
 	pageDefault = 200
 	pageMost    = 1000
 	pageBytes   = 700 << 10 // what fits into a message beside its envelope
+	pageLooked  = 200_000   // events; a page ends there whatever it has found
 )
 
 // history reads notices from the journals themselves: a cursor is good for as
@@ -29,33 +32,29 @@ type history struct {
 var errPageFull = errors.New("page is full")
 
 // page returns the notices after the cursor that match q, in journal order
-// within a partition, and where to go on.
+// within a partition, and where to go on. A cursor that the journals do not
+// reach is refused: what comes later would be left out.
 func (h *history) page(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.NoticesReply, error) {
 	limit := int(cmp.Or(q.Limit, pageDefault))
 	if limit > pageMost {
 		return nil, fault.New("usage/argument", "at most %d notices a page", pageMost).At("limit")
 	}
+	for _, p := range q.GetAfter().GetPositions() {
+		if int(p.Partition) >= len(h.logs) {
+			return nil, elsewhere(p, "there are %d partitions", len(h.logs))
+		}
+	}
 	owner := cmp.Or(q.Project, project.Of(q.Execution), project.Of(q.Bead))
-	page := &loomv1.NoticesReply{Next: &loomv1.Cursor{}, End: true}
-	size := 0
+	r := &reader{q: q, project: owner, page: &loomv1.NoticesReply{Next: &loomv1.Cursor{}, End: true}, limit: limit}
 	for _, log := range h.logs {
 		if owner != "" && log.Partition() != h.partition(owner) {
 			continue
 		}
-		from := after(q.After, log.Partition())
-		r := &reader{q: q, project: owner, page: page, limit: limit, size: &size, at: from}
-		err := log.Read(ctx, max(from.GetSequence(), 1), r.batch)
-		if err != nil && !errors.Is(err, errPageFull) {
+		if err := r.read(ctx, log); err != nil {
 			return nil, err
 		}
-		if errors.Is(err, errPageFull) {
-			page.End = false
-		}
-		if r.at != nil {
-			page.Next.Positions = append(page.Next.Positions, r.at)
-		}
 	}
-	return page, nil
+	return r.page, nil
 }
 
 func after(c *loomv1.Cursor, partition int) *loomv1.Position {
@@ -67,14 +66,51 @@ func after(c *loomv1.Cursor, partition int) *loomv1.Position {
 	return nil
 }
 
-// reader collects from one partition.
+func elsewhere(p *loomv1.Position, format string, args ...any) error {
+	return fault.New("position/elsewhere", format, args...).At("after").Got(notice.FormatPosition(p))
+}
+
+// reader collects a page, one partition after another.
 type reader struct {
 	q       *loomv1.NoticesRequest
 	project string
 	page    *loomv1.NoticesReply
 	limit   int
-	size    *int
-	at      *loomv1.Position // everything up to here was looked at
+	size    int
+	looked  int
+	at      *loomv1.Position // everything of this partition up to here was looked at
+}
+
+// read collects what a partition has.
+func (r *reader) read(ctx context.Context, log journal.Log) error {
+	from := after(r.q.After, log.Partition())
+	if r.at = from; from == nil && r.q.Since != nil {
+		var err error
+		if r.at, err = lastBefore(ctx, log, r.q.Since.AsTime()); err != nil {
+			return err
+		}
+	}
+	met := false
+	err := log.Read(ctx, max(r.at.GetSequence(), 1), func(seq uint64, b *loomv1.Batch) error {
+		if !met && from != nil && (seq != from.Sequence || b.Epoch != from.Epoch || int(from.Index) >= len(b.Events)) {
+			return elsewhere(from, "the journal has no such event")
+		}
+		met = true
+		return r.batch(seq, b)
+	})
+	switch {
+	case errors.Is(err, errPageFull):
+		r.page.End = false
+	case err != nil:
+		return err
+	case !met && from != nil:
+		return fault.New("position/beyond", "the journal of partition %d does not reach that", from.Partition).
+			At("after").Got(notice.FormatPosition(from))
+	}
+	if r.at != nil {
+		r.page.Next.Positions = append(r.page.Next.Positions, r.at)
+	}
+	return nil
 }
 
 func (r *reader) batch(seq uint64, b *loomv1.Batch) error {
@@ -83,12 +119,15 @@ func (r *reader) batch(seq uint64, b *loomv1.Batch) error {
 		if seq == r.at.GetSequence() && uint32(i) <= r.at.GetIndex() {
 			continue
 		}
+		if r.looked++; r.looked > pageLooked {
+			return errPageFull
+		}
 		if r.matches(e) {
 			n := notice.Of(e, pos)
-			if len(r.page.Notices) == r.limit || *r.size > 0 && *r.size+sizeOf(n) > pageBytes {
+			if len(r.page.Notices) == r.limit || r.size > 0 && r.size+sizeOf(n) > pageBytes {
 				return errPageFull
 			}
-			*r.size += sizeOf(n)
+			r.size += sizeOf(n)
 			r.page.Notices = append(r.page.Notices, n)
 		}
 		r.at = pos
@@ -97,5 +136,30 @@ func (r *reader) batch(seq uint64, b *loomv1.Batch) error {
 }
 
 func (r *reader) matches(e *loomv1.Event) bool {
-	return (r.project == "" || e.Project == r.project) && (r.q.Bead == "" || e.Bead == r.q.Bead) && (r.q.Execution == "" || e.Execution == r.q.Execution)
+	return (r.project == "" || e.Project == r.project) &&
+		(r.q.Bead == "" || e.Bead == r.q.Bead) &&
+		(r.q.Execution == "" || e.Execution == r.q.Execution) &&
+		(len(r.q.Kinds) == 0 || slices.Contains(r.q.Kinds, notice.Kind(e))) &&
+		(r.q.Since == nil || !e.Time.AsTime().Before(r.q.Since.AsTime()))
+}
+
+// lastBefore returns the position of the last event of the newest batch that is
+// wholly before t, or nil: journal time never runs backwards in a partition.
+func lastBefore(ctx context.Context, log journal.Log, t time.Time) (*loomv1.Position, error) {
+	last, _, err := log.Last(ctx)
+	var found *loomv1.Position
+	for low, high := uint64(1), last; err == nil && low <= high; {
+		var b *loomv1.Batch
+		seq := low + (high-low)/2
+		if b, err = batchAt(ctx, log, seq); err != nil || b == nil || len(b.Events) == 0 {
+			return nil, err // a hole: read from the beginning
+		}
+		end := len(b.Events) - 1
+		if b.Events[end].Time.AsTime().Before(t) {
+			found, low = &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(end)}, seq+1
+		} else {
+			high = seq - 1
+		}
+	}
+	return found, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/natsjournal"
 	"github.com/loomrun/loom/internal/projection"
+	"github.com/loomrun/loom/internal/web"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
 )
@@ -40,6 +41,7 @@ type Host struct {
 	blobs      *blob.Objects
 	projection *projection.DB
 	history    history
+	pasts      *pasts
 	roles      *roles.Set
 	library    *processes.Library
 	model      model.Provider
@@ -52,6 +54,10 @@ type Host struct {
 	desk     *actors.Desk
 	pools    *actors.Pools
 	repos    repositories
+	own      *ownErrors
+	presence *presence
+	meters   *web.Meters
+	web      *web.Server
 
 	mu     sync.Mutex
 	known  []string // registered projects, sorted
@@ -65,14 +71,17 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	h := &Host{config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin()}
+	h := &Host{
+		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(),
+		config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin(),
+	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.startAgents, h.serve,
+		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.startAgents, h.startPresence, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			h.Stop(context.WithoutCancel(ctx))
@@ -115,6 +124,7 @@ func (h *Host) startBroker(ctx context.Context) error {
 	var err error
 	h.broker, err = broker.Start(ctx, broker.Config{
 		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Publishers: h.config.Publishers, Logger: h.log,
+		Aside: h.setAside, WorkLost: h.workLost,
 	})
 	return err
 }
@@ -125,7 +135,7 @@ func (h *Host) openStores(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		h.logs = append(h.logs, log)
+		h.logs = append(h.logs, &timedLog{Log: log, meters: h.meters})
 	}
 	h.history = history{logs: h.logs, partition: h.partition}
 	var err error
@@ -196,17 +206,21 @@ func (h *Host) startActors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.pasts = newPasts(h.history, snapshots, h.coreConfig)
 	h.system = actors.NewSystem(h.log, func(name string) {
 		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
+		h.trouble(actors.Trouble{Kind: "lost-actor", Message: "actor " + name + " failed for good"})
 	})
 	var parts []actors.Partition
 	for _, log := range h.logs {
 		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
 	}
-	h.projects = h.system.StartPartitions(h.ctx, parts, h.partition)
+	began := time.Now()
+	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.partition))
 	if err := h.projects.Ready(ctx); err != nil {
 		return err
 	}
+	h.meters.Recovered(time.Since(began))
 	for _, log := range h.logs {
 		h.system.StartFollower(h.ctx, log, h.projection)
 	}
@@ -217,21 +231,34 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 	return actors.Partition{
 		Log: log, Snapshots: s, Notices: h.broker, Work: h.broker, Clock: actors.NewClock(), Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease,
-		Host: m.Host, Start: m.Starts, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery,
+		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
+}
+
+// worker returns who does the work of agents, with nothing left of what an
+// earlier start threw away.
+func (h *Host) worker() (actors.Worker, error) {
+	if h.config.Worker != nil {
+		return h.config.Worker, nil
+	}
+	w := &agent.Worker{
+		Model: h.model, Models: h.config.Models, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
+		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Logger: h.log, Live: h.live,
+	}
+	if err := git.Discard(w.Scratch); err != nil {
+		h.log.Warn("what an earlier start left is not removed", "error", err)
+	}
+	if err := os.MkdirAll(w.Scratch, 0o700); err != nil {
+		return nil, fault.New("data/permissions", "no directory for scratch files").At(w.Scratch).Because(err)
+	}
+	return w, nil
 }
 
 func (h *Host) startAgents(context.Context) error {
 	m := h.dir.Manifest()
-	worker := &agent.Worker{
-		Model: h.model, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Logger: h.log, Live: h.live,
-	}
-	if err := git.Discard(worker.Scratch); err != nil {
-		h.log.Warn("what an earlier start left is not removed", "error", err)
-	}
-	if err := os.MkdirAll(worker.Scratch, 0o700); err != nil {
-		return fault.New("data/permissions", "no directory for scratch files").At(worker.Scratch).Because(err)
+	worker, err := h.worker()
+	if err != nil {
+		return err
 	}
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
@@ -239,16 +266,12 @@ func (h *Host) startAgents(context.Context) error {
 		if role.Human {
 			continue
 		}
-		n, set := h.config.Agents[name]
-		if !set {
-			n = max(role.Agents, 1)
-		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: n, Host: m.Host, Start: m.Starts, Queue: queue{h.broker}, Projects: h.projects, Worker: worker, Logger: h.log,
+			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: queue{h.broker}, Projects: h.projects, Worker: worker, Logger: h.log,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
-	h.pools = h.system.StartPools(h.ctx, pools)
+	h.setPools(h.system.StartPools(h.ctx, pools))
 	return nil
 }
 
@@ -256,10 +279,13 @@ func (h *Host) startAgents(context.Context) error {
 // is made durable, then everything ends. It may be called more than once.
 func (h *Host) Stop(ctx context.Context) {
 	h.closed.Do(func() {
+		h.stopWeb(ctx)
 		if h.pools != nil {
 			h.pools.Stop()
 		}
+		h.leave(ctx)
 		h.cancel()
+		h.own.done.Wait()
 		if h.system != nil {
 			h.system.Stop()
 		}
@@ -305,5 +331,6 @@ func (h *Host) know(id string) {
 	if !slices.Contains(h.known, id) {
 		h.known = append(h.known, id)
 		slices.Sort(h.known)
+		h.presence.changed()
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/proto/subject"
 )
 
 // call is a request to a service, as it came in.
@@ -27,8 +26,14 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 	s := map[string]func(context.Context, call) proto.Message{
 		"submit":  h.serveSubmit,
 		"report":  h.serveSubmit,
+		"update":  h.serveUpdate,
 		"notices": h.serveNotices,
 		"history": h.serveHistory,
+		"state":   h.serveState,
+		"fork":    h.serveFork,
+		"ask":     h.serveAsk,
+		"decide":  h.serveDecide,
+		"metrics": h.serveMetrics,
 		"host":    h.serveHost,
 	}
 	for _, v := range project.Views {
@@ -64,7 +69,7 @@ func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query) (*loom
 	if q.Project == "" {
 		q.Project = h.only()
 	}
-	if err := checkQuery(q); err != nil {
+	if err := checkQuery(v, q); err != nil {
 		return nil, err
 	}
 	view, err := h.projects.Look(ctx, v, q)
@@ -130,34 +135,35 @@ func (h *Host) serveHistory(ctx context.Context, c call) proto.Message {
 }
 
 func (h *Host) transitions(ctx context.Context, id string) ([]*loomv1.Transition, error) {
-	if _, err := subject.Parse("execution", id); err != nil {
-		return nil, err
-	}
-	owner := project.Of(id)
-	if owner == "" {
-		return nil, fault.New("execution/unknown", "execution %q is not known", id).At("execution")
-	}
-	view, err := h.projects.Look(ctx, project.Executions, &loomv1.Query{Project: owner, Id: id})
-	if err != nil {
-		return nil, h.suggestProject(err)
-	}
-	log := h.logs[h.partition(owner)]
-	last, _, err := log.Last(ctx)
+	x, err := h.executionOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.projection.WaitFor(ctx, log.Partition(), last); err != nil {
+	if err := h.caughtUp(ctx, h.partition(x.Project)); err != nil {
 		return nil, err
 	}
-	return h.projection.Transitions(ctx, view.Executions[0].Id)
+	return h.projection.Transitions(ctx, x.Id)
 }
 
 func (h *Host) serveHost(context.Context, call) proto.Message {
 	m := h.dir.Manifest()
 	return &loomv1.HostReply{
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
-		Roles: h.pools.Counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
+		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 	}
+}
+
+// counts returns how many agents of each role run here, and what answers for
+// them.
+func (h *Host) counts() []*loomv1.RoleCount {
+	list := h.pools.Counts()
+	for _, c := range list {
+		c.Model = h.model.Name()
+		if m, ok := h.config.Models[c.Role]; ok {
+			c.Model = m.Name()
+		}
+	}
+	return list
 }
 
 // only returns the deployment's only project, or "".

@@ -18,7 +18,6 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -84,11 +83,14 @@ type repositories struct {
 func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.Repository, error) {
 	h.repos.mu.Lock()
 	defer h.repos.mu.Unlock()
-	key := p.Id + "\x00" + p.Repository + "\x00" + p.TargetBranch
+	key := strings.Join([]string{p.Id, p.Repository, p.TargetBranch, p.Remote}, "\x00")
 	if r, ok := h.repos.open[key]; ok {
 		return r, nil
 	}
 	source, err := git.Open(ctx, p.Repository)
+	if err == nil && p.Remote != "" {
+		source, err = source.WithRemote(ctx, p.Remote)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +109,6 @@ func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.
 	h.repos.open[key] = r
 	return r, nil
 }
-
-// exec says what tools and checks may start.
-func (h *Host) exec() tool.Policy { return tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv()} }
 
 func (h *Host) live(projectID, bead, text string) {
 	p, err := subject.Parse("project", projectID)
@@ -136,6 +135,9 @@ func (h *Host) register(ctx context.Context) error {
 		}
 	}
 	if err := h.registerConfigured(ctx); err != nil {
+		return err
+	}
+	if err := h.registerReporting(ctx); err != nil {
 		return err
 	}
 	for _, id := range h.registered() {
@@ -186,7 +188,22 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 	if err != nil {
 		return nil, err
 	}
-	return &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, DefaultProcess: project.AutoBug, Checks: p.Checks}, nil
+	if p.Remote != "" {
+		if err := reach(ctx, repo, p.Remote, branch); err != nil {
+			return nil, fault.From(err).At("project " + p.ID)
+		}
+	}
+	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, DefaultProcess: project.AutoBug, Checks: p.Checks, Grace: h.grace(), Remote: p.Remote}
+	return c, h.withReporting(ctx, c, p.Reporting)
+}
+
+// reach refuses a remote that was never heard of, or lacks the branch.
+func reach(ctx context.Context, repo *git.Repository, remote, branch string) error {
+	with, err := repo.WithRemote(ctx, remote)
+	if err == nil {
+		_, err = with.Tip(ctx, branch)
+	}
+	return err
 }
 
 // registeredBranch returns the branch that a project lands on already, or "".
@@ -206,8 +223,14 @@ func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig, more []*loomv1
 		return err
 	}
 	for _, other := range append(all.Projects, more...) {
-		if other.Id != c.Id && other.Repository == c.Repository {
+		if other.Id == c.Id {
+			continue
+		}
+		if other.Repository == c.Repository {
 			return fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
+		}
+		if c.Remote == other.Remote && strings.ContainsAny(c.Remote, "/:") {
+			return fault.New("project/conflict", "remote %s belongs to project %q", c.Remote, other.Id).At("project " + c.Id)
 		}
 	}
 	return nil
@@ -230,24 +253,33 @@ func (h *Host) do(ctx context.Context, id string, cmd *loomv1.Command) error {
 	return err
 }
 
-// serveWithin bounds a request to a service.
-const serveWithin = 30 * time.Second
+// serveWithin bounds a request to a service, and readWithin one that may have
+// to read a journal from its beginning.
+const (
+	serveWithin = 30 * time.Second
+	readWithin  = 85 * time.Second
+)
 
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
-	h.intake = h.system.StartIntake(h.ctx, h.projects, tasks{h.broker}, h.only, h.log)
+	h.intake = h.system.StartIntake(h.ctx, h.projects, tasks{h.broker}, h.only, h.meant, h.log)
 	h.desk = h.system.StartDesk(h.ctx, h.projects)
+	h.own.done.Go(h.fileOwn)
 	for name, f := range h.services() {
-		if err := h.broker.Serve(name, h.handler(f)); err != nil {
+		within := serveWithin
+		if name == "state" || name == "fork" {
+			within = readWithin
+		}
+		if err := h.broker.Serve(name, h.handler(within, f)); err != nil {
 			return err
 		}
 	}
-	return h.broker.ServeCEO(h.handler(h.serveCEO))
+	return h.broker.ServeCEO(h.handler(serveWithin, h.serveCEO))
 }
 
-func (h *Host) handler(f func(context.Context, call) proto.Message) broker.Handler {
+func (h *Host) handler(within time.Duration, f func(context.Context, call) proto.Message) broker.Handler {
 	return func(ctx context.Context, r broker.Request) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, serveWithin)
+		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		defer context.AfterFunc(h.ctx, cancel)() // nobody is left to ask once the host stops
 		kind := header(r.Header, "Content-Type")

@@ -37,6 +37,20 @@ func RetryAt(err error) (time.Time, bool) {
 	return l.until, true
 }
 
+// keyRefused is a refusal of the key.
+type keyRefused struct{ error }
+
+func (k keyRefused) Unwrap() error { return k.error }
+
+// RefusedKey returns err as one that is about the key.
+func RefusedKey(err error) error { return keyRefused{err} }
+
+// KeyRefused reports whether the server refused the key and not the request.
+func KeyRefused(err error) bool {
+	_, ok := errors.AsType[keyRefused](err)
+	return ok
+}
+
 // spent is an error that cost something.
 type spent struct {
 	cause error

@@ -41,6 +41,9 @@ type Message struct {
 	// Opaque is what the answer's provider wants back with an assistant
 	// message, see [Response]. Another provider ignores it.
 	Opaque []byte `json:"-"`
+
+	// By is the name of the provider that Opaque is from.
+	By string `json:"-"`
 }
 
 // ToolSpec offers a tool to a model.
@@ -105,6 +108,11 @@ type Response struct {
 	// Model is the model that answered, as the server names it.
 	Model string
 
+	// By is the name of the provider that answered and Scripted what it says
+	// of itself, where several stand behind one; By is empty elsewhere.
+	By       string
+	Scripted bool
+
 	// Opaque, when set, belongs into the Opaque of the message that repeats
 	// this answer: signed reasoning that the provider checks. Losing it, as a
 	// continuation on another host may, costs the model its reasoning only.
@@ -113,7 +121,7 @@ type Response struct {
 
 // Message returns the answer as a message of the conversation.
 func (r *Response) Message() Message {
-	return Message{Role: RoleAssistant, Text: r.Text, Calls: r.Calls, Opaque: r.Opaque}
+	return Message{Role: RoleAssistant, Text: r.Text, Calls: r.Calls, Opaque: r.Opaque, By: r.By}
 }
 
 // Chunk is a piece of an answer as it streams in, for people who watch.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -57,10 +58,19 @@ func (r *reader) run(ctx context.Context, fn visit, want func() int) error {
 			err = r.page(ctx, n, fn)
 		}
 		if !lost(err) {
-			return err
+			return r.named(err)
 		}
 		r.close()
 	}
+}
+
+// named returns err, which says where if it is about the chain: whoever checks
+// that knows no stream.
+func (r *reader) named(err error) error {
+	if e := (*fault.Error)(nil); errors.As(err, &e) && e.Code == "journal/chain" && e.Where == "" {
+		e.Where = Stream(r.log.partition)
+	}
+	return err
 }
 
 // errSkipped says that the consumer counted a message that never came.

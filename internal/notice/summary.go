@@ -15,7 +15,7 @@ import (
 // characters. What others wrote (goals, model answers, tool output) is quoted
 // as it is but for that; nothing may be decided by it.
 func Summary(e *loomv1.Event) string {
-	for _, sentence := range []func(*loomv1.Event) string{flow, attempts, turns, beads, approvals, changes, locks, decisions} {
+	for _, sentence := range []func(*loomv1.Event) string{flow, attempts, turns, beads, approvals, changes, locks, decisions, overrides, kin} {
 		// An escape that is never ended can take the whole sentence with it.
 		if s := cut(clean(sentence(e)), most); s != "" {
 			return s
@@ -40,6 +40,13 @@ func beads(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: the same error was reported again, %d times so far", about(e), f.BeadOccurred.GetOccurrences())
 	case *loomv1.Event_BeadStatusChanged:
 		return fmt.Sprintf("%s: bead is %s", about(e), word(f.BeadStatusChanged.GetStatus())) + in(f.BeadStatusChanged.GetReason())
+	case *loomv1.Event_BeadUpdated:
+		return fmt.Sprintf("%s: bead updated by %s", about(e), who(e)) + after(": ", f.BeadUpdated.GetReason())
+	case *loomv1.Event_GovernorTripped:
+		g := f.GovernorTripped
+		return fmt.Sprintf("%s: no more %s beads before %s, %d were filed; %s asks the CEO", about(e), g.GetKind(), clock(g.GetUntil()), g.GetFiled(), g.GetApproval())
+	case *loomv1.Event_GovernorRenewed:
+		return fmt.Sprintf("%s: beads are filed without a person again", about(e)) + after(": ", f.GovernorRenewed.GetReason())
 	case *loomv1.Event_SubmissionRejected:
 		return fmt.Sprintf("%s: submission on %s rejected", about(e), named(f.SubmissionRejected.GetSubject(), "no subject")) + because(f.SubmissionRejected.GetError())
 	}
@@ -89,6 +96,9 @@ func attempts(e *loomv1.Event) string {
 	case *loomv1.Event_ClaimReleased:
 		return fmt.Sprintf("%s: %s is queued again", about(e), e.Node) + after(": ", f.ClaimReleased.GetReason())
 	case *loomv1.Event_AttemptParked:
+		if until := f.AttemptParked.GetUntil(); until != nil {
+			return fmt.Sprintf("%s: %s waits for the model's rate limit until %s", about(e), e.Node, clock(until))
+		}
 		return fmt.Sprintf("%s: %s waits for the %s", about(e), e.Node, named(f.AttemptParked.GetWaitsFor(), "next step"))
 	case *loomv1.Event_AttemptEnded:
 		return ended(e, f.AttemptEnded)

@@ -38,6 +38,24 @@ func decisions(e *loomv1.Event) string {
 		s := f.DecisionSuperseded
 		return fmt.Sprintf("%s: %s supersedes %s", about(e), s.GetNew(), s.GetOld()) + after(": ", s.GetEdge().GetRationale())
 	}
+	return ballots(e)
+}
+
+func ballots(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_BallotOpened:
+		b := f.BallotOpened.GetBallot()
+		return fmt.Sprintf("%s: %s may vote on %s", about(e), strings.Join(b.GetVoters(), ", "), b.GetDecision())
+	case *loomv1.Event_VoteCast:
+		v := f.VoteCast.GetVote()
+		return fmt.Sprintf("%s: %s votes on %s for %s (%d%%)", about(e), v.GetRole(), f.VoteCast.GetDecision(), v.GetOption(), v.GetConfidence()) + after(": ", v.GetRationale())
+	case *loomv1.Event_BallotReferred:
+		r := f.BallotReferred
+		return fmt.Sprintf("%s: the vote on %s goes to the %s", about(e), r.GetDecision(), word(r.GetStatus())) + after(": ", r.GetReason())
+	case *loomv1.Event_BallotClosed:
+		c := f.BallotClosed
+		return fmt.Sprintf("%s: the vote on %s is decided for %s", about(e), c.GetDecision(), c.GetOption()) + after(": ", c.GetReason())
+	}
 	return ""
 }
 

@@ -36,20 +36,33 @@ func (s *State) Apply(e *loomv1.Event) error {
 func (s *State) apply(e *loomv1.Event) error {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_ProjectRegistered:
-		s.p.Config = proto.CloneOf(f.ProjectRegistered.Config)
+		s.applyRegistered(f.ProjectRegistered)
 	case *loomv1.Event_DefinitionStored:
-		return s.applyDefinition(f.DefinitionStored)
+		return s.applyDefinition(e, f.DefinitionStored)
 	case *loomv1.Event_BeadFiled:
 		s.applyFiled(e, f.BeadFiled)
 	case *loomv1.Event_BeadOccurred:
 		return s.applyOccurred(e, f.BeadOccurred)
 	case *loomv1.Event_BeadStatusChanged:
 		return s.applyBeadStatus(e, f.BeadStatusChanged)
-	case *loomv1.Event_SubmissionRejected:
+	case *loomv1.Event_BeadUpdated:
+		return s.applyUpdated(e, f.BeadUpdated)
+	case *loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed:
+		s.applyGovernor(e)
+	case *loomv1.Event_SubmissionRejected, *loomv1.Event_CommandRefused:
+	case *loomv1.Event_OverrideGiven:
+		s.use(f.OverrideGiven.Signed)
+	case *loomv1.Event_WorkPaused:
+		return s.applyPaused(e, f.WorkPaused.Pause)
+	case *loomv1.Event_WorkResumed:
+		return s.applyResumed(e, f.WorkResumed)
+	case *loomv1.Event_RolesReported:
+		s.applyRoles(e, f.RolesReported)
 	case *loomv1.Event_DecisionAdded:
 		s.remember(e, f.DecisionAdded.Request, f.DecisionAdded.GetNode().GetId(), "")
 		return s.graph.Apply(e)
-	case *loomv1.Event_DecisionLinked, *loomv1.Event_DecisionSuperseded:
+	case *loomv1.Event_DecisionLinked, *loomv1.Event_DecisionSuperseded,
+		*loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
 		return s.graph.Apply(e)
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed,
 		*loomv1.Event_LockReleased, *loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn:
@@ -62,7 +75,7 @@ func (s *State) apply(e *loomv1.Event) error {
 		}
 		return s.applyExecution(e)
 	case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_ApprovalLapsed, *loomv1.Event_ApprovalRefused:
-		if err := s.applyApproval(e); err != nil {
+		if err := s.applyApproval(e); err != nil || e.Execution == "" {
 			return err
 		}
 		return s.applyExecution(e)
@@ -74,15 +87,13 @@ func (s *State) apply(e *loomv1.Event) error {
 	return nil
 }
 
-func (s *State) applyDefinition(f *loomv1.DefinitionStored) error {
-	c, err := workflow.Compile(f.Definition)
-	if err != nil {
-		return fmt.Errorf("definition %q: %w", f.Definition.GetName(), err)
+// applyRegistered folds a registration. Timers of work that waits for a role
+// depend on its grace, so that they are all looked at again.
+func (s *State) applyRegistered(f *loomv1.ProjectRegistered) {
+	s.p.Config = proto.CloneOf(f.Config)
+	for _, x := range s.running() {
+		s.rearm(x)
 	}
-	s.p.Definitions[f.Hash] = proto.CloneOf(f.Definition)
-	s.p.Latest[f.Definition.Name] = f.Hash
-	s.defs[f.Hash] = c
-	return nil
 }
 
 func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) {
@@ -93,7 +104,34 @@ func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) {
 	if b.Fingerprint != "" {
 		s.prints[b.Fingerprint] = b.Id
 	}
+	if b.Status == loomv1.BeadStatus_BEAD_STATUS_BLOCKED {
+		b.BlockedSince = e.Time
+	}
+	if f.Governed != "" {
+		s.applyGovernor(e)
+	}
+	s.indexFiled(b)
 	s.remember(e, f.Request, b.Id, f.RequestDigest)
+}
+
+// applyUpdated gives a bead the values that people gave it. A priority also
+// counts for what its execution dispatches from now on.
+func (s *State) applyUpdated(e *loomv1.Event, f *loomv1.BeadUpdated) error {
+	b, ok := s.p.Beads[e.Bead]
+	if !ok {
+		return fmt.Errorf("update of bead %q, which was never filed", e.Bead)
+	}
+	s.index.unlink(b)
+	set(b, f.Bead)
+	b.UpdatedAt = e.Time
+	s.index.link(b)
+	if x := s.p.Executions[b.Execution]; s.open[b.Execution] {
+		x.Priority = b.Priority
+		s.rehold(x, e.Time)
+		s.rearm(x)
+	}
+	s.lookAt(b.Id)
+	return nil
 }
 
 func (s *State) applyOccurred(e *loomv1.Event, f *loomv1.BeadOccurred) error {
@@ -111,17 +149,30 @@ func (s *State) applyBeadStatus(e *loomv1.Event, f *loomv1.BeadStatusChanged) er
 	if !ok {
 		return fmt.Errorf("status of bead %q, which was never filed", e.Bead)
 	}
+	was := b.Status
 	b.Status, b.Reason, b.UpdatedAt = f.Status, f.Reason, e.Time
-	if ended(b.Status) && s.prints[b.Fingerprint] == b.Id {
+	switch {
+	case b.Status != loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+		b.BlockedSince = nil
+	case was != b.Status:
+		b.BlockedSince = e.Time
+	}
+	switch {
+	case b.Fingerprint == "":
+	case !ended(b.Status):
+		s.prints[b.Fingerprint] = b.Id
+	case s.prints[b.Fingerprint] == b.Id:
 		delete(s.prints, b.Fingerprint)
 	}
+	s.indexStatus(b, was, e.Time)
+	s.remember(e, f.Request, b.Id, f.RequestDigest)
 	return nil
 }
 
 // applyExecution folds workflow facts into their execution.
 func (s *State) applyExecution(e *loomv1.Event) error {
 	x := s.p.Executions[e.Execution]
-	if f := e.GetExecutionStarted(); f != nil {
+	if e.GetExecutionStarted() != nil || e.GetExecutionForked() != nil {
 		if x != nil {
 			return fmt.Errorf("execution %q started twice", e.Execution)
 		}
@@ -131,6 +182,7 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		}
 		x = &loomv1.Execution{Priority: b.Priority, Context: proto.CloneOf(b.Context)}
 		b.Execution = e.Execution
+		b.Executions++
 		s.p.Executions[e.Execution] = x
 		s.open[e.Execution] = true
 	}
@@ -141,12 +193,17 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		return err
 	}
 	switch e.Fact.(type) {
+	case *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionForked:
+		s.indexExecution(x)
 	case *loomv1.Event_ExecutionEnded:
 		delete(s.open, e.Execution)
+		s.indexExecution(x)
 	case *loomv1.Event_AttemptEnded:
 		delete(s.p.Turns, e.Attempt)
+		s.orphan(x, e)
 	}
-	s.timers.set(x)
+	s.rehold(x, e.Time)
+	s.rearm(x)
 	return nil
 }
 
@@ -166,6 +223,8 @@ func (s *State) applyApproval(e *loomv1.Event) error {
 		a.AskedAt = e.Time
 		s.p.Approvals[a.Id] = a
 		s.asked[a.Execution] = append(s.asked[a.Execution], a.Id)
+		s.index.approvals = s.index.approvals.with(a.Id)
+		s.lookAtApproval(a.Id)
 	case *loomv1.Event_ApprovalDecided:
 		a, ok := s.p.Approvals[f.ApprovalDecided.Approval]
 		if !ok {
@@ -173,6 +232,7 @@ func (s *State) applyApproval(e *loomv1.Event) error {
 		}
 		a.Decision, a.Comment = f.ApprovalDecided.Decision, f.ApprovalDecided.Comment
 		a.DecidedBy, a.DecidedAt = e.Actor, e.Time
+		s.lookAtApproval(a.Id)
 		if n := nonceOf(f.ApprovalDecided.Signed); n != "" {
 			s.p.Nonces[n] = true
 		}

@@ -3,7 +3,6 @@ package project
 import (
 	"crypto/ed25519"
 	"crypto/subtle"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -23,21 +22,6 @@ const clockSkew = 5 * time.Minute
 // SignedBytes returns what is signed for a payload.
 func SignedBytes(payload []byte) []byte { return append([]byte(signedPrefix), payload...) }
 
-// signed checks a CEO's command and carries it out. What is refused is
-// recorded, once for each presentation, with who presented it.
-func (d *decision) signed(c *loomv1.SignedCommand) error {
-	cmd, err := d.verify(c)
-	if err != nil {
-		return d.refuse(cmd.GetDecide().GetApproval(), err)
-	}
-	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.cfg.CEO)} // what the command says of its key is not signed
-	switch v := cmd.Verb.(type) {
-	case *loomv1.CeoCommand_Decide:
-		return d.decideApproval(c, v.Decide)
-	}
-	return fault.New("command/malformed", "the signed command asks for nothing that this release knows")
-}
-
 // verify returns the command that c carries, also beside an error when it can
 // be read at all.
 func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
@@ -47,6 +31,9 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	}
 	if len(d.s.cfg.CEO) != ed25519.PublicKeySize {
 		return cmd, fault.New("approval/identity", "this deployment has no CEO key enrolled")
+	}
+	if len(c.Payload) > maxSigned {
+		return cmd, fault.New("submit/too-large", "signed command has %d bytes, the most is %d", len(c.Payload), maxSigned)
 	}
 	if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
 		return cmd, fault.New("approval/identity", "%s %q is not the CEO", d.actor.GetKind(), d.actor.GetName())
@@ -63,37 +50,29 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	return cmd, nil
 }
 
-// refuse records that an answer was not accepted, and returns why.
-func (d *decision) refuse(approval string, why error) error {
-	a := d.s.p.Approvals[approval]
-	if a == nil {
-		return why // there is nothing to record it on
-	}
-	d.bead, d.execution, d.node = a.Bead, a.Execution, a.Node
-	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRefused{ApprovalRefused: &loomv1.ApprovalRefused{
-		Approval: approval, Error: fault.From(why).Proto(),
-	}}}); err != nil {
-		return err
-	}
-	d.refusalRecorded = true
-	return why
-}
-
+// decideApproval carries out an answer to an approval. The same answer again
+// changes nothing.
 func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.DecideApproval) error {
 	a := d.s.p.Approvals[v.Approval]
 	if a == nil {
 		return fault.New("approval/unknown", "approval %q is not known in project %q", v.Approval, d.s.cfg.ID).At("approval")
 	}
-	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment {
-		return nil // the same answer again
+	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) {
+		return nil
 	}
 	if n := nonceOf(signed); n == "" || d.s.p.Nonces[n] {
-		return d.refuse(a.Id, fault.New("approval/replayed", "signed command was used before"))
+		return fault.New("approval/replayed", "signed command was used before")
 	}
 	if err := d.checkDecision(a, v); err != nil {
-		return d.refuse(a.Id, err)
+		return err
 	}
 	x := d.s.p.Executions[a.Execution]
+	switch {
+	case a.Ballot != "":
+		return d.decideBallot(signed, a, v)
+	case x == nil:
+		return d.decideStorm(signed, a, v)
+	}
 	defer d.about(x)()
 	d.node = a.Node
 	node, err := d.noteDecision(a, v)
@@ -106,6 +85,11 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 		return err
 	}
 	d.node = ""
+	if a.Node == "" && v.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE {
+		if err := d.lift(x, a); err != nil {
+			return err
+		}
+	}
 	return d.run(x).Decide(a, v)
 }
 
@@ -147,12 +131,4 @@ func (d *decision) noteDecision(a *loomv1.Approval, v *loomv1.DecideApproval) (s
 		}
 	}
 	return "", nil
-}
-
-func nonceOf(c *loomv1.SignedCommand) string {
-	cmd := &loomv1.CeoCommand{}
-	if c == nil || proto.Unmarshal(c.Payload, cmd) != nil {
-		return ""
-	}
-	return cmd.Nonce
 }

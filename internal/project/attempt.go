@@ -3,14 +3,12 @@ package project
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -39,21 +37,8 @@ func (d *decision) executionOf(attempt string) (*loomv1.Execution, error) {
 	return x, nil
 }
 
-func (d *decision) claim(c *loomv1.ClaimAttempt) (*loomv1.Answer, error) {
-	x, err := d.executionOf(c.Attempt)
-	if err != nil {
-		return nil, err
-	}
-	defer d.about(x)()
-	if err := d.run(x).Claim(c.Attempt, c.Generation, c.Claimant); err != nil {
-		return nil, err
-	}
-	_, a := d.s.attempt(c.Attempt)
-	return &loomv1.Answer{Body: &loomv1.Answer_Brief{Brief: d.s.brief(x, a, d.now)}}, nil
-}
-
-// held refuses unless the attempt is outstanding and held by c.
-func (d *decision) held(id string, c *loomv1.Claimant) (*loomv1.Execution, error) {
+// holding refuses unless the attempt is outstanding and c has it.
+func (d *decision) holding(id string, c *loomv1.Claimant) (*loomv1.Execution, error) {
 	x, a := d.s.attempt(id)
 	if a == nil {
 		return nil, fault.New("attempt/stale", "attempt %q is not outstanding", id).At("attempt")
@@ -72,7 +57,7 @@ func name(c *loomv1.Claimant) string {
 }
 
 func (d *decision) recordTurn(c *loomv1.RecordTurn) error {
-	x, err := d.held(c.Attempt, c.Claimant)
+	x, err := d.holding(c.Attempt, c.Claimant)
 	if err != nil {
 		return err
 	}
@@ -84,18 +69,28 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) error {
 	if err != nil {
 		return err
 	}
+	if d.s.held(x) && slices.ContainsFunc(events, begins) {
+		return paused(c.Attempt, x)
+	}
 	defer d.about(x)()
 	_, a := d.s.attempt(c.Attempt)
 	d.node, d.attempt = a.Node, a.Id
 	return d.all(events, nil)
 }
 
+// begins says whether a step of a turn leads to more work, and is not what work
+// has led to.
+func begins(e *loomv1.Event) bool { return e.GetTurnStarted() != nil || e.GetToolIntended() != nil }
+
 func (d *decision) park(c *loomv1.ParkAttempt) error {
-	x, err := d.held(c.Attempt, c.Claimant)
+	x, err := d.holding(c.Attempt, c.Claimant)
 	if err != nil {
 		return err
 	}
 	defer d.about(x)()
+	if c.WaitsFor == workflow.WaitsForRate {
+		return d.run(x).ParkUntil(c.Attempt, c.Claimant, asTime(c.Until))
+	}
 	if err := d.run(x).Park(c.Attempt, c.Claimant, c.WaitsFor); err != nil {
 		return err
 	}
@@ -122,7 +117,7 @@ func (d *decision) answer(c *loomv1.AnswerAttempt) error {
 }
 
 func (d *decision) release(c *loomv1.ReleaseAttempt) error {
-	x, err := d.held(c.Attempt, c.Claimant)
+	x, err := d.holding(c.Attempt, c.Claimant)
 	if err != nil {
 		return err
 	}
@@ -132,17 +127,13 @@ func (d *decision) release(c *loomv1.ReleaseAttempt) error {
 
 // releaseHost frees what earlier starts of a host held, in a fixed order.
 func (d *decision) releaseHost(c *loomv1.ReleaseHost) error {
-	for _, x := range d.s.running() {
-		for _, a := range outstanding(x) {
-			if a.Claimant == nil || a.Claimant.Host != c.Host || a.Claimant.Epoch >= c.Epoch {
-				continue
-			}
-			undo := d.about(x)
-			err := d.run(x).Release(a.Id, a.Claimant, "host "+c.Host+" started again")
-			undo()
-			if err != nil {
-				return err
-			}
+	for _, id := range d.s.queue.leftBy(c.Host, c.Epoch) {
+		x, a := d.s.attempt(id)
+		undo := d.about(x)
+		err := d.run(x).Release(a.Id, a.Claimant, "host "+c.Host+" started again")
+		undo()
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -170,9 +161,16 @@ func outstanding(x *loomv1.Execution) []*loomv1.Attempt {
 }
 
 func (d *decision) acquire(c *loomv1.AcquireLock) (*loomv1.Answer, error) {
-	x, err := d.held(c.Request, c.Holder)
+	x, err := d.holding(c.Request, c.Holder)
 	if err != nil {
 		return nil, err
+	}
+	if _, asked := d.s.locks.Claim(d.repository(), c.Request); !asked && d.s.held(x) {
+		return nil, paused(c.Request, x)
+	} else if !asked {
+		if err := d.s.contradiction(x); err != nil {
+			return nil, err
+		}
 	}
 	defer d.about(x)()
 	if err := d.lock(d.s.locks.Acquire(d.now, d.repository(), c)); err != nil {
@@ -247,29 +245,8 @@ func decided(n *loomv1.DecisionNode) *loomv1.Answer {
 	return &loomv1.Answer{Body: &loomv1.Answer_Decision{Decision: n}}
 }
 
-// brief returns everything an agent needs to work on a.
-func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *loomv1.Brief {
-	b := &loomv1.Brief{
-		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.p.Beads[x.Bead]), Execution: proto.CloneOf(x),
-		Project: proto.CloneOf(s.p.Config), Turn: proto.CloneOf(s.p.Turns[a.Id]), Deployment: s.cfg.Deployment,
-		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
-	}
-	for _, n := range s.p.Definitions[x.DefinitionHash].GetNodes() {
-		if n.Id == a.Node {
-			b.Node = proto.CloneOf(n)
-		}
-	}
-	for _, n := range s.graph.List(graph.Filter{Execution: x.Id}) {
-		b.Decisions = append(b.Decisions, proto.CloneOf(n))
-		if n.Type == loomv1.DecisionType_DECISION_TYPE_GOAL && b.Goal == "" {
-			b.Goal = n.Id
-		}
-	}
-	return b
-}
-
-// comment returns what the CEO last said about the execution, if it asked for
-// changes.
+// comment returns what the CEO last told whoever goes on: with changes that
+// were asked for, or with a move.
 func (s *State) comment(x *loomv1.Execution) string {
 	var last *loomv1.Approval
 	for _, id := range s.asked[x.Id] {
@@ -277,8 +254,11 @@ func (s *State) comment(x *loomv1.Execution) string {
 			last = a
 		}
 	}
-	if last.GetDecision() != loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES {
-		return ""
+	switch {
+	case x.Moved != nil && !x.Moved.Time.AsTime().Before(asTime(last.GetDecidedAt())):
+		return x.Moved.Text
+	case last.GetDecision() == loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES:
+		return last.Comment
 	}
-	return last.Comment
+	return ""
 }

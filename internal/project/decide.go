@@ -23,8 +23,14 @@ func (s *State) Do(now time.Time, cmd *loomv1.Command) ([]*loomv1.Event, *loomv1
 	if now.Before(s.Time()) {
 		now = s.Time()
 	}
-	d := &decision{s: s, now: now, actor: cmd.Actor}
+	d := &decision{s: s, now: now, at: timestamppb.New(now), actor: cmd.Actor}
 	answer, err := d.dispatch(cmd)
+	if err == nil {
+		err = d.catchUp()
+	}
+	for _, id := range d.postponed {
+		s.timers.kick(id)
+	}
 	if d.broken != nil {
 		return nil, nil, d.broken
 	}
@@ -44,14 +50,20 @@ func (s *State) Do(now time.Time, cmd *loomv1.Command) ([]*loomv1.Event, *loomv1
 type decision struct {
 	s     *State
 	now   time.Time
-	actor *loomv1.Identity
+	at    *timestamppb.Timestamp // now, made once; nobody changes it
+	actor *loomv1.Identity       // nor this
 
 	// What the facts being emitted are about.
 	bead, execution, node, attempt string
 
 	events          []*loomv1.Event
-	broken          error // a fact that could not be applied
-	refusalRecorded bool  // the refusal is itself a fact
+	broken          error         // a fact that could not be applied
+	refusalRecorded bool          // the refusal is itself a fact
+	preface         *loomv1.Event // to be emitted before anything else is
+	later           []func() error
+	children        int      // begun by this command
+	postponed       []string // executions that are to go on with the next tick, and not with this one
+	counted, bytes  int      // how many of the events are counted in bytes
 }
 
 func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
@@ -59,11 +71,19 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	case *loomv1.Command_RegisterProject:
 		return nil, d.register(c.RegisterProject.Config)
 	case *loomv1.Command_StoreDefinition:
-		return nil, d.storeDefinition(c.StoreDefinition.Definition)
+		return nil, d.store(c.StoreDefinition.Definition, false)
 	case *loomv1.Command_FileBead:
 		return d.fileBead(c.FileBead.Submission)
 	case *loomv1.Command_FileError:
 		return d.fileError(c.FileError.Report)
+	case *loomv1.Command_UpdateBead:
+		return d.updateBead(c.UpdateBead)
+	case *loomv1.Command_CloseBead:
+		return d.closeBead(c.CloseBead)
+	case *loomv1.Command_ReopenBead:
+		return d.reopenBead(c.ReopenBead)
+	case *loomv1.Command_ForkExecution:
+		return d.fork(c.ForkExecution)
 	case *loomv1.Command_RecordRejection:
 		return nil, d.emit(&loomv1.Event{Fact: &loomv1.Event_SubmissionRejected{SubmissionRejected: &loomv1.SubmissionRejected{
 			Error: c.RecordRejection.Error, Subject: c.RecordRejection.Subject,
@@ -80,6 +100,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.release(c.ReleaseAttempt)
 	case *loomv1.Command_ReleaseHost:
 		return nil, d.releaseHost(c.ReleaseHost)
+	case *loomv1.Command_ReportRoles:
+		return nil, d.reportRoles(c.ReportRoles)
 	case *loomv1.Command_AcquireLock:
 		return d.acquire(c.AcquireLock)
 	case *loomv1.Command_RenewLock:
@@ -92,10 +114,17 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.all(d.s.graph.Link(c.LinkDecision))
 	case *loomv1.Command_SupersedeDecision:
 		return nil, d.all(d.s.graph.Supersede(c.SupersedeDecision))
+	case *loomv1.Command_OpenBallot:
+		return nil, d.openBallot(c.OpenBallot)
+	case *loomv1.Command_CastVote:
+		return nil, d.castVote(c.CastVote)
 	case *loomv1.Command_Signed:
 		return nil, d.signed(c.Signed)
 	case *loomv1.Command_Tick:
-		return nil, d.tick()
+		if err := d.tick(); err != nil {
+			return nil, err
+		}
+		return nil, d.settleSome()
 	}
 	return nil, fault.New("command/malformed", "command %T is not one that this release knows", cmd.Body)
 }
@@ -104,6 +133,9 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 func (d *decision) emit(e *loomv1.Event) error {
 	if d.broken != nil {
 		return d.broken
+	}
+	if err := d.emitPreface(); err != nil {
+		return err
 	}
 	d.stamp(e)
 	if err := d.s.Apply(e); err != nil {
@@ -114,16 +146,24 @@ func (d *decision) emit(e *loomv1.Event) error {
 	return d.follow(e)
 }
 
+// size returns how many bytes the facts have so far.
+func (d *decision) size() int {
+	for ; d.counted < len(d.events); d.counted++ {
+		d.bytes += proto.Size(d.events[d.counted])
+	}
+	return d.bytes
+}
+
 func (d *decision) stamp(e *loomv1.Event) {
 	e.Number = d.s.p.LastNumber + 1
-	e.Time = timestamppb.New(d.now)
+	e.Time = d.at
 	e.Project = d.s.cfg.ID
 	e.Bead = first(e.Bead, d.bead)
 	e.Execution = first(e.Execution, d.execution)
 	e.Node = first(e.Node, d.node)
 	e.Attempt = first(e.Attempt, d.attempt)
 	if e.Actor == nil {
-		e.Actor = proto.CloneOf(d.actor)
+		e.Actor = d.actor
 	}
 	commitlock.Stamp(e, d.s.cfg.Epoch)
 }
@@ -133,6 +173,19 @@ func first(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// catchUp does what could not be done while a core was deciding: what follows
+// for an execution from another one. It may lead to more of it.
+func (d *decision) catchUp() error {
+	for len(d.later) > 0 {
+		do := d.later[0]
+		d.later = d.later[1:]
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // all emits the facts of a core's decider, or passes on its refusal.
@@ -159,7 +212,7 @@ func (d *decision) about(x *loomv1.Execution) func() {
 func (d *decision) run(x *loomv1.Execution) workflow.Run {
 	return workflow.Run{
 		Def: d.s.defs[x.DefinitionHash], X: x, Bead: d.s.p.Beads[x.Bead], Now: d.now,
-		Emit: d.emit, NextBead: d.nextBead,
+		Emit: d.emit, NextBead: d.nextBead, Held: d.s.held(x), Absent: d.s.absent, Grace: d.s.grace(),
 	}
 }
 
@@ -168,20 +221,3 @@ func (d *decision) nextBead() string {
 }
 
 func (d *decision) repository() string { return d.s.p.GetConfig().GetRepository() }
-
-func (d *decision) tick() error {
-	if err := d.lock(d.s.locks.Tick(d.now)); err != nil {
-		return err
-	}
-	for _, id := range d.s.timers.due(d.now, d.s.p.Executions) {
-		x := d.s.p.Executions[id]
-		undo := d.about(x)
-		err := d.run(x).Tick()
-		undo()
-		d.s.timers.set(x)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -50,7 +50,7 @@ func (d *desk) do(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	d.t.Helper()
 	cmd.Project = "shop"
 	if cmd.Actor == nil {
-		cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "h1"}
+		cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "ann"}
 	}
 	events, answer, err := d.s.Do(d.now, cmd)
 	if err != nil {

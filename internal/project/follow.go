@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -14,6 +15,8 @@ func (d *decision) follow(e *loomv1.Event) error {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_ExecutionStarted:
 		return d.followStart(e)
+	case *loomv1.Event_ExecutionForked:
+		return d.restate(e.Bead)
 	case *loomv1.Event_ApprovalRequested:
 		return d.followAsked(f.ApprovalRequested.Approval)
 	case *loomv1.Event_ApprovalDecided:
@@ -24,10 +27,19 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.followChange(e, f.ChangeProposed.Change)
 	case *loomv1.Event_Landed:
 		return d.followLanded(e, f.Landed.Landing)
+	case *loomv1.Event_ModelAnswered:
+		return d.followAnswer(e.Execution)
+	case *loomv1.Event_AttemptDispatched:
+		d.followProcess(e.Execution, f.AttemptDispatched.Process)
 	case *loomv1.Event_AttemptEnded:
+		d.followAttempt(e)
 		return d.freeLock(e.Attempt)
 	case *loomv1.Event_LockGranted:
 		return d.followGrant(f.LockGranted)
+	case *loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
+		return d.followBallot(e)
+	case *loomv1.Event_DecisionSuperseded:
+		d.followSuperseded(f.DecisionSuperseded)
 	case *loomv1.Event_ExecutionEnded:
 		return d.followEnd(e, f.ExecutionEnded)
 	}
@@ -35,8 +47,11 @@ func (d *decision) follow(e *loomv1.Event) error {
 }
 
 func (d *decision) followStart(e *loomv1.Event) error {
-	if err := d.beadStatus(e.Bead, loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, ""); err != nil {
+	if err := d.restate(e.Bead); err != nil {
 		return err
+	}
+	if d.s.p.Beads[e.Bead].Ballot != "" {
+		return nil // what it is about is in the graph
 	}
 	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, d.s.p.Beads[e.Bead].Goal, "", 100, "")
 }
@@ -50,7 +65,7 @@ func (d *decision) followAsked(a *loomv1.Approval) error {
 	if err := d.emit(&loomv1.Event{Bead: a.Id, Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: bead}}}); err != nil {
 		return err
 	}
-	return d.beadStatus(a.Bead, loomv1.BeadStatus_BEAD_STATUS_WAITING, "waits for approval "+a.Id)
+	return d.restate(a.Bead)
 }
 
 func (d *decision) followDecided(f *loomv1.ApprovalDecided) error {
@@ -69,20 +84,7 @@ func (d *decision) closeApproval(id, reason string) error {
 	if err := d.beadStatus(id, loomv1.BeadStatus_BEAD_STATUS_CLOSED, reason); err != nil {
 		return err
 	}
-	if d.s.p.Beads[a.Bead].GetStatus() != loomv1.BeadStatus_BEAD_STATUS_WAITING || d.waits(a.Bead) {
-		return nil
-	}
-	return d.beadStatus(a.Bead, loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, "")
-}
-
-// waits reports whether an approval is open for a node of the bead's execution.
-func (d *decision) waits(bead string) bool {
-	for _, n := range d.s.p.Executions[d.s.p.Beads[bead].Execution].GetNodes() {
-		if n.Approval != "" && !ended(d.s.p.Beads[n.Approval].GetStatus()) {
-			return true
-		}
-	}
-	return false
+	return d.restate(a.Bead)
 }
 
 func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
@@ -139,11 +141,14 @@ func (d *decision) freeLock(request string) error {
 // followGrant queues the attempt again that was parked until the grant.
 func (d *decision) followGrant(f *loomv1.LockGranted) error {
 	x, a := d.s.attempt(f.Request)
-	if a == nil || a.Parked == "" {
+	if a == nil || a.Parked != workflow.WaitsForLock {
 		return nil
 	}
 	defer d.about(x)()
-	return d.run(x).Unpark(a.Id)
+	if err := d.run(x).Unpark(a.Id); err != nil || !d.s.held(x) || !d.s.lockWanted(d.repository()) {
+		return err
+	}
+	return d.lock(d.s.locks.Release(d.now, d.repository(), f.Token)) // others can use it meanwhile
 }
 
 func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
@@ -156,17 +161,24 @@ func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:
 		outcome = "rejected by the CEO"
 	}
+	d.followChild(e.Execution)
+	if d.s.p.Beads[e.Bead].Ballot != "" {
+		return d.endConsult(d.s.p.Executions[e.Execution], status, f.Reason)
+	}
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, "bead "+e.Bead+" "+outcome, f.Reason, 100, d.leading(e.Execution)); err != nil {
 		return err
 	}
 	return d.beadStatus(e.Bead, status, f.Reason)
 }
 
+// maxReason is the longest reason of a bead's status, in bytes.
+const maxReason = 300
+
 func (d *decision) beadStatus(bead string, status loomv1.BeadStatus, reason string) error {
 	if b := d.s.p.Beads[bead]; b.GetStatus() == status && b.GetReason() == reason {
 		return nil
 	}
 	return d.emit(&loomv1.Event{Bead: bead, Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{
-		Status: status, Reason: cut(reason, 300),
+		Status: status, Reason: cut(reason, maxReason),
 	}}})
 }

@@ -169,7 +169,7 @@ func TestSUB03_EverythingWrongIsSaidAtOnceAndNothingChanges(t *testing.T) {
 	for _, p := range append([]*fault.Error{f}, f.More...) {
 		codes = append(codes, p.Code)
 	}
-	want := []string{"submit/empty-goal", "submit/unknown-process", "submit/past-deadline", "submit/negative-budget", "id/malformed"}
+	want := []string{"submit/unknown-process", "submit/empty-goal", "submit/past-deadline", "submit/negative-budget", "id/malformed"}
 	if len(codes) != len(want) {
 		t.Fatalf("problems %v, want %v", codes, want)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -30,6 +29,9 @@ type Config struct {
 	// LockLease is how long a commit lock lasts without renewal.
 	// Zero means commitlock.DefaultLease.
 	LockLease time.Duration
+	// Compile prepares definitions, so that projects and restarts can share
+	// what is costly to make. Nil means workflow.Compile.
+	Compile func(*loomv1.Definition) (*workflow.Compiled, error)
 }
 
 // State is the state of all cores of one project. It is not safe for
@@ -47,6 +49,8 @@ type State struct {
 	timers  timers
 	recalls []recall            // remembered requests, oldest first
 	asked   map[string][]string // approvals of each execution, oldest first
+	queue   *queue
+	index   index
 }
 
 type recall struct {
@@ -65,11 +69,23 @@ func New(cfg Config) *State {
 
 // Restore returns the state that a snapshot holds. It keeps no reference to p.
 func Restore(cfg Config, p *loomv1.ProjectState) (*State, error) {
+	return Adopt(cfg, proto.CloneOf(p))
+}
+
+// Adopt is Restore that takes p over: nobody else may use it any more.
+func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	if cfg.LockLease == 0 {
 		cfg.LockLease = commitlock.DefaultLease
 	}
-	p = proto.CloneOf(p)
+	if cfg.Compile == nil {
+		cfg.Compile = workflow.Compile
+	}
 	fillMaps(p)
+	for _, b := range p.Beads { // of a release that did not count them
+		if b.Execution != "" {
+			b.Executions = max(b.Executions, 1)
+		}
+	}
 	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
 	var err error
 	if s.graph, err = graph.Restore(p.Graph); err != nil {
@@ -110,12 +126,24 @@ func fillMaps(p *loomv1.ProjectState) {
 	if p.Nonces == nil {
 		p.Nonces = map[string]bool{}
 	}
+	if p.Changed == nil {
+		p.Changed = map[string]bool{}
+	}
+	if p.Hosts == nil {
+		p.Hosts = map[string]*loomv1.HostRoles{}
+	}
+	if p.Absent == nil {
+		p.Absent = map[string]*timestamppb.Timestamp{}
+	}
+	if p.StoredAt == nil {
+		p.StoredAt = map[string]*timestamppb.Timestamp{}
+	}
 }
 
 // derive rebuilds what is kept beside the snapshot for speed.
 func (s *State) derive() error {
 	for hash, def := range s.p.Definitions {
-		c, err := workflow.Compile(def)
+		c, err := s.cfg.Compile(def)
 		if err != nil {
 			return fmt.Errorf("definition %s: %w", hash, err)
 		}
@@ -124,7 +152,6 @@ func (s *State) derive() error {
 	for id, x := range s.p.Executions {
 		if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
 			s.open[id] = true
-			s.timers.set(x)
 		}
 	}
 	for id, b := range s.p.Beads {
@@ -132,10 +159,19 @@ func (s *State) derive() error {
 			s.prints[b.Fingerprint] = id
 		}
 	}
-	for _, a := range slices.Backward(newest(s.p.Approvals)) {
-		s.asked[a.Execution] = append(s.asked[a.Execution], a.Id)
+	s.reindex()
+	for _, id := range s.index.approvals {
+		x := s.p.Approvals[id].Execution
+		s.asked[x] = append(s.asked[x], id)
 	}
 	s.recalls = sortedRecalls(s.p.Requests)
+	s.queue, s.timers = newQueue(), timers{}
+	for id := range s.open { // in any order: queue and heap have their own
+		x := s.p.Executions[id]
+		if s.rearm(x); !s.held(x) {
+			s.timers.kick(id)
+		}
+	}
 	return nil
 }
 
@@ -146,15 +182,35 @@ func (s *State) Snapshot() *loomv1.ProjectState {
 	return p
 }
 
+// Surrender is Snapshot without the copy: s must not be used any more.
+func (s *State) Surrender() *loomv1.ProjectState {
+	p := s.p
+	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	s.p = nil
+	return p
+}
+
+// Cores returns the part of a snapshot that others follow with folds of their
+// own: the decision graph and the commit locks, and as of which event. It is
+// made at once, and must not be written to.
+func (s *State) Cores() *loomv1.ProjectState {
+	return &loomv1.ProjectState{LastNumber: s.p.LastNumber, LastTime: s.p.LastTime, Graph: s.graph.Snapshot(), Locks: s.locks.Snapshot()}
+}
+
 // Hash returns the SHA-256 of the snapshot in deterministic encoding: equal on
 // every host at the same event.
 func (s *State) Hash() [sha256.Size]byte {
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.Snapshot())
+	s.p.Graph, s.p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.p)
+	s.p.Graph, s.p.Locks = nil, nil
 	if err != nil {
 		panic(err) // state messages hold valid UTF-8 only; Apply refuses others
 	}
 	return sha256.Sum256(data)
 }
+
+// Beads returns how many beads there are.
+func (s *State) Beads() int { return len(s.p.Beads) }
 
 // Number returns the number of the last event applied.
 func (s *State) Number() uint64 { return s.p.LastNumber }
@@ -165,12 +221,18 @@ func (s *State) Time() time.Time { return asTime(s.p.LastTime) }
 // Config returns the project's registration, or nil.
 func (s *State) Config() *loomv1.ProjectConfig { return s.p.Config }
 
-// Next returns when the next timer is due: an attempt's deadline, the end of a
-// backoff, or a lock going stale.
+// Next returns when the next tick is due: at an attempt's deadline, the end of a
+// backoff, a limit, a lock going stale; at once where an execution is to go on
+// after a hold or a restart, or a bead lags behind its links.
 func (s *State) Next() (time.Time, bool) {
-	at, ok := s.timers.next(s.p.Executions)
-	if lock, held := s.locks.Next(); held && (!ok || lock.Before(at)) {
-		return lock, true
+	if len(s.timers.ready) > 0 || len(s.index.unsettled) > 0 {
+		return s.Time(), true
+	}
+	at, ok := s.timers.next(s.wake)
+	for _, next := range []func() (time.Time, bool){s.locks.Next, s.graph.NextBallot} {
+		if other, there := next(); there && (!ok || other.Before(at)) {
+			at, ok = other, true
+		}
 	}
 	return at, ok
 }

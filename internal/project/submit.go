@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,8 +15,6 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/suggest"
-	"github.com/loomrun/loom/internal/workflow"
-	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -71,20 +68,10 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if !filepath.IsAbs(c.Repository) {
 		return fault.New("project/invalid", "project %q: repository is not an absolute path", c.Id).At("repository").Got(c.Repository)
 	}
-	return nil
-}
-
-func (d *decision) storeDefinition(def *loomv1.Definition) error {
-	c, err := workflow.Compile(def)
-	if err != nil {
-		return fault.New("definition/invalid", "definition %q does not compile", def.GetName()).Because(err)
+	if c.Grace != nil && (c.Grace.CheckValid() != nil || c.Grace.AsDuration() < 0) {
+		return fault.New("project/invalid", "project %q: grace is less than no time", c.Id).At("grace").Got(c.Grace.AsDuration().String())
 	}
-	hash := processes.Hash(def)
-	if d.s.p.Latest[def.Name] == hash {
-		return nil
-	}
-	_ = c // compiled again when the fact is applied, so that replay takes the same path
-	return d.emit(&loomv1.Event{Fact: &loomv1.Event_DefinitionStored{DefinitionStored: &loomv1.DefinitionStored{Definition: def, Hash: hash}}})
+	return fault.Join(append(checkRoutes(c.Routes), checkGovernor(c.Governor)...))
 }
 
 func (d *decision) fileBead(sub *loomv1.Submission) (*loomv1.Answer, error) {
@@ -95,35 +82,13 @@ func (d *decision) fileBead(sub *loomv1.Submission) (*loomv1.Answer, error) {
 	if reply, err := d.recall(key, digest); reply != nil || err != nil {
 		return reply, err
 	}
-	t := sub.Type
-	if t == loomv1.BeadType_BEAD_TYPE_UNSPECIFIED {
-		t = loomv1.BeadType_BEAD_TYPE_TASK
-	}
-	return d.file(&loomv1.Bead{
-		Type: t, Goal: sub.Goal, Description: sub.Description, Context: sub.Context, Priority: priority(sub.Priority),
-		Deadline: sub.Deadline, Labels: sub.Labels, Budget: sub.Budget, Process: d.process(sub),
-	}, key, digest)
-}
-
-// file files a bead and starts its execution.
-func (d *decision) file(b *loomv1.Bead, key, digest string) (*loomv1.Answer, error) {
-	b.Id, b.Project, b.Status = d.nextBead(), d.s.cfg.ID, loomv1.BeadStatus_BEAD_STATUS_OPEN
-	hash := d.s.p.Latest[b.Process]
-	def := d.s.p.Definitions[hash]
-	d.bead, d.execution = b.Id, ""
-	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: b, Request: key, RequestDigest: digest}}}); err != nil {
+	kind := d.governed(nil)
+	if err := d.admit(kind); err != nil {
 		return nil, err
 	}
-	d.execution = b.Id + "-x1"
-	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: &loomv1.ExecutionStarted{
-		Definition: def.Name, Version: def.Version, DefinitionHash: hash, Checks: d.s.p.Config.Checks,
-	}}}); err != nil {
-		return nil, err
-	}
-	if err := d.run(d.s.p.Executions[d.execution]).Begin(); err != nil {
-		return nil, err
-	}
-	return submitted(b.Id, d.execution, false), nil
+	b := asked(sub)
+	b.Process = d.process(sub)
+	return d.file(b, filing{request: key, digest: digest, governed: kind})
 }
 
 func submitted(bead, execution string, duplicate bool) *loomv1.Answer {
@@ -132,59 +97,45 @@ func submitted(bead, execution string, duplicate bool) *loomv1.Answer {
 
 // checkSubmission returns everything that is wrong with sub at once.
 func (d *decision) checkSubmission(sub *loomv1.Submission) []*fault.Error {
-	var errs []*fault.Error
-	add := func(e *fault.Error) { errs = append(errs, e) }
+	if sub == nil {
+		return []*fault.Error{fault.New("command/malformed", "nothing is submitted").At("submission")}
+	}
 	if d.s.p.Config == nil {
 		return []*fault.Error{fault.New("submit/unknown-project", "project %q is not registered on this deployment", d.s.cfg.ID).At("project")}
 	}
+	var errs []*fault.Error
+	add := func(e *fault.Error) { errs = append(errs, e) }
 	if sub.Project != "" && sub.Project != d.s.cfg.ID {
 		add(fault.New("submit/unknown-project", "submission for another project was sent to %q", d.s.cfg.ID).At("project").Got(sub.Project))
-	}
-	switch goal := strings.TrimSpace(sub.Goal); {
-	case goal == "":
-		add(fault.New("submit/empty-goal", "goal is empty").At("goal").Want("say in a few words what is to be achieved"))
-	case len(sub.Goal) > MaxGoal:
-		add(fault.New("submit/invalid-field", "goal has %d bytes, the most is %d", len(sub.Goal), MaxGoal).At("goal").Want("put the rest into the description"))
-	}
-	if len(sub.Description) > MaxDescription {
-		add(fault.New("submit/too-large", "description has %d bytes, the most is %d", len(sub.Description), MaxDescription).At("description"))
-	}
-	if name := d.process(sub); d.s.p.Latest[name] == "" {
-		add(fault.New("submit/unknown-process", "process is not known in project %q", d.s.cfg.ID).At("process").Got(name).Want("%s", d.suggestProcess(name)))
-	}
-	if sub.Deadline != nil && sub.Deadline.CheckValid() != nil {
-		add(fault.New("submit/invalid-field", "deadline is not a time between the years 1 and 9999").At("deadline"))
-	} else if sub.Deadline != nil && !sub.Deadline.AsTime().After(d.now) {
-		add(fault.New("submit/past-deadline", "deadline is not in the future").At("deadline").Got(sub.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")))
-	}
-	if b := sub.Budget; b.GetTokens() < 0 || b.GetMicroUsd() < 0 || b.GetWallSeconds() < 0 {
-		add(fault.New("submit/negative-budget", "budget is negative").At("budget"))
 	}
 	switch sub.Type {
 	case loomv1.BeadType_BEAD_TYPE_UNSPECIFIED, loomv1.BeadType_BEAD_TYPE_TASK, loomv1.BeadType_BEAD_TYPE_BUG:
 	default:
 		add(fault.New("submit/invalid-field", "type %s cannot be submitted", sub.Type).At("type").Want("task or bug"))
 	}
-	if _, ok := loomv1.Priority_name[int32(sub.Priority)]; !ok {
-		add(fault.New("submit/invalid-field", "priority %d is not known", sub.Priority).At("priority").Want("urgent, normal or low"))
+	if name := d.process(sub); d.s.p.Latest[name] == "" {
+		add(fault.New("submit/unknown-process", "process is not known in project %q", d.s.cfg.ID).At("process").Got(name).Want("%s", d.suggestProcess(name)))
 	}
-	errs = append(errs, checkLabels(sub.Labels)...)
+	b := asked(sub)
+	for _, f := range changeable {
+		errs = append(errs, f.check(d, b)...)
+	}
 	errs = append(errs, checkContext(sub.Context)...)
 	return append(errs, checkKey(sub.IdempotencyKey)...)
 }
 
-func checkLabels(labels []string) []*fault.Error {
-	var errs []*fault.Error
-	if len(labels) > MaxLabels {
-		errs = append(errs, fault.New("submit/invalid-field", "%d labels, the most is %d", len(labels), MaxLabels).At("labels"))
-		labels = labels[:MaxLabels]
+// asked returns the bead that a submission asks for.
+func asked(sub *loomv1.Submission) *loomv1.Bead {
+	t := sub.Type
+	if t == loomv1.BeadType_BEAD_TYPE_UNSPECIFIED {
+		t = loomv1.BeadType_BEAD_TYPE_TASK
 	}
-	for i, l := range labels {
-		if _, err := subject.Parse("label", l); err != nil {
-			errs = append(errs, fault.From(err).At(fmt.Sprintf("labels[%d]", i)))
-		}
-	}
-	return errs
+	b := &loomv1.Bead{Type: t, Context: sub.Context}
+	set(b, &loomv1.Bead{
+		Goal: sub.Goal, Description: sub.Description, Priority: sub.Priority, Deadline: sub.Deadline, Labels: sub.Labels,
+		Budget: sub.Budget, Parent: sub.Parent, BlockedBy: sub.BlockedBy, Assignee: sub.Assignee,
+	})
+	return b
 }
 
 func checkContext(c *structpb.Struct) []*fault.Error {
@@ -260,72 +211,6 @@ func (d *decision) recall(key, digest string) (*loomv1.Answer, error) {
 		return nil, fault.New("submit/key-reused", "idempotency key was used for other work: bead %s since %s", r.Id, r.Time.AsTime().Format("2006-01-02T15:04:05Z")).At("idempotency_key")
 	}
 	return submitted(r.Id, d.s.p.Beads[r.Id].GetExecution(), true), nil
-}
-
-func (d *decision) fileError(r *loomv1.ErrorReport) (*loomv1.Answer, error) {
-	if errs := d.checkReport(r); len(errs) > 0 {
-		return nil, fault.Join(errs)
-	}
-	if r.Status < 500 && !r.Crash && r.Status != 0 {
-		return submitted("", "", false), nil
-	}
-	key, digest := d.requestKey(r.IdempotencyKey, r)
-	if reply, err := d.recall(key, digest); reply != nil || err != nil {
-		return reply, err
-	}
-	print := Fingerprint(r)
-	if id, ok := d.s.prints[print]; ok {
-		b := d.s.p.Beads[id]
-		err := d.emit(&loomv1.Event{Bead: id, Execution: b.Execution, Fact: &loomv1.Event_BeadOccurred{BeadOccurred: &loomv1.BeadOccurred{
-			Occurrences: b.Occurrences + 1, Request: key, RequestDigest: digest,
-		}}})
-		return submitted(id, b.Execution, true), err
-	}
-	return d.file(&loomv1.Bead{
-		Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: cut(fmt.Sprintf("%s: %s", r.Service, oneLine(r.Message)), MaxGoal),
-		Description: r.Message, Priority: loomv1.Priority_PRIORITY_NORMAL, Process: AutoBug,
-		Fingerprint: print, Occurrences: 1, Report: r,
-	}, key, digest)
-}
-
-func (d *decision) checkReport(r *loomv1.ErrorReport) []*fault.Error {
-	var errs []*fault.Error
-	add := func(e *fault.Error) { errs = append(errs, e) }
-	if d.s.p.Config == nil || d.s.p.Latest[AutoBug] == "" {
-		return []*fault.Error{fault.New("submit/unknown-project", "project %q is not registered on this deployment", d.s.cfg.ID).At("project")}
-	}
-	if _, err := subject.Parse("service", r.Service); err != nil {
-		add(fault.From(err))
-	}
-	if strings.TrimSpace(r.Message) == "" {
-		add(fault.New("submit/invalid-field", "message is empty").At("message").Want("say what went wrong"))
-	}
-	if r.Status != 0 && (r.Status < 100 || r.Status > 599) {
-		add(fault.New("submit/invalid-field", "status is not 0 or 100 to 599").At("status").Got(fmt.Sprint(r.Status)))
-	}
-	for _, f := range []struct {
-		name, value string
-		most        int
-	}{{"kind", r.Kind, 64}, {"message", r.Message, 16 << 10}, {"stack", r.Stack, 64 << 10}} {
-		if len(f.value) > f.most {
-			add(fault.New("submit/too-large", "%s has %d bytes, the most is %d", f.name, len(f.value), f.most).At(f.name))
-		}
-	}
-	if len(r.Attributes) > 64 {
-		add(fault.New("submit/too-large", "%d attributes, the most is 64", len(r.Attributes)).At("attributes"))
-	}
-	return append(errs, checkKey(r.IdempotencyKey)...)
-}
-
-var volatile = regexp.MustCompile(`0x[0-9a-fA-F]+|[0-9]+`)
-
-// Fingerprint returns what makes two reports the same error: service, kind,
-// the message and the stack's first five lines with numbers and addresses
-// taken out.
-func Fingerprint(r *loomv1.ErrorReport) string {
-	lines := strings.SplitN(r.Stack, "\n", 6)
-	stack := strings.Join(lines[:min(len(lines), 5)], "\n")
-	return hexHash(r.Service, r.Kind, volatile.ReplaceAllString(r.Message, "#"), volatile.ReplaceAllString(stack, "#"))[:32]
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -41,7 +41,7 @@ func (d *DB) ApplyAll(ctx context.Context, first uint64, batches []*loomv1.Batch
 	}
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	w := &writer{db: d, beads: map[string]*loomv1.Bead{}, executions: map[string]*execution{}}
+	w := newWriter(d)
 	partition, last := batches[0].GetPartition(), uint64(0)
 	err := inTx(ctx, d.write, func(tx *sql.Tx) (err error) {
 		w.tx = tx
@@ -52,7 +52,7 @@ func (d *DB) ApplyAll(ctx context.Context, first uint64, batches []*loomv1.Batch
 		w.forget()
 		return failed("apply", err)
 	}
-	d.advance(partition, last)
+	d.advance(partition, last, w.tallies)
 	return nil
 }
 
@@ -62,8 +62,8 @@ func (d *DB) Reset(ctx context.Context) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	err := inTx(ctx, d.write, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM notices; DELETE FROM workflow_transitions; DELETE FROM workflow_executions;"+
-			"DELETE FROM workflows; DELETE FROM beads; DELETE FROM positions;")
+		_, err := tx.ExecContext(ctx, "DELETE FROM tallies; DELETE FROM approvals; DELETE FROM workflow_visits; DELETE FROM workflow_nodes;"+
+			"DELETE FROM workflow_transitions; DELETE FROM workflow_executions; DELETE FROM workflows; DELETE FROM beads; DELETE FROM positions;")
 		return err
 	})
 	if err != nil {
@@ -73,6 +73,7 @@ func (d *DB) Reset(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.applied)
+	clear(d.tallies)
 	return nil
 }
 
@@ -98,8 +99,10 @@ func (w *writer) follow(ctx context.Context, partition uint32, first uint64, bat
 		if sequence <= known {
 			continue
 		}
-		if err := w.batch(ctx, sequence, b); err != nil {
-			return 0, err
+		for _, e := range b.GetEvents() {
+			if err := w.event(ctx, e); err != nil {
+				return 0, err
+			}
 		}
 		h = head{b.GetEpoch(), sequence, b.GetHash()}
 	}
@@ -113,16 +116,6 @@ func (w *writer) follow(ctx context.Context, partition uint32, first uint64, bat
 		h.hash = []byte{}
 	}
 	return h.sequence, w.exec(ctx, "position", partition, h.epoch, h.sequence, h.hash)
-}
-
-func (w *writer) batch(ctx context.Context, sequence uint64, b *loomv1.Batch) error {
-	for i, e := range b.GetEvents() {
-		pos := &loomv1.Position{Partition: b.GetPartition(), Epoch: b.GetEpoch(), Sequence: sequence, Index: uint32(i)}
-		if err := w.event(ctx, e, pos); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func readHead(row *sql.Row) (h head, err error) {

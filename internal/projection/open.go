@@ -95,7 +95,10 @@ func SetAside(path string) (string, error) {
 
 func open(ctx context.Context, path string) (_ *DB, err error) {
 	_, statErr := os.Stat(path + "-wal")
-	d := &DB{changed: make(chan struct{}), closed: make(chan struct{}), applied: map[uint32]uint64{}}
+	d := &DB{
+		changed: make(chan struct{}), closed: make(chan struct{}), applied: map[uint32]uint64{}, tallies: map[tallyKey]int64{},
+		waiting: map[uint32]int{}, asked: map[uint32]chan struct{}{}, broken: map[uint32]error{},
+	}
 	if d.write, err = connect(path, "_txlock=immediate"); err != nil {
 		return nil, failed("open", err)
 	}
@@ -139,7 +142,7 @@ func (d *DB) begin(ctx context.Context, wasKilled bool) error {
 	for partition, h := range heads {
 		d.applied[partition] = h.sequence
 	}
-	return nil
+	return d.loadTallies(ctx)
 }
 
 func (d *DB) check(ctx context.Context) error {

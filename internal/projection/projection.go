@@ -1,9 +1,9 @@
-// Package projection keeps a copy of the journals in SQLite, for queries and
-// for people: beads, workflows, executions with their state, transitions, and
-// one line of every event. It is derived: what it holds is a fold over the
-// batches it was given, in their order, so a file that is deleted and filled
-// again from the journals is equal. Nothing decides by it, and losing it loses
-// nothing.
+// Package projection keeps a copy of the journals in SQLite, for queries,
+// metrics and people: beads, workflows, executions with their state,
+// transitions, visits of nodes, approvals, and running counts. It is derived:
+// what it holds is a fold over the batches it was given, in their order, so a
+// file that is deleted and filled again from the journals is equal. Nothing
+// decides by it, and losing it loses nothing.
 package projection
 
 import (
@@ -28,7 +28,11 @@ type DB struct {
 
 	mu      sync.Mutex
 	applied map[uint32]uint64
-	changed chan struct{} // closed and replaced whenever applied grows
+	tallies map[tallyKey]int64
+	waiting map[uint32]int           // how many wait for more of a partition
+	asked   map[uint32]chan struct{} // sent to when one more does
+	broken  map[uint32]error         // why a partition is not followed
+	changed chan struct{}            // closed and replaced whenever applied grows
 	closed  chan struct{}
 }
 
@@ -65,8 +69,13 @@ func (d *DB) Position(ctx context.Context, partition int) (sequence uint64, hash
 }
 
 // WaitFor blocks until the batch with that sequence has been applied, ctx
-// ends, or the projection is closed.
+// ends, or the projection is closed. Whoever follows that partition hurries.
 func (d *DB) WaitFor(ctx context.Context, partition int, sequence uint64) error {
+	if d.Applied(partition) >= sequence {
+		return nil
+	}
+	d.wait(partition, 1)
+	defer d.wait(partition, -1)
 	for {
 		d.mu.Lock()
 		applied, changed := d.applied[uint32(partition)], d.changed
@@ -84,10 +93,29 @@ func (d *DB) WaitFor(ctx context.Context, partition int, sequence uint64) error 
 	}
 }
 
-func (d *DB) advance(partition uint32, sequence uint64) {
+// wait counts who waits, and wakes who follows.
+func (d *DB) wait(partition, n int) {
+	asked := d.demand(partition)
+	d.mu.Lock()
+	d.waiting[uint32(partition)] += n
+	d.mu.Unlock()
+	if n > 0 {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// advance makes known what a transaction has added.
+func (d *DB) advance(partition uint32, sequence uint64, tallies map[tallyKey]int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.applied[partition] = sequence
+	delete(d.broken, partition)
+	for k, n := range tallies {
+		d.tallies[k] += n
+	}
 	close(d.changed)
 	d.changed = make(chan struct{})
 }

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	selectTransitions = `SELECT id, execution_id, from_node_id, to_node_id, outcome, timestamp, summary
+	selectTransitions = `SELECT id, execution_id, from_node_id, to_node_id, outcome, timestamp, summary, actor
 		FROM workflow_transitions WHERE execution_id = ? ORDER BY number`
-	selectHistory = `SELECT t.id, t.execution_id, t.from_node_id, t.to_node_id, t.outcome, t.timestamp, t.summary
+	selectHistory = `SELECT t.id, t.execution_id, t.from_node_id, t.to_node_id, t.outcome, t.timestamp, t.summary, t.actor
 		FROM workflow_executions x JOIN workflow_transitions t ON t.execution_id = x.id
 		WHERE x.bead_id = ? ORDER BY t.number`
 	selectActive = `SELECT state FROM workflow_executions WHERE bead_id = ? AND status = 'running' ORDER BY id`
@@ -35,9 +35,12 @@ func (d *DB) Active(ctx context.Context, bead string) ([]*loomv1.Execution, erro
 }
 
 func scanTransition(rows *sql.Rows) (*loomv1.Transition, error) {
-	t, at := &loomv1.Transition{}, ""
-	err := rows.Scan(&t.Id, &t.Execution, &t.From, &t.To, &t.Outcome, &at, &t.Summary)
+	t, at, actor := &loomv1.Transition{Actor: &loomv1.Identity{}}, "", []byte(nil)
+	err := rows.Scan(&t.Id, &t.Execution, &t.From, &t.To, &t.Outcome, &at, &t.Summary, &actor)
 	if err != nil {
+		return nil, err
+	}
+	if err := protojson.Unmarshal(actor, t.Actor); err != nil {
 		return nil, err
 	}
 	t.Time, err = unclock(at)

@@ -25,6 +25,15 @@ func (s *shelf[T]) put(id string, v T) {
 	s.young[id] = v
 }
 
+// keep puts what will change again, and drops what hardly will.
+func (s *shelf[T]) keep(id string, v T, changes bool) {
+	if changes {
+		s.put(id, v)
+		return
+	}
+	s.drop(id)
+}
+
 func (s *shelf[T]) drop(id string) {
 	delete(s.young, id)
 	delete(s.old, id)

@@ -1,10 +1,8 @@
 package projection
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,20 +22,31 @@ var statements = map[string]string{
 	"head": selectHead,
 	"position": `INSERT INTO positions (partition, epoch, seq, hash) VALUES (?, ?, ?, ?)
 		ON CONFLICT (partition) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, hash = excluded.hash`,
-	"notice": `INSERT INTO notices (partition, seq, idx, time, project, bead, execution, kind, summary, epoch, number)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	// The same definition may be stored by several projects, in either order.
 	"workflow": `INSERT INTO workflows (id, name, definition, created_at, updated_at, version) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET created_at = min(created_at, excluded.created_at), updated_at = max(updated_at, excluded.updated_at)`,
 	"bead": `INSERT INTO beads (id, project, type, status, goal, process, execution_id, bead, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET status = excluded.status, execution_id = excluded.execution_id, bead = excluded.bead, updated_at = excluded.updated_at`,
-	"execution": `INSERT INTO workflow_executions (id, bead_id, workflow_id, current_node_id, state, created_at, updated_at, status)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET status = excluded.status, goal = excluded.goal, execution_id = excluded.execution_id, bead = excluded.bead, updated_at = excluded.updated_at`,
+	"node": `INSERT INTO workflow_nodes (workflow_id, node_id, type, kind, multi_dispatch) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`,
+	"execution": `INSERT INTO workflow_executions (id, bead_id, workflow_id, current_node_id, state, created_at, updated_at, status,
+			project, process, filed_at, ended_at, files, model_calls, input_tokens, output_tokens, cost_micro_usd)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET current_node_id = excluded.current_node_id, state = excluded.state,
-			updated_at = excluded.updated_at, status = excluded.status`,
-	"transition": `INSERT INTO workflow_transitions (id, execution_id, from_node_id, to_node_id, outcome, timestamp, number, summary)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			updated_at = excluded.updated_at, status = excluded.status, ended_at = excluded.ended_at, files = excluded.files,
+			model_calls = excluded.model_calls, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+			cost_micro_usd = excluded.cost_micro_usd`,
+	"visit": `INSERT INTO workflow_visits (execution_id, node_id, visit, started_at, ended_at, outcome, attempts, timeouts)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome, attempts = excluded.attempts, timeouts = excluded.timeouts`,
+	"visited": `UPDATE workflow_visits SET ended_at = ?, outcome = ?, attempts = ?, timeouts = ? WHERE execution_id = ? AND node_id = ? AND visit = ?`,
+	"asked":   `INSERT INTO approvals (id, project, bead_id, execution_id, node_id, visit, kind, asked_at, decision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')`,
+	"decided": "UPDATE approvals SET decided_at = ?, decision = ? WHERE id = ? AND decided_at IS NULL",
+	"tally": `INSERT INTO tallies (name, process, node, label, value) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET value = value + excluded.value`,
+	"transition": `INSERT INTO workflow_transitions (id, execution_id, from_node_id, to_node_id, outcome, timestamp, number, summary, actor)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	"stored bead":      "SELECT bead FROM beads WHERE id = ?",
 	"stored execution": "SELECT state FROM workflow_executions WHERE id = ?",
 }
@@ -64,7 +73,7 @@ func (w *writer) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.flushTallies(ctx)
 }
 
 func (w *writer) flushBead(ctx context.Context, id string, b *loomv1.Bead) error {
@@ -72,19 +81,49 @@ func (w *writer) flushBead(ctx context.Context, id string, b *loomv1.Bead) error
 	if err != nil {
 		return err
 	}
-	w.db.beads.put(id, b)
+	w.db.beads.keep(id, b, b.GetStatus() < loomv1.BeadStatus_BEAD_STATUS_CLOSED)
 	return w.exec(ctx, "bead", id, b.GetProject(), word(b.GetType()), word(b.GetStatus()), b.GetGoal(), b.GetProcess(),
 		b.GetExecution(), text, clock(b.GetCreatedAt()), clock(b.GetUpdatedAt()))
 }
 
 func (w *writer) flushExecution(ctx context.Context, id string, x *execution) error {
-	text, err := toJSON(x.state)
+	state := x.state
+	w.db.executions.keep(id, state, state.GetStatus() == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING)
+	if x.at == nil {
+		return nil
+	}
+	text, err := toJSON(state)
 	if err != nil {
 		return err
 	}
-	w.db.executions.put(id, x.state)
-	return w.exec(ctx, "execution", id, x.state.GetBead(), x.state.GetDefinitionHash(), current(x.state), text,
-		clock(x.state.GetStartedAt()), clock(x.at), word(x.state.GetStatus()))
+	filed, u := x.filed, state.GetUsage()
+	if filed == nil {
+		filed = state.GetStartedAt() // the row has its own
+	}
+	err = w.exec(ctx, "execution", id, state.GetBead(), state.GetDefinitionHash(), current(state), text,
+		clock(state.GetStartedAt()), clock(x.at), word(state.GetStatus()), state.GetProject(), state.GetDefinition(),
+		clock(filed), maybe(state.GetEndedAt()), filesOf(state.GetChange()), state.GetModelCalls(),
+		int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCostMicroUsd()))
+	if err != nil {
+		return err
+	}
+	return w.flushVisits(ctx, id, x.visits)
+}
+
+// maybe is a time as the tables hold it, or NULL.
+func maybe(t *timestamppb.Timestamp) any {
+	if t == nil {
+		return nil
+	}
+	return clock(t)
+}
+
+// filesOf is how many files a change has, or NULL if there is none.
+func filesOf(c *loomv1.Change) any {
+	if c == nil {
+		return nil
+	}
+	return max(int(c.GetFilesTotal()), len(c.GetFiles()))
 }
 
 // forget drops what a failed transaction may have changed in memory.
@@ -114,14 +153,28 @@ func current(x *loomv1.Execution) string {
 // strews in, so that equal states are equal texts.
 func toJSON(m proto.Message) (string, error) {
 	text, err := protojson.Marshal(m)
-	if err != nil {
-		return "", err
+	return string(compact(text)), err
+}
+
+// compact takes the blanks out of sound JSON, in place: those that stand
+// outside strings.
+func compact(text []byte) []byte {
+	kept, quoted := text[:0], false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			kept = append(kept, c)
+			i++
+			c = text[i]
+		case !quoted && c == ' ':
+			continue
+		}
+		kept = append(kept, c)
 	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, text); err != nil {
-		return "", err
-	}
-	return b.String(), nil
+	return kept
 }
 
 // layout is RFC 3339 with all nine digits, so that times sort as texts.

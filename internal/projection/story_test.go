@@ -137,15 +137,22 @@ type journal []*loomv1.Batch
 // write cuts events into batches of 1 to most, chained.
 func write(r *rand.Rand, partition uint32, most int, events []*loomv1.Event) journal {
 	var j journal
-	var previous []byte
 	for len(events) > 0 {
 		n := min(1+r.IntN(most), len(events))
-		b := &loomv1.Batch{Partition: partition, Epoch: 1, Id: fmt.Sprintf("%d-%d", partition, len(j)), Previous: previous, Events: events[:n]}
+		j, events = append(j, &loomv1.Batch{Partition: partition, Epoch: 1, Events: events[:n]}), events[n:]
+	}
+	chain(j)
+	return j
+}
+
+// chain gives batches their ids and hashes.
+func chain(j journal) {
+	var previous []byte
+	for i, b := range j {
+		b.Id, b.Previous = fmt.Sprintf("%d-%d", b.Partition, i), previous
 		sum := sha256.Sum256(fmt.Appendf(nil, "%x %s", previous, b.Id))
 		b.Hash, previous = sum[:], sum[:]
-		j, events = append(j, b), events[n:]
 	}
-	return j
 }
 
 // tell interleaves the stories of some beads of a project.

@@ -11,28 +11,44 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// writer folds events within one transaction. Beads and executions that they
-// touch are written once, at its end.
+// writer folds events within one transaction. What they touch is written once,
+// at its end.
 type writer struct {
 	db         *DB
 	tx         *sql.Tx
+	queries    map[string]*sql.Stmt // of the transaction
 	beads      map[string]*loomv1.Bead
 	executions map[string]*execution
+	tallies    map[tallyKey]int64 // what is to be added
 }
 
-// execution is the state of one, and the time of its last event.
+func newWriter(d *DB) *writer {
+	return &writer{
+		db: d, queries: map[string]*sql.Stmt{}, beads: map[string]*loomv1.Bead{},
+		executions: map[string]*execution{}, tallies: map[tallyKey]int64{},
+	}
+}
+
+// execution is the state of one, and the visits that were touched.
 type execution struct {
-	state *loomv1.Execution
-	at    *timestamppb.Timestamp
+	state  *loomv1.Execution
+	at     *timestamppb.Timestamp // of its last event; unset if it was only looked at
+	filed  *timestamppb.Timestamp // unset unless it begins in this transaction
+	visits map[visitKey]*visit
 }
 
 func (w *writer) query(ctx context.Context, name string) *sql.Stmt {
-	return w.tx.StmtContext(ctx, w.db.queries[name])
+	q := w.queries[name]
+	if q == nil {
+		q = w.tx.StmtContext(ctx, w.db.queries[name])
+		w.queries[name] = q
+	}
+	return q
 }
 
 func (w *writer) exec(ctx context.Context, name string, args ...any) error {
@@ -40,20 +56,18 @@ func (w *writer) exec(ctx context.Context, name string, args ...any) error {
 	return err
 }
 
-func (w *writer) event(ctx context.Context, e *loomv1.Event, pos *loomv1.Position) error {
-	err := w.exec(ctx, "notice", pos.Partition, pos.Sequence, pos.Index, clock(e.Time),
-		e.Project, e.Bead, e.Execution, notice.Kind(e), notice.Summary(e), pos.Epoch, e.Number)
-	if err != nil {
-		return err
-	}
+func (w *writer) event(ctx context.Context, e *loomv1.Event) error {
 	switch f := e.GetFact().(type) {
 	case *loomv1.Event_DefinitionStored:
 		return w.definition(ctx, e, f.DefinitionStored)
 	case *loomv1.Event_BeadFiled:
 		w.filed(e, f.BeadFiled.GetBead())
 		return nil
-	case *loomv1.Event_BeadOccurred, *loomv1.Event_BeadStatusChanged:
+	case *loomv1.Event_BeadOccurred, *loomv1.Event_BeadStatusChanged, *loomv1.Event_BeadUpdated:
 		return w.bead(ctx, e)
+	}
+	if err := w.approval(ctx, e); err != nil {
+		return err
 	}
 	if ofExecution(e) {
 		return w.step(ctx, e)
@@ -62,12 +76,16 @@ func (w *writer) event(ctx context.Context, e *loomv1.Event, pos *loomv1.Positio
 }
 
 // ofExecution reports whether the workflow core folds the event: lock and
-// decision events and the inner steps of a turn name an execution without
-// changing it.
+// decision events, the inner steps of a turn and what was refused name an
+// execution without changing it. That a process or project is held changes the
+// project alone: the tables do not say since when an execution is held.
 func ofExecution(e *loomv1.Event) bool {
 	switch e.GetFact().(type) {
-	case nil, *loomv1.Event_ProjectRegistered, *loomv1.Event_SubmissionRejected,
+	case nil, *loomv1.Event_ProjectRegistered, *loomv1.Event_SubmissionRejected, *loomv1.Event_BeadUpdated,
+		*loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed, *loomv1.Event_RolesReported,
+		*loomv1.Event_OverrideGiven, *loomv1.Event_CommandRefused, *loomv1.Event_ApprovalRefused,
 		*loomv1.Event_DecisionAdded, *loomv1.Event_DecisionLinked, *loomv1.Event_DecisionSuperseded,
+		*loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed,
 		*loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed,
 		*loomv1.Event_LockReleased, *loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn,
 		*loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended, *loomv1.Event_ToolFinished:
@@ -76,20 +94,37 @@ func ofExecution(e *loomv1.Event) bool {
 	return e.GetExecution() != ""
 }
 
+// begins reports whether an event begins its execution.
+func begins(e *loomv1.Event) bool {
+	return e.GetExecutionStarted() != nil || e.GetExecutionForked() != nil
+}
+
 func (w *writer) definition(ctx context.Context, e *loomv1.Event, f *loomv1.DefinitionStored) error {
 	text, err := toJSON(f.GetDefinition())
 	if err != nil {
 		return err
 	}
 	d, at := f.GetDefinition(), clock(e.Time)
+	for _, n := range d.GetNodes() {
+		err := w.exec(ctx, "node", f.GetHash(), n.GetId(), word(n.GetType()), word(n.GetKind()), n.GetMultiDispatch())
+		if err != nil {
+			return err
+		}
+	}
 	return w.exec(ctx, "workflow", f.GetHash(), d.GetName(), text, at, at, d.GetVersion())
 }
 
 func (w *writer) filed(e *loomv1.Event, filed *loomv1.Bead) {
 	b := proto.CloneOf(filed)
 	b.CreatedAt, b.UpdatedAt, b.FiledBy = e.Time, e.Time, e.Actor
+	if b.Status == blocked {
+		b.BlockedSince = e.Time
+	}
 	w.beads[b.GetId()] = b
+	w.count(tallyKey{name: BeadsFiled, label: word(b.GetType())}, 1)
 }
+
+const blocked = loomv1.BeadStatus_BEAD_STATUS_BLOCKED
 
 func (w *writer) bead(ctx context.Context, e *loomv1.Event) error {
 	b, err := w.beadOf(ctx, e)
@@ -97,16 +132,38 @@ func (w *writer) bead(ctx context.Context, e *loomv1.Event) error {
 		return err
 	}
 	b.UpdatedAt = e.Time
-	if f := e.GetBeadOccurred(); f != nil {
-		b.Occurrences = f.GetOccurrences()
-	}
-	if f := e.GetBeadStatusChanged(); f != nil {
-		b.Status, b.Reason = f.GetStatus(), f.GetReason()
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_BeadOccurred:
+		b.Occurrences = f.BeadOccurred.GetOccurrences()
+	case *loomv1.Event_BeadStatusChanged:
+		status := f.BeadStatusChanged.GetStatus()
+		if status != blocked {
+			b.BlockedSince = nil
+		} else if b.Status != blocked {
+			b.BlockedSince = e.Time
+		}
+		b.Status, b.Reason = status, f.BeadStatusChanged.GetReason()
+	case *loomv1.Event_BeadUpdated:
+		project.FoldUpdate(b, f.BeadUpdated)
+		return w.prioritize(ctx, b, e.Time)
 	}
 	return nil
 }
 
-// step folds an event into its execution and records it if it is a transition.
+// prioritize gives a bead's priority to its execution, if that runs.
+func (w *writer) prioritize(ctx context.Context, b *loomv1.Bead, at *timestamppb.Timestamp) error {
+	if b.GetExecution() == "" {
+		return nil
+	}
+	x, err := w.stored(ctx, b.GetExecution())
+	if err == nil && x.state.GetStatus() == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
+		x.state.Priority, x.at = b.GetPriority(), at
+	}
+	return err
+}
+
+// step folds an event into its execution, with what it means for visits and
+// counts, and records it if it is a transition.
 func (w *writer) step(ctx context.Context, e *loomv1.Event) error {
 	x, err := w.executionOf(ctx, e)
 	if err != nil {
@@ -117,39 +174,58 @@ func (w *writer) step(ctx context.Context, e *loomv1.Event) error {
 	if r := e.GetReworkStarted(); r != nil {
 		summary = r.GetReason()
 	}
+	x.leave(e)
+	w.queued(x, e, -1)
 	if err := workflow.Apply(x.state, e); err != nil {
 		return fmt.Errorf("project %q: %w", e.Project, err)
 	}
+	w.queued(x, e, +1)
+	x.visited(e)
+	w.counted(x, e)
 	x.at = e.Time
 	if !moved {
 		return nil
 	}
+	actor, err := toJSON(e.GetActor())
+	if err != nil {
+		return err
+	}
 	return w.exec(ctx, "transition", fmt.Sprintf("%s-%d", e.Project, e.Number),
-		e.Execution, from, to, outcome, clock(e.Time), e.Number, summary)
+		e.Execution, from, to, outcome, clock(e.Time), e.Number, summary, actor)
 }
 
-// executionOf returns the execution of e, begun anew if e starts it.
+// executionOf returns the execution of e, begun anew if e begins it.
 func (w *writer) executionOf(ctx context.Context, e *loomv1.Event) (*execution, error) {
-	if x, ok := w.executions[e.Execution]; ok {
-		return x, nil
+	if !begins(e) {
+		return w.stored(ctx, e.Execution)
 	}
-	x := &execution{at: e.Time}
+	b, err := w.beadOf(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	x := &execution{filed: e.Time, visits: map[visitKey]*visit{}}
+	if b.GetExecution() == "" {
+		x.filed = b.GetCreatedAt()
+	}
+	b.Execution, b.Executions = e.Execution, b.Executions+1
+	x.state = &loomv1.Execution{Priority: b.GetPriority(), Context: proto.CloneOf(b.GetContext())}
 	w.executions[e.Execution] = x
-	if e.GetExecutionStarted() != nil {
-		b, err := w.beadOf(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		b.Execution = e.Execution
-		x.state = &loomv1.Execution{Priority: b.GetPriority(), Context: proto.CloneOf(b.GetContext())}
+	return x, nil
+}
+
+// stored returns an execution that began earlier.
+func (w *writer) stored(ctx context.Context, id string) (*execution, error) {
+	if x, ok := w.executions[id]; ok {
 		return x, nil
 	}
-	if state, ok := w.db.executions.get(e.Execution); ok {
+	x := &execution{visits: map[visitKey]*visit{}}
+	w.executions[id] = x
+	if state, ok := w.db.executions.get(id); ok {
 		x.state = state
 		return x, nil
 	}
 	x.state = &loomv1.Execution{}
-	return x, w.load(ctx, "stored execution", e.Execution, x.state)
+	return x, w.load(ctx, "stored execution", id, x.state)
 }
 
 func (w *writer) beadOf(ctx context.Context, e *loomv1.Event) (*loomv1.Bead, error) {

@@ -122,6 +122,22 @@ func (d *Document) Broken(path ...any) bool {
 	})
 }
 
+// Doubtful says whether what was decoded from the path may not be what the
+// author meant. A value is doubtful when it is broken. Its absence is when the
+// nearest value around it is wrong itself, or has a key that nobody knows:
+// that may be this one, misspelt.
+func (d *Document) Doubtful(path ...any) bool {
+	if d.Has(path...) {
+		return d.Broken(path...)
+	}
+	for path = path[:len(path)-1]; !d.Has(path...); path = path[:len(path)-1] {
+	}
+	return slices.ContainsFunc(d.problems, func(p problem) bool {
+		inside := len(p.path) == len(path)+1 && p.err.Code == "yaml/unknown-key"
+		return (len(p.path) == len(path) || inside) && slices.Equal(p.path[:len(path)], path)
+	})
+}
+
 // Place returns FILE:LINE:COL of the value at the path, whose elements are
 // keys (string) and indices (int). Where the path leads to nothing it is the
 // place of the nearest value around it.

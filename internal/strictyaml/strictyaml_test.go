@@ -248,6 +248,34 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+func TestDoubtful(t *testing.T) {
+	doc, err := strictyaml.Parse("f", []byte("name: a\nparts:\n  - {id: 5}\n  - {id: x}\n  - {id: y, arg: []}\n  - {args: []}\n  - 7\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc.Decode(&sample{})
+	for _, tt := range []struct {
+		path []any
+		want bool
+	}{
+		{[]any{"count"}, false},            // absent, with trouble elsewhere
+		{[]any{"parts", 0, "id"}, true},    // broken itself
+		{[]any{"parts", 0, "args"}, false}, // absent beside a broken one
+		{[]any{"parts", 1, "id"}, false},
+		{[]any{"parts", 1, "args"}, false},
+		{[]any{"parts", 2, "args"}, true}, // absent beside an unknown key
+		{[]any{"parts", 2, "id"}, false},
+		{[]any{"parts", 3, "id"}, true}, // absent though required
+		{[]any{"parts", 4, "args", 0}, true},
+		{[]any{"parts", 9, "args", 0}, false},
+		{nil, true},
+	} {
+		if got := doc.Doubtful(tt.path...); got != tt.want {
+			t.Errorf("Doubtful(%v) = %t, want %t", tt.path, got, tt.want)
+		}
+	}
+}
+
 // A caller's own problems stand among the others in the order of the file.
 func ExampleDocument_Add() {
 	doc, err := strictyaml.Parse("role.yaml", []byte("count: many\nname: qa\nsize: 3\n"))

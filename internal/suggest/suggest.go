@@ -6,11 +6,12 @@ import "strings"
 
 // Nearest returns the word of among that is nearest to word, or "" when none
 // is near: at most a third of the longer word may differ, and at least one
-// letter. Of equally near ones the first wins.
+// letter, where capitals count as small ones. Of equally near ones the first
+// wins.
 func Nearest(word string, among []string) string {
 	best, least := "", len(word)+1
 	for _, known := range among {
-		d := distance(word, known)
+		d := distance(strings.ToLower(word), strings.ToLower(known))
 		if d < least && d <= max(1, max(len(word), len(known))/3) && d < len(known) {
 			best, least = known, d
 		}

@@ -46,7 +46,7 @@ type tool struct {
 var catalogue = sync.OnceValue(func() []*tool {
 	list := []*tool{
 		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
-		shell, gitStatus, gitDiff, gitLog, decisionLog, decisionQuery,
+		shell, gitStatus, gitDiff, gitLog, decisionLog, decisionQuery, decisionVote,
 	}
 	for _, t := range list {
 		t.Timeout = Timeout

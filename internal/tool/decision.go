@@ -9,6 +9,17 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+// nodeTypes is the schema of a type of node.
+const nodeTypes = `{"enum": ["goal", "option", "decision", "action", "outcome", "observation", "revisit"]}`
+
+// nodeID is the schema of a node's id.
+func nodeID(what string) string {
+	return `{"type": "string", "pattern": "^d[1-9][0-9]{0,8}$", "description": "` + what + `"}`
+}
+
+// errNoGraph is the answer where there is no decision graph.
+func errNoGraph() error { return fault.New("tool/failed", "there is no decision graph here") }
+
 var decisionLog = &tool{
 	Spec: Spec{
 		Name: "decision_log",
@@ -18,33 +29,20 @@ var decisionLog = &tool{
 		Description: "Record in the decision graph what you considered, decided, did or saw, so that others can follow why. " +
 			"Log each option you weigh, then the decision with links to what it chose and rejected (say why). Gives the new node's id.",
 		Schema: schema(`"type","title"`, `
-			"type": {"enum": ["goal", "option", "decision", "action", "outcome", "observation", "revisit"]},
+			"type": `+nodeTypes+`,
 			"title": {"type": "string", "minLength": 1, "maxLength": 300, "description": "one line"},
 			"description": {"type": "string", "maxLength": 16384},
 			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "how sure you are, in percent; 50 when not given"},
 			"links": {"type": "array", "maxItems": 50, "items": {
 				"type": "object", "additionalProperties": false, "required": ["kind", "id"], "properties": {
-					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables"],
-						"description": "follows: the node with this id led to the new one. Otherwise, what the new one does to it"},
-					"id": {"type": "string", "pattern": "^d[1-9][0-9]{0,8}$", "description": "of an earlier node"},
+					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables", "supersedes"],
+						"description": "follows: the node with this id led to the new one. supersedes: the new one takes its place, and it counts no more. Otherwise, what the new one does to it"},
+					"id": `+nodeID("of an earlier node")+`,
 					"why": {"type": "string", "maxLength": 2000}}}}`),
 	},
 	run: with(logDecision),
 	// To log a node again adds nothing.
 	reconcile: func(context.Context, *Set, *loomv1.ToolCall) (Result, bool) { return Result{}, false },
-}
-
-var decisionQuery = &tool{
-	Spec: Spec{
-		Name:        "decision_query",
-		Class:       reads,
-		Description: "Look up what is recorded in the decision graph, newest first.",
-		Schema: schema(``, `
-			"type": {"enum": ["goal", "option", "decision", "action", "outcome", "observation", "revisit"]},
-			"text": {"type": "string", "maxLength": 200, "description": "words that stand in title or description"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "most nodes; 20 when not given"}`),
-	},
-	run: with(queryDecisions),
 }
 
 type logArguments struct {
@@ -63,7 +61,7 @@ type linkArgument struct {
 
 func logDecision(ctx context.Context, j job, a logArguments) (Result, error) {
 	if j.decisions == nil {
-		return Result{}, fault.New("tool/failed", "there is no decision graph here")
+		return Result{}, errNoGraph()
 	}
 	n, err := j.decisions.Log(ctx, a.command(j.id))
 	if err != nil {
@@ -98,43 +96,3 @@ func (l linkArgument) edge() *loomv1.DecisionEdge {
 func decisionType(s string) loomv1.DecisionType {
 	return loomv1.DecisionType(loomv1.DecisionType_value["DECISION_TYPE_"+strings.ToUpper(s)])
 }
-
-type queryArguments struct {
-	Type  string `json:"type"`
-	Text  string `json:"text"`
-	Limit int    `json:"limit"`
-}
-
-func queryDecisions(ctx context.Context, j job, a queryArguments) (Result, error) {
-	if j.decisions == nil {
-		return Result{}, fault.New("tool/failed", "there is no decision graph here")
-	}
-	if a.Limit == 0 {
-		a.Limit = 20
-	}
-	list, err := j.decisions.Query(ctx, Query{Type: decisionType(a.Type), Text: a.Text, Limit: a.Limit})
-	if err != nil {
-		return Result{}, err
-	}
-	var out strings.Builder
-	for _, n := range list {
-		out.WriteString(describe(n))
-	}
-	if len(list) == 0 {
-		out.WriteString("nothing recorded matches\n")
-	}
-	return done(out.String(), "%d nodes", len(list)), nil
-}
-
-// describe shows a node in a line or two.
-func describe(n *loomv1.DecisionNode) string {
-	word := func(s, prefix string) string { return strings.ToLower(strings.TrimPrefix(s, prefix)) }
-	line := fmt.Sprintf("%s %s, %s, %d%%: %s\n", n.GetId(), word(n.GetType().String(), "DECISION_TYPE_"),
-		word(n.GetStatus().String(), "DECISION_STATUS_"), n.GetConfidence(), oneLine(n.GetTitle()))
-	if d := oneLine(n.GetDescription()); d != "" {
-		line += "    " + cutEnd(d, 400) + "\n"
-	}
-	return line
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }

@@ -22,9 +22,9 @@ const (
 // processes is how the system keeps what a command starts together, so that
 // nothing of it survives.
 type processes struct {
-	// prepare sets a command up before it starts; script says how a shell
+	// prepare makes a command that can be started; script says how a shell
 	// command line is run there.
-	prepare func(*exec.Cmd)
+	prepare func(context.Context, command) (*exec.Cmd, error)
 	script  func(command string) []string
 	// end kills a command that runs, and what it started.
 	end func(cmd *exec.Cmd, mark string)
@@ -36,6 +36,7 @@ type processes struct {
 type command struct {
 	argv []string
 	dir  string
+	more []string // directories that it may change beside dir
 	env  []string
 	keep int // bytes of output: beginning and end
 }
@@ -57,10 +58,12 @@ func (p processes) run(ctx context.Context, c command) (outcome, error) {
 	defer cancel(nil)
 	out := newCapture(c.keep, drained, func() { cancel(errTooMuch) })
 	mark := rand.Text()
-	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
-	cmd.Dir, cmd.Env = c.dir, append(c.env, markName+"="+mark)
+	c.env = append(c.env, markName+"="+mark)
+	cmd, err := p.prepare(ctx, c)
+	if err != nil {
+		return outcome{}, err
+	}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, waitDelay
-	p.prepare(cmd)
 	cmd.Cancel = func() error {
 		p.end(cmd, mark)
 		return nil
@@ -72,9 +75,32 @@ func (p processes) run(ctx context.Context, c command) (outcome, error) {
 	if err := cmd.Start(); err != nil {
 		return outcome{}, fault.New("tool/failed", "the command cannot be started").Because(err)
 	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	p.sweep(cmd, mark)
 	return finished(ctx, cmd, out, err), nil
+}
+
+// contained keeps the processes of a command in a sandbox, which takes all of
+// them with it when it ends.
+func contained(box Contain) processes {
+	return processes{
+		prepare: func(ctx context.Context, c command) (*exec.Cmd, error) {
+			return box(ctx, c.dir, append([]string{c.dir}, c.more...), c.env, c.argv)
+		},
+		script: func(command string) []string { return []string{"/bin/sh", "-c", command} },
+		end:    func(cmd *exec.Cmd, _ string) { _ = cmd.Process.Kill() },
+		sweep:  func(*exec.Cmd, string) {},
+	}
+}
+
+// plainly prepares a command that runs on the machine as it is, set up by f.
+func plainly(f func(*exec.Cmd)) func(context.Context, command) (*exec.Cmd, error) {
+	return func(ctx context.Context, c command) (*exec.Cmd, error) {
+		cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+		cmd.Dir, cmd.Env = c.dir, c.env
+		f(cmd)
+		return cmd, nil
+	}
 }
 
 func finished(ctx context.Context, cmd *exec.Cmd, out *capture, err error) outcome {

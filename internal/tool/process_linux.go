@@ -23,7 +23,7 @@ func native() processes {
 
 func separated() processes {
 	return processes{
-		prepare: separate,
+		prepare: plainly(separate),
 		script:  beneath,
 		// The kernel kills all others before the first can be reaped, so
 		// nothing is left to sweep.
@@ -34,9 +34,9 @@ func separated() processes {
 
 func grouped() processes {
 	return processes{
-		prepare: func(cmd *exec.Cmd) {
+		prepare: plainly(func(cmd *exec.Cmd) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-		},
+		}),
 		script: func(command string) []string { return []string{"/bin/sh", "-c", command} },
 		end: func(cmd *exec.Cmd, mark string) {
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

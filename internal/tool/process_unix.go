@@ -12,7 +12,7 @@ import (
 func native() processes {
 	end := func(cmd *exec.Cmd, _ string) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return processes{
-		prepare: func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} },
+		prepare: plainly(func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }),
 		script:  func(command string) []string { return []string{"/bin/sh", "-c", command} },
 		end:     end,
 		sweep:   end,

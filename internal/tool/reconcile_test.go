@@ -43,6 +43,7 @@ func TestACT04_Reconcile(t *testing.T) {
 		{"file_read", args{"path": "f"}, "x", "again"},
 		{"content_search", args{"pattern": "f"}, "x", "again"},
 		{"decision_log", args{"type": "option", "title": "x"}, "x", "again"},
+		{"decision_vote", args{"action": "cast", "decision": "d5", "option": "d3"}, "x", "again"},
 		{"shell", args{"command": "make"}, "x", "unknown"},
 		{"shell", args{"cmd": "make"}, "x", "again"}, // cannot have run
 		{"no_such_tool", args{}, "x", "again"},

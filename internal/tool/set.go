@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -55,9 +56,22 @@ type Workspace struct {
 	Scratch string
 }
 
-// Policy says whether commands may run without a sandbox.
+// Contain prepares a command to run in a sandbox: it starts in dir, may change
+// what lies in the directories to write, and ends, with all that it started,
+// when ctx does.
+type Contain func(ctx context.Context, dir string, write, env, argv []string) (*exec.Cmd, error)
+
+// Policy says how commands may run: in a sandbox, or else without one if that
+// is allowed, or else not at all.
 type Policy struct {
-	// Allow is the operator's word that they may.
+	// Contain is the sandbox. Nil means that there is none.
+	Contain Contain
+
+	// Write are directories that commands may change in the sandbox, beside
+	// the workspace: caches.
+	Write []string
+
+	// Allow is the operator's word that commands may run without one.
 	Allow bool
 
 	// Env is added to the environment of commands, as "NAME=VALUE"; of the
@@ -73,18 +87,16 @@ type Decisions interface {
 	// same node.
 	Log(ctx context.Context, d *loomv1.AddDecision) (*loomv1.DecisionNode, error)
 
-	// Query returns the newest nodes that match, newest first.
-	Query(ctx context.Context, q Query) ([]*loomv1.DecisionNode, error)
-}
+	// Ask answers a question; one for a context is about the work at hand. The
+	// answer is the caller's own.
+	Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error)
 
-// Query selects decision nodes.
-type Query struct {
-	// Type is the sort of node; unset means any.
-	Type loomv1.DecisionType
-	// Text must occur in title or description, in any case; empty means any.
-	Text string
-	// Limit is 1 to 100.
-	Limit int
+	// Open opens a vote; the same again changes nothing.
+	Open(ctx context.Context, b *loomv1.OpenBallot) error
+
+	// Vote casts the vote of the role that is at work; the same again changes
+	// nothing.
+	Vote(ctx context.Context, v *loomv1.CastVote) error
 }
 
 // Set is the tools of one workspace. It may be used by several goroutines; the

@@ -3,12 +3,10 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -102,93 +100,6 @@ func TestP16_CallAfterTheEnd(t *testing.T) {
 	}
 	if s.Call(context.Background(), everything, 0, call(t, "file_read", args{"path": "a"})).Code != "tool/not-found" {
 		t.Errorf("the file was written in %s", root)
-	}
-}
-
-// graph is a decision graph that only counts.
-type graph struct {
-	logged  []*loomv1.AddDecision
-	queries []tool.Query
-	fail    error
-}
-
-func (g *graph) Log(_ context.Context, d *loomv1.AddDecision) (*loomv1.DecisionNode, error) {
-	if g.fail != nil {
-		return nil, g.fail
-	}
-	g.logged = append(g.logged, d)
-	return &loomv1.DecisionNode{Id: fmt.Sprintf("d%d", len(g.logged))}, nil
-}
-
-func (g *graph) Query(_ context.Context, q tool.Query) ([]*loomv1.DecisionNode, error) {
-	g.queries = append(g.queries, q)
-	if q.Text == "none" {
-		return nil, nil
-	}
-	return []*loomv1.DecisionNode{{
-		Id: "d7", Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Status: loomv1.DecisionStatus_DECISION_STATUS_SUPERSEDED,
-		Confidence: 40, Title: "retry\nforever", Description: strings.Repeat("long ", 200),
-	}}, g.fail
-}
-
-func TestTOOL01_DecisionLog(t *testing.T) {
-	g := &graph{}
-	s := tool.New(tool.Workspace{Root: t.TempDir()}, g)
-	r := ok(t, do(t, s, "decision_log", args{
-		"type": "decision", "title": "check the index", "description": "it is cheaper", "confidence": 0,
-		"links": []args{{"kind": "chosen", "id": "d4"}, {"kind": "rejected", "id": "d3", "why": "slower"}, {"kind": "follows", "id": "d1"}},
-	}))
-	if r.Output != "logged as d1\n" || r.Summary != `d1: decision "check the index"` {
-		t.Errorf("%q, %q", r.Output, r.Summary)
-	}
-	d := g.logged[0]
-	if d.Request != "c1" || d.Node.Type != loomv1.DecisionType_DECISION_TYPE_DECISION || d.Node.Confidence != 0 || d.Node.Description != "it is cheaper" {
-		t.Errorf("logged %v", d)
-	}
-	for i, want := range []*loomv1.DecisionEdge{
-		{To: "d4", Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN},
-		{To: "d3", Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REJECTED, Rationale: "slower"},
-		{From: "d1", Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO},
-	} {
-		if got := d.Links[i]; got.From != want.From || got.To != want.To || got.Type != want.Type || got.Rationale != want.Rationale {
-			t.Errorf("link %d is %v", i, got)
-		}
-	}
-	ok(t, do(t, s, "decision_log", args{"type": "option", "title": "x"}))
-	if c := g.logged[1].Node.Confidence; c != 50 {
-		t.Errorf("confidence is %d when none is given, want 50", c)
-	}
-	g.fail = fault.New("graph/unknown-node", "there is no node d9").At("/links/0/to")
-	if r := do(t, s, "decision_log", args{"type": "option", "title": "x", "links": []args{{"kind": "requires", "id": "d9"}}}); r.Code != "graph/unknown-node" {
-		t.Errorf("a refusal of the graph: %s", r.Output)
-	}
-	for _, a := range []args{
-		{"type": "idea", "title": "x"},
-		{"title": "x"},
-		{"type": "option"},
-		{"type": "option", "title": "x", "confidence": 101},
-		{"type": "option", "title": "x", "links": []args{{"kind": "likes", "id": "d1"}}},
-		{"type": "option", "title": "x", "links": []args{{"kind": "chosen", "id": "4"}}},
-	} {
-		if r := do(t, s, "decision_log", a); r.Code != "tool/arguments" {
-			t.Errorf("decision_log %v: %s", a, r.Output)
-		}
-	}
-}
-
-func TestTOOL01_DecisionQuery(t *testing.T) {
-	g := &graph{}
-	s := tool.New(tool.Workspace{Root: t.TempDir()}, g)
-	r := ok(t, do(t, s, "decision_query", args{"type": "option", "text": "retry"}))
-	if want := "d7 option, superseded, 40%: retry forever\n    long long"; !strings.HasPrefix(r.Output, want) || len(r.Output) > 500 {
-		t.Errorf("%q, want %q...", r.Output, want)
-	}
-	if want := (tool.Query{Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Text: "retry", Limit: 20}); g.queries[0] != want {
-		t.Errorf("asked %v, want %v", g.queries[0], want)
-	}
-	says(t, do(t, s, "decision_query", args{"text": "none"}), "nothing recorded matches")
-	if r := do(t, tool.New(tool.Workspace{Root: t.TempDir()}, nil), "decision_query", args{}); r.Code != "tool/failed" {
-		t.Errorf("without a graph: %s", r.Output)
 	}
 }
 

@@ -34,7 +34,7 @@ type shellArguments struct {
 }
 
 func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
-	if !j.ws.Exec.Allow {
+	if j.ws.Exec.Contain == nil && !j.ws.Exec.Allow {
 		return Result{}, fault.New("tool/no-sandbox", "commands do not run here: there is no sandbox for them").
 			Want("do without; the operator may allow commands to run unsandboxed")
 	}
@@ -52,8 +52,12 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 	}
 	defer removeAll(home)
 	before, known := j.stamps(ctx)
-	out, err := j.processes.run(ctx, command{
-		argv: j.processes.script(a.Command), dir: j.ws.Root, env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
+	kept := j.processes
+	if j.ws.Exec.Contain != nil {
+		kept = contained(j.ws.Exec.Contain)
+	}
+	out, err := kept.run(ctx, command{
+		argv: kept.script(a.Command), dir: j.ws.Root, more: append([]string{home}, j.ws.Exec.Write...), env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
 	})
 	if err != nil {
 		return Result{}, err

@@ -21,6 +21,7 @@ const (
 //
 // ExecutionStarted fills an execution that is empty but for its priority and
 // context, which come from the bead; the context is Apply's own from then on.
+// ExecutionForked fills one with a state that was made by [ForkState].
 // Events about something else than the workflow change nothing. An event that
 // cannot follow from the state is workflow/inconsistent and changes nothing.
 // Apply keeps references to messages within e: nobody may change them later.
@@ -28,6 +29,9 @@ func Apply(x *loomv1.Execution, e *loomv1.Event) error {
 	f := folder{x, e}
 	if start := e.GetExecutionStarted(); start != nil {
 		return f.started(start)
+	}
+	if fork := e.GetExecutionForked(); fork != nil {
+		return f.forked(fork)
 	}
 	if !concerns(e) {
 		return nil
@@ -47,8 +51,14 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_AttemptClaimed, *loomv1.Event_ClaimReleased, *loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded,
 		*loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_ApprovalLapsed,
 		*loomv1.Event_ChangeProposed, *loomv1.Event_CandidateMade, *loomv1.Event_Landed,
-		*loomv1.Event_ModelAnswered, *loomv1.Event_ExecutionEnded:
+		*loomv1.Event_ModelAnswered, *loomv1.Event_ExecutionEnded,
+		*loomv1.Event_ExecutionMoved, *loomv1.Event_GateFailed, *loomv1.Event_GapNoted,
+		*loomv1.Event_ChildStarted, *loomv1.Event_LimitLifted:
 		return true
+	case *loomv1.Event_WorkPaused:
+		return e.GetWorkPaused().GetPause().GetScope() == loomv1.PauseScope_PAUSE_SCOPE_EXECUTION
+	case *loomv1.Event_WorkResumed:
+		return e.GetWorkResumed().GetScope() == loomv1.PauseScope_PAUSE_SCOPE_EXECUTION
 	}
 	return false
 }
@@ -104,8 +114,10 @@ func (f folder) foldWork() error {
 		f.x.Landing = fact.Landed.GetLanding()
 	case *loomv1.Event_ModelAnswered:
 		f.used(fact.ModelAnswered.GetAnswer())
+	case *loomv1.Event_ChildStarted:
+		return f.childStarted(fact.ChildStarted)
 	}
-	return nil
+	return f.foldSteering()
 }
 
 func (f folder) wrong(format string, args ...any) error {
@@ -123,6 +135,7 @@ func (f folder) started(s *loomv1.ExecutionStarted) error {
 	x.Status = loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING
 	x.StartedAt = f.e.Time
 	x.Checks, x.ProjectChecks = slices.Clone(s.GetChecks()), slices.Clone(s.GetChecks())
+	x.Parent, x.ParentAttempt, x.Depth = s.GetParent(), s.GetParentAttempt(), s.GetDepth()
 	f.prepare()
 	return nil
 }
@@ -161,10 +174,11 @@ func (f folder) count() {
 }
 
 func (f folder) skipped() error {
-	if st := f.x.Nodes[f.e.Node]; st.GetStatus() != unreached {
-		return f.wrong("it has been reached")
+	if st := f.x.Nodes[f.e.Node]; !idle(st) {
+		return f.wrong("it is %s", nodeWord(st))
 	}
-	f.touch().Status = skippedStatus
+	st := f.touch()
+	st.Status, st.RetryAt = skippedStatus, nil
 	return nil
 }
 
@@ -202,37 +216,54 @@ func (f folder) reworked(w *loomv1.ReworkStarted) error {
 	if from == nil || !slices.Contains(w.GetResetNodes(), w.GetTo()) {
 		return f.wrong("it cannot send work back to %q", w.GetTo())
 	}
-	for _, id := range w.ResetNodes {
+	if err := f.resettable(w.ResetNodes, w.ResetEdges); err != nil {
+		return err
+	}
+	from.Reworks = w.Count
+	f.reset(w.ResetNodes, w.ResetEdges)
+	return nil
+}
+
+// resettable refuses to begin anew what was never begun or has something open.
+func (f folder) resettable(nodes, edges []string) error {
+	for _, id := range nodes {
 		if st := f.x.Nodes[id]; st == nil || st.Attempt != nil || st.Approval != "" {
 			return f.wrong("node %q cannot begin anew", id)
 		}
 	}
-	for _, id := range w.ResetEdges {
+	for _, id := range edges {
 		if _, ok := f.x.Edges[id]; !ok {
 			return f.wrong("edge %q is not settled", id)
 		}
 	}
-	from.Reworks = w.Count
-	for _, id := range w.ResetNodes {
+	return nil
+}
+
+// reset begins a new visit of nodes, with their history kept. It is a
+// transition.
+func (f folder) reset(nodes, edges []string) {
+	for _, id := range nodes {
 		st := f.x.Nodes[id]
-		f.x.Nodes[id] = &loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks, History: st.History}
+		f.x.Nodes[id] = &loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks, Replans: st.Replans, History: st.History}
 	}
-	for _, id := range w.ResetEdges {
+	for _, id := range edges {
 		delete(f.x.Edges, id)
 	}
 	f.count()
-	return nil
 }
 
 func (f folder) ended(d *loomv1.ExecutionEnded) error {
 	if d.GetStatus() <= loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
 		return f.wrong("no execution ends as %s", statusWord(d.GetStatus()))
 	}
+	open := f.x.LimitApproval != ""
 	for _, st := range f.x.Nodes {
-		if st.Attempt != nil || st.Approval != "" {
-			return f.wrong("something is still open")
-		}
+		open = open || st.Attempt != nil || st.Approval != ""
+	}
+	if open {
+		return f.wrong("something is still open")
 	}
 	f.x.Status, f.x.Reason, f.x.EndedAt = d.Status, d.Reason, f.e.Time
+	f.x.Paused = nil
 	return nil
 }

@@ -1,8 +1,6 @@
 package workflow
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -26,7 +24,10 @@ func (f folder) dispatched(d *loomv1.AttemptDispatched) error {
 	st.Attempts, st.ExtraAttempts = d.Number, d.ExtraAttempts
 	st.Attempt = &loomv1.Attempt{
 		Id: f.e.Attempt, Node: f.e.Node, Visit: d.Visit, Number: d.Number, Role: d.Role,
-		DispatchedAt: f.e.Time, Deadline: d.Deadline, Generation: 1,
+		DispatchedAt: f.e.Time, Deadline: d.Deadline, Generation: 1, Process: d.Process,
+	}
+	if d.Process == "" {
+		st.Attempt.QueuedAt = f.e.Time
 	}
 	f.x.Dispatches++
 	f.noteRun()
@@ -45,10 +46,11 @@ func (f folder) noteRun() {
 
 func (f folder) retries(s *loomv1.RetryScheduled) error {
 	st := f.x.Nodes[f.e.Node]
-	if st.GetStatus() != runningStatus || st.Attempt != nil || s.GetAt() == nil {
+	if began := st.GetStatus() == runningStatus || st.GetStatus() == waiting; !began || !idle(st) || s.GetAt() == nil {
 		return f.wrong("it is %s", nodeWord(st))
 	}
 	st.Status, st.RetryAt = backingOff, s.At
+	st.ExtraAttempts = max(st.ExtraAttempts, s.ExtraAttempts)
 	return nil
 }
 
@@ -67,7 +69,7 @@ func (f folder) claimed(c *loomv1.AttemptClaimed) error {
 		return err
 	}
 	a := st.Attempt
-	if a.Claimant != nil || a.Parked != "" || c.GetClaimant() == nil || c.Generation != a.Generation {
+	if !isQueued(a) || c.GetClaimant() == nil || c.Generation != a.Generation {
 		return f.wrong("attempt %q is not free under generation %d", a.Id, c.GetGeneration())
 	}
 	a.Claimant = c.Claimant
@@ -83,7 +85,8 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 	if a.Claimant == nil && a.Parked == "" || c.GetGeneration() != a.Generation+1 {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
-	a.Claimant, a.Parked, a.Generation = nil, "", c.Generation
+	unlimit(a, f.e.Time.AsTime())
+	a.Claimant, a.Parked, a.Generation, a.QueuedAt = nil, "", c.Generation, f.e.Time
 	return nil
 }
 
@@ -93,10 +96,14 @@ func (f folder) parked(p *loomv1.AttemptParked) error {
 		return err
 	}
 	a := st.Attempt
-	if a.Claimant == nil || p.GetWaitsFor() == "" {
+	limited := p.GetWaitsFor() == WaitsForRate
+	if a.Claimant == nil || p.GetWaitsFor() == "" || limited != (p.Until != nil) {
 		return f.wrong("attempt %q cannot be parked", a.Id)
 	}
 	a.Claimant, a.Parked = nil, p.WaitsFor
+	if limited {
+		a.ParkedAt, a.ParkedUntil = f.e.Time, p.Until
+	}
 	return nil
 }
 
@@ -132,12 +139,7 @@ func (f folder) nameCheck(command string) {
 		x.NamedChecks = map[string]string{}
 	}
 	x.NamedChecks[f.e.Node] = command
-	x.Checks = slices.Clone(x.ProjectChecks)
-	for _, node := range slices.Sorted(maps.Keys(x.NamedChecks)) {
-		if c := x.NamedChecks[node]; !slices.Contains(x.Checks, c) {
-			x.Checks = append(x.Checks, c)
-		}
-	}
+	x.Checks = required(x)
 }
 
 // proposed puts a change in place of the last; a candidate was made for its
@@ -160,43 +162,4 @@ func (f folder) used(a *loomv1.ModelAnswer) {
 	x.Usage.CostKnown = x.Usage.CostKnown && u.GetCostKnown()
 	x.ModelCalls++
 	x.Scripted = x.Scripted || a.GetScripted()
-}
-
-func (f folder) asked(a *loomv1.Approval) error {
-	st := f.x.Nodes[f.e.Node]
-	if !idle(st) || st.GetStatus() == backingOff || a.GetId() == "" || a.Node != f.e.Node {
-		return f.wrong("approval %q cannot be asked while it is %s", a.GetId(), nodeWord(st))
-	}
-	st = f.touch()
-	st.Status, st.Approval, st.Asks = waiting, a.Id, a.Kind
-	return nil
-}
-
-// decided closes an approval. What follows from it comes in events of its own,
-// but that a change is approved is this event itself.
-func (f folder) decided(d *loomv1.ApprovalDecided) error {
-	st := f.x.Nodes[f.e.Node]
-	if st.GetApproval() == "" || st.Approval != d.GetApproval() {
-		return f.wrong("approval %q is not open", d.GetApproval())
-	}
-	asked := st.Asks == loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL
-	if asked && d.Decision == approve && f.x.Change != nil {
-		f.x.Approved = &loomv1.ApprovedChange{
-			Approval: d.Approval, PatchDigest: f.x.Change.PatchDigest, Decision: d.DecisionNode, At: f.e.Time,
-		}
-	}
-	st.Approval, st.Asks = "", loomv1.ApprovalKind_APPROVAL_KIND_UNSPECIFIED
-	return nil
-}
-
-func (f folder) lapsed(l *loomv1.ApprovalLapsed) error {
-	if st := f.x.Nodes[f.e.Node]; st.GetApproval() != "" && st.Approval == l.GetApproval() {
-		st.Approval, st.Asks = "", loomv1.ApprovalKind_APPROVAL_KIND_UNSPECIFIED
-		return nil
-	}
-	if f.x.Approved != nil && f.x.Approved.Approval == l.GetApproval() {
-		f.x.Approved = nil
-		return nil
-	}
-	return f.wrong("approval %q covers nothing", l.GetApproval())
 }

@@ -30,7 +30,7 @@ func TestWF10_ApplyRefusesWhatCannotHaveHappened(t *testing.T) {
 		{"a second start", at("", &loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: &loomv1.ExecutionStarted{}}}), "cannot begin"},
 		{"an edge again", at("start", &loomv1.Event{Fact: &loomv1.Event_EdgeSettled{EdgeSettled: &loomv1.EdgeSettled{Edge: "start-triage"}}}), "settled already"},
 		{"an edge without a name", at("start", &loomv1.Event{Fact: &loomv1.Event_EdgeSettled{}}), "settled already"},
-		{"a skip of what runs", at("triage", &loomv1.Event{Fact: &loomv1.Event_NodeSkipped{}}), "has been reached"},
+		{"a skip of what runs", at("triage", &loomv1.Event{Fact: &loomv1.Event_NodeSkipped{}}), "it is running"},
 		{"the end of what runs", at("triage", &loomv1.Event{Fact: &loomv1.Event_NodeCompleted{}}), "it is running"},
 		{"a node completed again", at("start", &loomv1.Event{Fact: &loomv1.Event_NodeCompleted{}}), "it is succeeded"},
 		{"a second attempt beside the first", of(a2, at("triage", &loomv1.Event{Fact: &loomv1.Event_AttemptDispatched{

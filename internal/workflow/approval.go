@@ -15,10 +15,12 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// How much of a node's history an approval carries.
+// How much of a node's history an approval carries, so that it always fits into
+// a batch.
 const (
 	historyAttempts = 20
 	historyNotes    = 1 << 10
+	historyOutcome  = 8 << 10 // bytes of one outcome; of a larger one only the words
 )
 
 // ask opens an approval node's question: the first line of its description,
@@ -66,8 +68,9 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 	st := r.state(n)
 	a.Id, a.Bead, a.Execution = r.NextBead(), r.X.Bead, r.X.Id
 	a.Node, a.Visit = n.Id, max(st.GetVisit(), 1)
+	a.Halts = a.Kind == escalation && n.Criticality == loomv1.Criticality_CRITICALITY_CRITICAL
 	a.Change, a.History, a.Checks = r.X.Change, shown(st.GetHistory()), r.X.Checks
-	a.Options = r.options(n, a.Kind)
+	a.Options = r.options(n, a)
 	a.NextSteps = r.nextSteps(n, a)
 	a.Digest = Digest(a)
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
@@ -84,21 +87,33 @@ func shown(history []*loomv1.Attempt) []*loomv1.Attempt {
 	part := make([]*loomv1.Attempt, len(history))
 	for i, a := range history {
 		part[i] = proto.CloneOf(a)
-		part[i].Outcome.Notes = cut(a.Outcome.GetNotes(), historyNotes)
-		if c := part[i].Outcome.Change; c != nil {
-			c.Files = nil
-		}
+		part[i].Outcome = shownOutcome(part[i].Outcome)
 	}
 	return part
 }
 
+// shownOutcome cuts an outcome, which it may change, to what a person needs who
+// decides how to go on.
+func shownOutcome(out *loomv1.Outcome) *loomv1.Outcome {
+	out.Notes = cut(out.GetNotes(), historyNotes)
+	if out.Change != nil {
+		out.Change.Files = nil
+	}
+	if proto.Size(out) > historyOutcome {
+		out = &loomv1.Outcome{
+			Status: out.Status, Code: cut(out.Code, SummaryBytes), Summary: out.Summary, Notes: out.Notes, Refusal: cut(out.Refusal, SummaryBytes),
+		}
+	}
+	return out
+}
+
 // options lists what may be answered, in the order it is offered.
-func (r Run) options(n *node, kind loomv1.ApprovalKind) []loomv1.ApprovalDecision {
+func (r Run) options(n *node, a *loomv1.Approval) []loomv1.ApprovalDecision {
 	options := []loomv1.ApprovalDecision{approve}
 	if r.lastWorking(n) != nil {
 		options = append(options, requestChanges)
 	}
-	if kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+	if a.Kind == escalation {
 		options = append(options, retry)
 		if !r.indispensable(n) {
 			options = append(options, skip)
@@ -116,18 +131,17 @@ func (r Run) indispensable(n *node) bool {
 // nextSteps says what each answer would do.
 func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 	more := "give " + n.Id + " " + plural(n.limit(), "more attempt")
-	if !n.isTask() {
+	switch {
+	case a.Gate:
+		more = "read the gate of " + n.Id + " again"
+	case !n.isTask():
 		more = "look at " + n.Id + " again"
 	}
 	steps := make([]string, 0, len(a.Options))
 	for _, o := range a.Options {
 		switch o {
 		case approve:
-			if a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION && r.indispensable(n) {
-				steps = append(steps, "approve: "+more+", since it is never skipped")
-			} else {
-				steps = append(steps, "approve: go on after "+n.Id)
-			}
+			steps = append(steps, "approve: "+r.approved(n, a, more))
 		case requestChanges:
 			steps = append(steps, "request changes: back to "+r.lastWorking(n).Id+" with your comment")
 		case retry:
@@ -141,6 +155,19 @@ func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 	return steps
 }
 
+// approved says what approving would do.
+func (r Run) approved(n *node, a *loomv1.Approval, more string) string {
+	switch {
+	case a.Gate:
+		return "start " + n.Id + " although its gate does not hold"
+	case a.Kind == escalation && r.indispensable(n):
+		return more + ", since it is never skipped"
+	}
+	return "go on after " + n.Id
+}
+
+const escalation = loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION
+
 // The decisions, by their short names.
 const (
 	approve        = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
@@ -152,13 +179,18 @@ const (
 
 // Decide carries out the CEO's answer to an approval. The caller has checked
 // signature, nonce and digest, and has emitted ApprovalDecided: the node waits
-// with nothing open. Anything else is refused and changes nothing.
+// with nothing open. For an approval about a limit it has also emitted
+// LimitLifted, if the answer is to go on. Anything else is refused and changes
+// nothing.
 func (r Run) Decide(a *loomv1.Approval, d *loomv1.DecideApproval) error {
+	if a.GetNode() == "" && a.GetExecution() == r.X.Id {
+		return r.decideLimit(a, d)
+	}
 	n, err := r.decided(a, d)
 	if err != nil {
 		return err
 	}
-	if err := r.carryOut(n, a.Kind, d); err != nil || !running(r.X) {
+	if err := r.carryOut(n, a, d); err != nil || !running(r.X) {
 		return err
 	}
 	return r.advance()
@@ -175,8 +207,11 @@ func (r Run) decided(a *loomv1.Approval, d *loomv1.DecideApproval) (*node, error
 	case !slices.Contains(a.Options, d.GetDecision()):
 		return nil, fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, d.GetDecision())
 	}
-	st := r.state(n)
-	if st.GetStatus() != waiting || st.Approval != "" || st.Visit != a.Visit {
+	st, want := r.state(n), waiting
+	if a.Gate {
+		want = unreached
+	}
+	if st.GetStatus() != want || st.GetApproval() != "" || st.GetVisit() != a.Visit {
 		return nil, fault.New("approval/lapsed", "node %q does not wait for what approval %q decides", n.Id, a.Id)
 	}
 	if d.Decision == requestChanges && r.lastWorking(n) == nil {
@@ -185,24 +220,37 @@ func (r Run) decided(a *loomv1.Approval, d *loomv1.DecideApproval) (*node, error
 	return n, nil
 }
 
-func (r Run) carryOut(n *node, kind loomv1.ApprovalKind, d *loomv1.DecideApproval) error {
-	asked := kind == loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL
+func (r Run) carryOut(n *node, a *loomv1.Approval, d *loomv1.DecideApproval) error {
 	switch d.Decision {
 	case reject:
 		return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED, d.Comment)
 	case requestChanges:
 		return r.rework(n, r.lastWorking(n), r.state(n).Reworks, d.Comment)
-	case retry:
+	case skip:
+		return r.leaveOut(n, a, d.Comment)
+	}
+	switch {
+	case a.Gate:
+		return nil // the start rule goes on, with the gate waived or read again
+	case d.Decision == approve && a.Kind != escalation:
+		return r.succeed(n, "approved")
+	case d.Decision == retry || r.indispensable(n):
 		return r.again(n)
-	case approve:
-		if asked {
-			return r.succeed(n, "approved")
-		}
-		if r.indispensable(n) {
-			return r.again(n)
-		}
 	}
 	return r.override(n)
+}
+
+// leaveOut goes on without a node, because the CEO says so. Where its work was
+// done, and only the way on was in question, that leaves no gap.
+func (r Run) leaveOut(n *node, a *loomv1.Approval, comment string) error {
+	if !a.Gate && (!n.isTask() || r.state(n).GetOutcome().GetStatus() == success) {
+		return r.override(n)
+	}
+	why := "the CEO skipped it"
+	if comment != "" {
+		why += ": " + comment
+	}
+	return r.gap(n, why, byOverride)
 }
 
 // again gives a task as many attempts as it had at first, and looks at any

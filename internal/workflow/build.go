@@ -47,18 +47,97 @@ func (b *builder) checkNode(n *node) {
 	if !n.isTask() {
 		return
 	}
+	b.checkPolicy(n, where)
+	if n.Process != "" {
+		b.checkProcess(n, where)
+		return
+	}
 	if n.Role == "" && (n.RoleFrom == "" || len(n.RolesAny) == 0) {
 		b.bad("workflow/role", where, "task %q names no role", n.Id)
 	}
 	if want := reserved(n.Kind); want != "" && n.Role != want {
 		b.bad("definition/role-violation", where, "node %q is for role %s only, not %q", n.Id, want, n.Role)
 	}
-	for _, field := range slices.Sorted(maps.Keys(n.Outcome)) {
+	n.fields = slices.Sorted(maps.Keys(n.Outcome))
+	for _, field := range n.fields {
 		kind := n.Outcome[field]
 		if !slices.Contains(fieldTypes, kind) {
 			b.bad("workflow/invalid", where+".outcome."+field, "outcome field %q has the unknown type %q", field, kind)
 		}
 	}
+}
+
+// checkPolicy checks what failure means for a task, and how it is tried again.
+func (b *builder) checkPolicy(n *node, where string) {
+	if c := n.Criticality; c < 0 || c > loomv1.Criticality_CRITICALITY_OPTIONAL {
+		b.bad("workflow/invalid", where+".criticality", "node %q has no known criticality", n.Id)
+	} else if c == loomv1.Criticality_CRITICALITY_OPTIONAL && reserved(n.Kind) != "" {
+		b.bad("workflow/invalid", where+".criticality", "node %q is a duty, which is never passed over", n.Id)
+	}
+	if first, longest := n.waits(); first <= 0 || longest < first {
+		b.bad("workflow/invalid", where+".backoff", "the backoff of node %q is from %s to %s", n.Id, first, longest)
+	}
+}
+
+// checkProcess wants a node that a process works for to say nothing of agents.
+func (b *builder) checkProcess(n *node, where string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"role", n.Role != ""},
+		{"roles_any", len(n.RolesAny) > 0},
+		{"role_from", n.RoleFrom != ""},
+		{"persona", n.Persona != ""},
+		{"kind", n.Kind != 0},
+		{"multi_dispatch", n.MultiDispatch},
+		{"outcome", len(n.Outcome) > 0},
+	} {
+		if f.set {
+			b.bad("workflow/process", where+"."+f.name, "the work of node %q is done by a process, so it has no %s", n.Id, f.name)
+		}
+	}
+}
+
+// addGates checks what must hold before nodes start, and finds where gates
+// send work back to.
+func (b *builder) addGates() {
+	for _, n := range b.c.order {
+		if n.Gate != nil {
+			b.addGate(n, "nodes."+n.Id+".gate")
+		}
+	}
+}
+
+// maxReplans bounds how often a gate sends work back. Where no work lies in
+// between, all of it happens in one command.
+const maxReplans = 100
+
+func (b *builder) addGate(n *node, where string) {
+	g := n.Gate
+	if n.isStart() || n.isEnd() {
+		b.bad("workflow/gate", where, "node %q is a start or an end, which has no gate", n.Id)
+	}
+	if g.Condition == "" {
+		b.bad("workflow/gate", where+".condition", "the gate of node %q has no condition", n.Id)
+	}
+	switch g.OnFailure {
+	case 0, gateBlocks, gateFails:
+	case gateSkips:
+		if reserved(n.Kind) != "" {
+			b.bad("workflow/gate", where+".on_failure", "node %q is a duty, which is never skipped", n.Id)
+		}
+	case gateReplans:
+		if n.replan = b.c.nodes[g.To]; n.replan == nil || !n.follows(n.replan) {
+			b.bad("workflow/gate", where+".to", "the gate of %q sends work back to %q, which is not an ancestor", n.Id, g.To)
+		}
+		if g.Max == 0 || g.Max > maxReplans {
+			b.bad("workflow/gate", where+".max", "the gate of node %q replans %d times, not 1 to %d", n.Id, g.Max, maxReplans)
+		}
+	default:
+		b.bad("workflow/gate", where+".on_failure", "the gate of node %q has no known action", n.Id)
+	}
+	n.pass = b.program(g.Condition, condition.Scope{Nodes: b.declaredBefore(n)}, condition.Bool, where+".condition")
 }
 
 // fieldTypes are the types that an outcome field may have, see [hasType].
@@ -203,6 +282,7 @@ func (b *builder) addPrograms() {
 		}
 		for _, e := range n.out {
 			e.when = b.program(e.Condition, scope, condition.Bool, "edges."+e.Id+".condition")
+			n.reads = n.reads || e.when != nil
 		}
 		for i, d := range n.OnFailure.GetRework() {
 			n.rework[i].when = b.program(d.When, scope, condition.Bool, "nodes."+n.Id+".on_failure")
@@ -233,11 +313,11 @@ func (b *builder) program(text string, s condition.Scope, want condition.Result,
 	return p
 }
 
-// checkDuties finds each node's gate, and refuses duties that could never
+// checkDuties finds each node's approver, and refuses duties that could never
 // have their evidence.
 func (b *builder) checkDuties() {
 	for _, n := range b.c.order {
-		n.gate = b.gate(n)
+		n.approver = b.approver(n)
 		n.approvals = b.before(n, (*node).isApproval)
 		commits := b.before(n, func(m *node) bool { return m.Kind == loomv1.NodeKind_NODE_KIND_COMMIT })
 		verifies := b.before(n, func(m *node) bool { return m.Kind == loomv1.NodeKind_NODE_KIND_VERIFY })
@@ -259,9 +339,9 @@ func (b *builder) before(n *node, is func(*node) bool) bool {
 	return false
 }
 
-// gate returns the last approval before a node of duty with no working node
+// approver returns the last approval before a node of duty with no working node
 // between the two: what it approved is what the node deals with.
-func (b *builder) gate(n *node) *node {
+func (b *builder) approver(n *node) *node {
 	if n.Kind == loomv1.NodeKind_NODE_KIND_UNSPECIFIED {
 		return nil
 	}

@@ -16,13 +16,17 @@ import (
 //   - attempt/stale: it has ended, is parked, or is queued under another
 //     generation by now;
 //   - attempt/wrong-role: the agent does not work in the attempt's role;
-//   - attempt/own-work: the agent would verify a change that it made itself.
+//   - attempt/own-work: the agent would verify a change that it made itself;
+//   - attempt/paused: the execution is held.
 func (r Run) Claim(attempt string, generation uint32, c *loomv1.Claimant) error {
 	n, a, err := r.find(attempt)
 	if err != nil {
 		return err
 	}
 	if err := r.mayHold(n, a, c); err != nil {
+		return err
+	}
+	if err := r.goes(a); err != nil {
 		return err
 	}
 	if a.Generation != generation {
@@ -49,10 +53,15 @@ func (r Run) Release(attempt string, c *loomv1.Claimant, reason string) error {
 // Park frees the agent while its attempt waits for something, for example the
 // "lock". Parking again what is parked does nothing.
 func (r Run) Park(attempt string, c *loomv1.Claimant, waitsFor string) error {
+	return r.park(attempt, c, &loomv1.AttemptParked{WaitsFor: waitsFor})
+}
+
+func (r Run) park(attempt string, c *loomv1.Claimant, fact *loomv1.AttemptParked) error {
 	n, a, err := r.outstanding(attempt)
 	if err != nil {
 		return err
 	}
+	waitsFor := fact.WaitsFor
 	if a.Parked == waitsFor && waitsFor != "" {
 		return nil
 	}
@@ -62,12 +71,13 @@ func (r Run) Park(attempt string, c *loomv1.Claimant, waitsFor string) error {
 	if err := r.mayHold(n, a, c); err != nil {
 		return err
 	}
+	if err := r.goes(a); err != nil {
+		return err
+	}
 	if err := r.claimed(a, c); err != nil {
 		return err
 	}
-	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_AttemptParked{
-		AttemptParked: &loomv1.AttemptParked{WaitsFor: waitsFor},
-	}})
+	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_AttemptParked{AttemptParked: fact}})
 }
 
 // Unpark queues a parked attempt again, because it has what it waited for. It
@@ -77,7 +87,11 @@ func (r Run) Unpark(attempt string) error {
 	if err != nil || a.Parked == "" {
 		return err
 	}
-	return r.queueAnew(a, a.Parked+" granted")
+	why := a.Parked + " granted"
+	if a.Parked == WaitsForRate {
+		why = "the rate limit has passed"
+	}
+	return r.queueAnew(a, why)
 }
 
 func (r Run) queueAnew(a *loomv1.Attempt, reason string) error {
@@ -101,14 +115,24 @@ func (r Run) mayHold(n *node, a *loomv1.Attempt, c *loomv1.Claimant) error {
 	switch {
 	case a.EndedAt != nil:
 		return stale(a)
+	case a.Process != "":
+		return fault.New("attempt/wrong-role", "attempt %q is for process %s, which no agent stands in for", a.Id, a.Process)
 	case a.Parked != "":
-		return fault.New("attempt/stale", "attempt %q is parked until the %s is granted", a.Id, a.Parked)
+		return fault.New("attempt/stale", "attempt %q is parked and waits for the %s", a.Id, a.Parked)
 	case a.Claimant != nil && !proto.Equal(a.Claimant, c):
 		return claimedBy(a)
 	case roleOf(c) != a.Role:
 		return fault.New("attempt/wrong-role", "attempt %q is for role %s", a.Id, a.Role).Got(c.GetAgent()).Want("agents are named ROLE/N")
 	case n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && r.madeBy(c):
 		return fault.New("attempt/own-work", "agent %s made the change that attempt %q verifies", c.Agent, a.Id)
+	}
+	return nil
+}
+
+// goes refuses while the execution is held.
+func (r Run) goes(a *loomv1.Attempt) error {
+	if r.Held || holdsItself(r.X) {
+		return fault.New("attempt/paused", "attempt %q cannot go on: execution %q is held", a.Id, r.X.Id)
 	}
 	return nil
 }

@@ -33,13 +33,17 @@ type Compiled struct {
 // node is a vertex with what is known of it before anything runs.
 type node struct {
 	*loomv1.NodeDefinition
-	index     int // place in Compiled.order
+	index     int      // place in Compiled.order
+	fields    []string // declared outcome fields, sorted
+	reads     bool     // whether any edge out of it has a condition
 	in, out   []*edge
 	ancestors []bool // by index; without the node itself
 	roleFrom  *condition.Program
 	rework    []rule
-	gate      *node // approval that covers this node's change, if any
-	approvals bool  // whether any ancestor is an approval
+	approver  *node              // approval that covers this node's change, if any
+	approvals bool               // whether any ancestor is an approval
+	pass      *condition.Program // what its gate wants; nil without a gate
+	replan    *node              // where its gate sends work back to, if it does
 }
 
 type edge struct {
@@ -62,7 +66,7 @@ func Compile(def *loomv1.Definition) (*Compiled, error) {
 	}
 	def = proto.CloneOf(def)
 	b := &builder{c: &Compiled{def: def, nodes: make(map[string]*node, len(def.Nodes))}}
-	for _, step := range []func(){b.addNodes, b.addEdges, b.sort, b.checkShape, b.addRework, b.addPrograms, b.checkDuties} {
+	for _, step := range []func(){b.addNodes, b.addEdges, b.sort, b.checkShape, b.addRework, b.addGates, b.addPrograms, b.checkDuties} {
 		if step(); len(b.errs) > 0 {
 			return nil, fault.Join(b.errs)
 		}
@@ -84,9 +88,13 @@ func (c *Compiled) Node(id string) *loomv1.NodeDefinition {
 // limit is how many attempts a visit has before the CEO grants more.
 func (n *node) limit() uint32 { return n.MaxAttempts }
 
+// patience is how long an attempt may take; 0 is forever.
 func (n *node) patience() time.Duration {
-	if d := n.Timeout.AsDuration(); d > 0 {
+	switch d := n.Timeout.AsDuration(); {
+	case d > 0:
 		return d
+	case n.Process != "":
+		return 0 // what it waits for has limits of its own
 	}
 	return DefaultTimeout
 }

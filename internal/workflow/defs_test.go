@@ -13,7 +13,7 @@ import (
 // or an edge, "FROM -> TO" with "!" for a failure edge and "? CONDITION".
 //
 // Flags of a task: role=R, max=N, multi, late (failure edge after attempts),
-// kind=commit|verify|land. An edge's id is FROM-TO, with "!" after it on failure.
+// critical, optional, process=P, kind=commit|verify|land. An edge's id is FROM-TO, with "!" after it on failure.
 func define(drawing string, change ...func(map[string]*loomv1.NodeDefinition)) *loomv1.Definition {
 	d := &loomv1.Definition{Name: "drawn", Version: "1.0"}
 	nodes := map[string]*loomv1.NodeDefinition{}
@@ -34,6 +34,21 @@ func define(drawing string, change ...func(map[string]*loomv1.NodeDefinition)) *
 	}
 	return d
 }
+
+// gated puts a gate before a node.
+func gated(node, condition string, action loomv1.GateAction, to string, most uint32) func(map[string]*loomv1.NodeDefinition) {
+	return func(n map[string]*loomv1.NodeDefinition) {
+		n[node].Gate = &loomv1.Gate{Condition: condition, OnFailure: action, To: to, Max: most}
+	}
+}
+
+// The actions of gates.
+const (
+	blocks  = loomv1.GateAction_GATE_ACTION_BLOCK
+	skips   = loomv1.GateAction_GATE_ACTION_SKIP
+	replans = loomv1.GateAction_GATE_ACTION_REPLAN
+	fails   = loomv1.GateAction_GATE_ACTION_FAIL
+)
 
 func drawnEdge(words []string) *loomv1.EdgeDefinition {
 	e := &loomv1.EdgeDefinition{Id: words[0] + "-" + words[2], From: words[0], To: words[2]}
@@ -64,6 +79,12 @@ func drawnNode(words []string) *loomv1.NodeDefinition {
 			n.MultiDispatch = true
 		case "late":
 			n.FailureEdgeAfterAttempts = true
+		case "critical":
+			n.Criticality = loomv1.Criticality_CRITICALITY_CRITICAL
+		case "optional":
+			n.Criticality = loomv1.Criticality_CRITICALITY_OPTIONAL
+		case "process":
+			n.Process, n.Role = value, ""
 		case "kind":
 			n.Kind = loomv1.NodeKind(loomv1.NodeKind_value["NODE_KIND_"+strings.ToUpper(value)])
 			n.Role = map[string]string{"verify": "qa-engineer"}[value]

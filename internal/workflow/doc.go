@@ -14,6 +14,11 @@
 // every node is settled. Since nothing may hang, a node whose completion would
 // leave no way to an end is escalated instead.
 //
+// A node with a gate starts if the gate holds when it is about to. Otherwise
+// the CEO is asked (block), the node is passed over (skip), work goes back to
+// an ancestor, a bounded number of times (replan), or the execution fails
+// (fail). A gate that cannot be read blocks.
+//
 // A failure takes the first of these that applies:
 //
 //  1. a failure edge that holds (unless it waits for the attempts);
@@ -22,12 +27,30 @@
 //  3. another attempt, after a backoff;
 //  4. a failure edge that waited for the attempts;
 //  5. rework, by the first rule that holds, a bounded number of times;
-//  6. one escalation to the CEO. An answer to an escalation ends it; it never
-//     leads to an escalation of the escalation.
+//  6. an optional node is passed over;
+//  7. one escalation to the CEO. An answer to an escalation ends it; it never
+//     leads to an escalation of the escalation. While it is open about a
+//     critical node, nothing else starts; what runs goes on.
 //
-// A timeout takes a failure edge or else is escalated. A success of a commit,
+// A timeout takes a failure edge or else step 6 or 7, as does an attempt that
+// waited too long for a role without a live agent. A success of a commit,
 // verify or land node counts only with its evidence; without it the attempt is
 // recorded as a failure with the code of what is missing.
+//
+// What is passed over after it was to run is a gap, which is noted, and its
+// success edges are taken all the same: those that hold or, if none does, all.
+//
+// The CEO may move an execution to any node: that node and what follows it
+// begin anew, all else that is not settled is skipped, and an edge into the
+// node is taken if none was; then the start rule goes on. Work that is sent
+// back to a node that was passed over makes its way there likewise.
+//
+// While an execution is held (paused, blocked, at a limit) nothing starts, no
+// timer runs and nothing is claimed; an answer is recorded and settles edges,
+// and whatever it would have dispatched waits as after a backoff.
+//
+// A task that a process does is dispatched like any other, but nobody claims
+// it: the end of a child execution is its answer.
 //
 // # What it promises
 //

@@ -142,6 +142,8 @@ func (r Run) record(n *node, out *loomv1.Outcome) error {
 		return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_CandidateMade{
 			CandidateMade: &loomv1.CandidateMade{Candidate: out.Candidate},
 		}})
+	case good && n.Kind == loomv1.NodeKind_NODE_KIND_LAND && r.X.Landing.GetCommit() == out.Landing.Commit:
+		return nil // it had landed, and the CEO asked for the node again
 	case good && n.Kind == loomv1.NodeKind_NODE_KIND_LAND:
 		return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_Landed{Landed: &loomv1.Landed{Landing: out.Landing}}})
 	}
@@ -169,10 +171,12 @@ func (r Run) propose(n *node, c *loomv1.Change) error {
 	return r.askAgain(why)
 }
 
-func (r Run) lapse(n *node, approval, why string) error {
-	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{
+func (r Run) lapse(n *node, approval, why string) error { return r.Emit(lapse(n.Id, approval, why)) }
+
+func lapse(node, approval, why string) *loomv1.Event {
+	return &loomv1.Event{Node: node, Fact: &loomv1.Event_ApprovalLapsed{
 		ApprovalLapsed: &loomv1.ApprovalLapsed{Approval: approval, Reason: why},
-	}})
+	}}
 }
 
 func noEvidence(format string, args ...any) *fault.Error {

@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -281,4 +282,38 @@ func TestWF08_ASkippedApprovalDoesNotLetACommitPass(t *testing.T) {
 	if got, want := w.x.Nodes["c"].History[0].Outcome.Refusal, "no approved change covers candidate c1"; got != want {
 		t.Errorf("refusal = %q, want %q", got, want)
 	}
+}
+
+// TestWF08_ALandingIsOneFact has the CEO ask for a land node again whose work
+// was done: what follows it could not be read.
+func TestWF08_ALandingIsOneFact(t *testing.T) {
+	w := newWorld(t, define(`
+		start start
+		work task
+		commit task kind=commit role=engineering-manager
+		verify task kind=verify role=qa-engineer
+		land task kind=land role=engineering-manager
+		end end
+		start -> work
+		work -> commit
+		commit -> verify
+		verify -> land
+		land -> end ? context.missing == 1
+	`, func(n map[string]*loomv1.NodeDefinition) {
+		for _, id := range []string{"verify", "land"} {
+			n[id].Outcome = map[string]string{"fault": "string"}
+		}
+	}), nil)
+	w.answer(t, "work", changed("p1"))
+	w.answer(t, "commit", committed("c1", "p1"))
+	w.answer(t, "verify", verified("c1", "go vet ./..."))
+	w.answer(t, "land", landed("c1"))
+	w.decide(t, "land", retry, "")
+	from := len(w.events)
+	w.answer(t, "land", landed("c1"))
+	if story := w.since(from); strings.Contains(story, "landed") {
+		t.Errorf("c1 landed a second time:\n%s", story)
+	}
+	w.decide(t, "land", approve, "")
+	w.wantEnd(t, completed)
 }

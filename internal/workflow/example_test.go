@@ -56,7 +56,7 @@ func Example_escalation() {
 		start -> work
 		work -> end`, nil)
 	w.do("work", bad(nil))
-	at, _ := workflow.Next(w.x)
+	at, _ := workflow.Next(w.x, nil, 0)
 	w.now = at
 	fmt.Println(w.run().Tick())
 	w.do("work", bad(nil))

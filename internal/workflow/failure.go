@@ -24,8 +24,8 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 	switch to, back := r.reworkTarget(n); {
 	case len(edges) > 0 && !(left && n.FailureEdgeAfterAttempts):
 		return r.complete(n, false, edges, "failure")
-	case r.lapsed(n.gate):
-		return r.rework(n, n.gate, st.Reworks, "the approval of the change has lapsed")
+	case r.lapsed(n.approver):
+		return r.rework(n, n.approver, st.Reworks, "the approval of the change has lapsed")
 	case left:
 		return r.backOff(n)
 	case back:
@@ -38,7 +38,7 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 // steps that come after it are there for that.
 func (r Run) failureEdges(n *node) []*edge {
 	var taken []*edge
-	in := r.input(n)
+	in := r.edgeInput(n)
 	for _, e := range n.out {
 		if !e.onFailure() {
 			continue
@@ -52,8 +52,8 @@ func (r Run) failureEdges(n *node) []*edge {
 
 // lapsed says whether an approval node has been passed, but what it approved
 // is no longer what stands.
-func (r Run) lapsed(gate *node) bool {
-	return gate != nil && r.X.Change != nil && r.X.Approved == nil && r.state(gate).GetStatus() == succeeded
+func (r Run) lapsed(approver *node) bool {
+	return approver != nil && r.X.Change != nil && r.X.Approved == nil && r.state(approver).GetStatus() == succeeded
 }
 
 // reworkTarget returns where the first rule that holds sends the work, if the
@@ -62,9 +62,11 @@ func (r Run) reworkTarget(n *node) (*node, bool) {
 	if r.state(n).GetReworks() >= n.OnFailure.GetMax() {
 		return nil, false
 	}
-	in := r.input(n)
 	for _, rule := range n.rework {
-		if ok, err := holds(rule.when, in); ok && err == nil {
+		if rule.when == nil {
+			return rule.to, true
+		}
+		if ok, err := rule.when.Holds(r.input(n)); ok && err == nil {
 			return rule.to, true
 		}
 	}
@@ -74,24 +76,43 @@ func (r Run) reworkTarget(n *node) (*node, bool) {
 func (r Run) backOff(n *node) error {
 	st := r.state(n)
 	last := st.History[len(st.History)-1]
-	at := r.Now.Add(backoff(last.Id, st.Attempts))
+	return r.retryAt(n, r.Now.Add(n.backoff(last.Id, st.Attempts)), 0)
+}
+
+// retryAt lets the next attempt wait. What the CEO has granted, if anything, is
+// given in all.
+func (r Run) retryAt(n *node, at time.Time, granted uint32) error {
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_RetryScheduled{
-		RetryScheduled: &loomv1.RetryScheduled{At: timestamppb.New(at)},
+		RetryScheduled: &loomv1.RetryScheduled{At: timestamppb.New(at), ExtraAttempts: granted},
 	}})
 }
 
 // backoff is how long to wait after the given attempt, the count-th of its
-// visit: 1 s, 2 s, 4 s, up to a minute, each 20 % more or less as the hash of
-// the attempt's id has it.
-func backoff(attempt string, count uint32) time.Duration {
-	d := backoffLimit
-	if count < 7 { // 2^6 s is beyond the limit
-		d = min(d, backoffBase<<(max(count, 1)-1))
+// visit: by default 1 s, 2 s, 4 s, up to a minute, each 20 % more or less as
+// the hash of the attempt's id has it.
+func (n *node) backoff(attempt string, count uint32) time.Duration {
+	d, limit := n.waits()
+	for ; count > 1 && d < limit; count-- {
+		d *= 2
 	}
+	d = min(d, limit)
 	h := fnv.New32a()
 	h.Write([]byte(attempt))
 	permille := 800 + time.Duration(h.Sum32()%401)
 	return d * permille / 1000
+}
+
+// waits returns the first and the longest backoff. Where only one is given, the
+// other is its default, or that one if it lies beyond.
+func (n *node) waits() (first, longest time.Duration) {
+	first, longest = n.Backoff.GetInitial().AsDuration(), n.Backoff.GetLimit().AsDuration()
+	if n.Backoff.GetLimit() == nil {
+		longest = max(backoffLimit, first)
+	}
+	if n.Backoff.GetInitial() == nil {
+		first = min(backoffBase, longest)
+	}
+	return first, longest
 }
 
 // exhausted asks the CEO about a node that has used all it was given.
@@ -101,7 +122,16 @@ func (r Run) exhausted(n *node, last string) error {
 	if st.Reworks > 0 {
 		why += " after " + plural(st.Reworks, "rework")
 	}
-	return r.escalate(n, "attempt/exhausted", why+"; the last: "+last)
+	return r.giveUp(n, "attempt/exhausted", why+"; the last: "+last)
+}
+
+// giveUp ends a visit that no attempt can save: an optional node is passed
+// over, about any other the CEO is asked.
+func (r Run) giveUp(n *node, code, why string) error {
+	if n.Criticality == loomv1.Criticality_CRITICALITY_OPTIONAL {
+		return r.gap(n, code+": "+why, byGap)
+	}
+	return r.escalate(n, code, why)
 }
 
 // told is what an outcome says, in one line.
@@ -124,31 +154,68 @@ func plural(n uint32, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Tick fires every timer that is due: deadlines of attempts and backoffs. A
+// timersAtOnce is how many timers one Tick fires.
+const timersAtOnce = 64
+
+// Tick fires the timers that are due: deadlines of attempts, backoffs, ends of
+// rate limits, and the grace of attempts that no live agent could take. Where
+// very many are due the rest stays due, so that what it emits is bounded. A
 // timer is due at its very instant; each fires once, because what it fires
-// changes the state that it was read from.
+// changes the state that it was read from. While the execution is held no timer
+// runs.
 func (r Run) Tick() error {
-	if !running(r.X) {
+	if !running(r.X) || r.Held || holdsItself(r.X) {
 		return nil
 	}
+	left := timersAtOnce
 	for _, n := range r.Def.order {
-		if err := r.tickNode(n); err != nil {
+		fired, err := r.tickNode(n)
+		if err != nil {
 			return err
+		}
+		if fired {
+			left--
+		}
+		if left == 0 {
+			break
 		}
 	}
 	return r.advance()
 }
 
-func (r Run) tickNode(n *node) error {
+func (r Run) tickNode(n *node) (fired bool, err error) {
 	st := r.state(n)
-	due, ok := timer(st)
+	due, ok := timer(r.X, st)
 	switch {
-	case !ok || r.Now.Before(due):
-		return nil
-	case st.Status == backingOff:
-		return r.dispatch(n, byRetry, 0)
+	case ok && !r.Now.Before(due) && st.Status == backingOff:
+		return true, r.dispatch(n, causeAfter(st), 0)
+	case ok && !r.Now.Before(due) && st.Attempt.Parked == WaitsForRate:
+		return true, r.rateOver(n, st.Attempt)
+	case ok && !r.Now.Before(due):
+		return true, r.timeOut(n, st.Attempt)
 	}
-	return r.timeOut(n, st.Attempt)
+	if due, ok := lonely(st, r.Absent, r.Grace); ok && !r.Now.Before(due) {
+		return true, r.noneLive(n, st.Attempt)
+	}
+	return false, nil
+}
+
+// causeAfter is why the attempt that a node waits for is not the first.
+func causeAfter(st *loomv1.NodeState) string {
+	if st.GetOutcome().GetStatus() == goesOn {
+		return byContinue
+	}
+	return byRetry
+}
+
+// noneLive withdraws an attempt that nobody is there to take.
+func (r Run) noneLive(n *node, a *loomv1.Attempt) error {
+	const code = "agent/none-live"
+	why := fmt.Sprintf("role %s has had no live agent for %s", a.Role, r.Grace)
+	if err := r.endAttempt(n, a, &loomv1.Outcome{Status: failure, Code: code, Summary: why}, false); err != nil {
+		return err
+	}
+	return r.giveUp(n, code, why)
 }
 
 // timeOut ends an attempt whose deadline has passed. There is no retry: who
@@ -163,5 +230,5 @@ func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
 	if edges := r.failureEdges(n); len(edges) > 0 {
 		return r.complete(n, false, edges, "failure")
 	}
-	return r.escalate(n, "attempt/timeout", why)
+	return r.giveUp(n, "attempt/timeout", why)
 }

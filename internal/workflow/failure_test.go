@@ -122,7 +122,7 @@ func TestWF04_Backoff(t *testing.T) {
 	for n, base := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		base *= time.Second
 		w.answer(t, "a", bad(nil))
-		at, _ := workflow.Next(w.x)
+		at, _ := workflow.Next(w.x, nil, 0)
 		if d := at.Sub(w.now); d < base*8/10 || d > base*12/10 {
 			t.Errorf("backoff %d is %s, want %s within a fifth", n+1, d, base)
 		} else if d == base {
@@ -148,7 +148,7 @@ func TestWF04_BackoffIsTheSameOnEveryHost(t *testing.T) {
 	play := func() time.Time {
 		w := newWorld(t, define("s start\na task\ne end\ns -> a\na -> e"), nil)
 		w.answer(t, "a", bad(nil))
-		at, _ := workflow.Next(w.x)
+		at, _ := workflow.Next(w.x, nil, 0)
 		return at
 	}
 	if a, b := play(), play(); !a.Equal(b) {
@@ -195,7 +195,7 @@ func TestWF12_TimersOfManyNodesFireEachAtItsTime(t *testing.T) {
 	if got := w.now.Sub(noon); got != workflow.DefaultTimeout {
 		t.Errorf("b timed out after %s, want the default %s", got, workflow.DefaultTimeout)
 	}
-	if at, ok := workflow.Next(w.x); ok {
+	if at, ok := workflow.Next(w.x, nil, 0); ok {
 		t.Errorf("something is due at %s, want nothing", at)
 	}
 }

@@ -21,6 +21,14 @@ func (r Run) input(n *node) condition.Input {
 	}
 }
 
+// edgeInput is what the conditions of the edges out of a node read.
+func (r Run) edgeInput(n *node) condition.Input {
+	if !n.reads {
+		return condition.Input{}
+	}
+	return r.input(n)
+}
+
 // earlier is what role_from reads: the outcomes of the tasks before a node.
 func (r Run) earlier(n *node) condition.Input {
 	nodes := map[string]*structpb.Struct{}

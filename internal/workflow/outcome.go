@@ -142,24 +142,33 @@ func fitsKind(n *node, out *loomv1.Outcome) error {
 // fitsFields wants every declared field on success, and no other ever.
 func fitsFields(n *node, out *loomv1.Outcome) error {
 	given := out.Fields.GetFields()
-	for _, f := range slices.Sorted(maps.Keys(given)) {
-		kind, declared := n.Outcome[f]
-		if !declared {
-			return invalid("fields."+f, "node %q declares no such field", n.Id)
+	known := 0
+	for _, f := range n.fields {
+		v, is := given[f]
+		if is {
+			known++
 		}
-		if !hasType(given[f], kind) {
-			return invalid("fields."+f, "it must be of type %s", kind)
+		if is && !hasType(v, n.Outcome[f]) {
+			return invalid("fields."+f, "it must be of type %s", n.Outcome[f])
 		}
-	}
-	if out.Status != success {
-		return nil
-	}
-	for _, f := range slices.Sorted(maps.Keys(n.Outcome)) {
-		if given[f] == nil {
+		if v == nil && out.Status == success {
 			return invalid("fields."+f, "node %q must give it on success", n.Id)
 		}
 	}
+	if known < len(given) {
+		return invalid("fields."+undeclared(n, given), "node %q declares no such field", n.Id)
+	}
 	return nil
+}
+
+// undeclared returns the first field by name that a node does not declare.
+func undeclared(n *node, given map[string]*structpb.Value) string {
+	for _, f := range slices.Sorted(maps.Keys(given)) {
+		if n.Outcome[f] == "" {
+			return f
+		}
+	}
+	return ""
 }
 
 func hasType(v *structpb.Value, kind string) bool {

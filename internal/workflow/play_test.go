@@ -20,6 +20,10 @@ func (m *sim) play(steps int) {
 			return
 		}
 		m.now = m.now.Add(time.Duration(m.rng.IntN(2000)) * time.Millisecond)
+		if m.seed%3 > 1 && m.rng.IntN(6) == 0 {
+			m.steer()
+			continue
+		}
 		switch m.rng.IntN(10) {
 		case 0, 1, 2, 3:
 			m.answerSome(false)
@@ -40,6 +44,7 @@ func (m *sim) play(steps int) {
 // finish plays without faults until the execution ends: agents succeed, the
 // CEO approves, and rejects what it is asked about for the fifth time.
 func (m *sim) finish() {
+	m.free()
 	for step := 0; m.x.EndedAt == nil && !m.t.Failed(); step++ {
 		if step > 500 {
 			m.broken("it does not end")
@@ -57,8 +62,14 @@ func (m *sim) finish() {
 			m.wait()
 		}
 	}
+	if m.t.Failed() {
+		return
+	}
 	for _, g := range m.given {
-		_ = m.tried(func() error { return m.run().Answer(g.attempt, g.who, g.out) })
+		_ = m.tried(func() error { return m.give(g) })
+	}
+	if err := m.tried(func() error { return m.run().Move("start", "") }); fault.Code(err) != "override/ended" {
+		m.broken("a move after the end: %v", err)
 	}
 	_ = m.tried(m.run().Tick)
 	_ = m.tried(m.run().Begin)
@@ -68,7 +79,7 @@ func (m *sim) finish() {
 func (m *sim) replay() {
 	x := &loomv1.Execution{}
 	for _, e := range m.events {
-		m.must(workflow.Apply(x, e))
+		m.must(fold(x, e))
 	}
 	if !proto.Equal(x, m.x) {
 		m.broken("the replay differs")
@@ -84,7 +95,7 @@ func (m *sim) restart() {
 	}
 	x := &loomv1.Execution{}
 	for _, e := range m.events {
-		m.must(workflow.Apply(x, e))
+		m.must(fold(x, e))
 	}
 	m.x = x
 }
@@ -109,11 +120,15 @@ func (m *sim) answerSome(well bool) {
 	if who == nil {
 		who = &loomv1.Claimant{Agent: fmt.Sprintf("%s/%d", a.Role, 1+m.rng.IntN(2)), Host: "h", Epoch: 1}
 	}
-	out := m.outcome(a, well || m.rng.IntN(3) > 0)
-	err := m.tried(func() error { return m.run().Answer(a.Id, who, out) })
+	g := given{a.Id, who, m.outcome(a, well || m.rng.IntN(3) > 0)}
+	if a.Process != "" {
+		m.must(m.run().ChildStarted(a.Id, "p-2", "p-2-"+a.Id))
+		g.who = nil
+	}
+	err := m.tried(func() error { return m.give(g) })
 	switch fault.Code(err) {
 	case "":
-		m.given = append(m.given, given{a.Id, who, out})
+		m.given = append(m.given, g)
 	case "attempt/own-work":
 		m.saw["own work"]++
 	case "attempt/stale", "outcome/invalid":
@@ -122,13 +137,21 @@ func (m *sim) answerSome(well bool) {
 	}
 }
 
+// give gives an answer, as an agent or as a child execution.
+func (m *sim) give(g given) error {
+	if g.who == nil {
+		return m.run().ChildEnded(g.attempt, g.out)
+	}
+	return m.run().Answer(g.attempt, g.who, g.out)
+}
+
 // outcome is what an agent says: with all that is needed when it goes well.
 func (m *sim) outcome(a *loomv1.Attempt, well bool) *loomv1.Outcome {
 	n := m.def.Node(a.Node)
 	patch := fmt.Sprintf("p%d", m.rng.IntN(3))
 	if !well {
 		out := bad(nil)
-		if m.rng.IntN(3) == 0 {
+		if m.rng.IntN(3) == 0 && a.Process == "" {
 			out = more()
 		}
 		if n.Kind == loomv1.NodeKind_NODE_KIND_COMMIT && m.rng.IntN(2) == 0 {
@@ -163,14 +186,15 @@ func (m *sim) answerAgain() {
 	}
 	g := m.given[m.rng.IntN(len(m.given))]
 	n := len(m.events)
-	err := m.tried(func() error { return m.run().Answer(g.attempt, g.who, g.out) })
+	err := m.tried(func() error { return m.give(g) })
 	if err != nil || len(m.events) != n {
 		m.broken("the same answer to %s again: %v and %d events", g.attempt, err, len(m.events)-n)
 	}
 	m.saw["answered twice"]++
 	other := proto.CloneOf(g.out)
 	other.Summary = "something else"
-	if err := m.tried(func() error { return m.run().Answer(g.attempt, g.who, other) }); fault.Code(err) != "attempt/stale" {
+	g.out = other
+	if err := m.tried(func() error { return m.give(g) }); fault.Code(err) != "attempt/stale" {
 		m.broken("another answer to %s: %v", g.attempt, err)
 	}
 	m.saw["stale answer"]++
@@ -186,10 +210,19 @@ func (m *sim) claimSome() {
 	if a.Claimant != nil {
 		who = a.Claimant
 	}
-	_ = m.tried(func() error { return m.run().Claim(a.Id, a.Generation, who) })
-	switch m.rng.IntN(4) {
+	if err := m.tried(func() error { return m.run().Claim(a.Id, a.Generation, who) }); fault.Code(err) == "attempt/paused" {
+		m.saw["attempt refused while held"]++
+	} else if err == nil && m.isHeld() {
+		m.broken("%s was claimed while the execution is held", a.Id)
+	}
+	switch m.rng.IntN(5) {
 	case 0:
 		_ = m.tried(func() error { return m.run().Release(a.Id, who, "drain") })
+	case 4:
+		until := m.now.Add(time.Duration(m.rng.IntN(900)) * time.Second)
+		if m.tried(func() error { return m.run().ParkUntil(a.Id, who, until) }) == nil {
+			m.saw["parked for a rate limit"]++
+		}
 	case 1:
 		_ = m.tried(func() error { return m.run().Park(a.Id, who, "lock") })
 	case 2:
@@ -205,11 +238,11 @@ func (m *sim) unparkAll() {
 
 // wait lets time pass until something is due, or not quite.
 func (m *sim) wait() {
-	if at, ok := workflow.Next(m.x); ok && m.rng.IntN(3) > 0 {
+	if at, ok := workflow.Next(m.x, m.absent, grace); ok && at.After(m.now) && m.rng.IntN(3) > 0 {
 		m.now = at
 	}
 	m.must(m.tried(m.run().Tick))
-	if at, ok := workflow.Next(m.x); ok && !at.After(m.now) {
+	if at, ok := workflow.Next(m.x, m.absent, grace); ok && !m.held && !at.After(m.now) {
 		m.broken("a timer of %s is due after the tick at %s", at, m.now)
 	}
 }
@@ -226,6 +259,10 @@ func (m *sim) anyOption(a *loomv1.Approval) loomv1.ApprovalDecision {
 }
 
 func (m *sim) decideSome(choose func(*loomv1.Approval) loomv1.ApprovalDecision) {
+	if a := m.approvals[m.x.LimitApproval]; a != nil {
+		m.decideLimit(a, choose(a))
+		return
+	}
 	for _, n := range m.def.Definition().Nodes {
 		a := m.approval(n.Id)
 		if a == nil {
@@ -258,11 +295,12 @@ func (m *sim) checkAnswered(a *loomv1.Approval, d loomv1.ApprovalDecision, event
 	if a.Id == m.x.Nodes[a.Node].GetApproval() {
 		m.broken("approval %s is open after %s", a.Id, d)
 	}
-	if a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION || d == retry && !strings.HasPrefix(a.Reason, "attempt/") {
+	if a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION || a.Gate || d == retry && !strings.HasPrefix(a.Reason, "attempt/") {
 		return
 	}
 	if slices.ContainsFunc(events, func(e *loomv1.Event) bool {
-		return e.Node == a.Node && e.GetApprovalRequested().GetApproval().GetReason() != ""
+		again := e.GetApprovalRequested().GetApproval()
+		return e.Node == a.Node && again.GetReason() != "" && again.Visit == a.Visit
 	}) {
 		m.broken("the answer %s to escalation %s escalated it again", d, a.Id)
 	}

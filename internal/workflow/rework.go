@@ -9,7 +9,8 @@ import (
 // rework sends work from a node back to an ancestor: the target and whatever
 // it has led to begin a new visit, with their history kept, and the edges out
 // of them are unsettled again. Open attempts and approvals among them are
-// withdrawn, and an approval that they gave lapses.
+// withdrawn, and an approval that they gave lapses. A target that had been
+// passed over runs this time.
 func (r Run) rework(from, to *node, count uint32, reason string) error {
 	part := r.touched(to)
 	if err := r.withdraw(part, "the work goes back to "+to.Id); err != nil {
@@ -20,13 +21,17 @@ func (r Run) rework(from, to *node, count uint32, reason string) error {
 			return err
 		}
 	}
-	return r.emit(from, &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
+	via, edges := r.anew(to, part)
+	if err := r.emit(from, &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
 		To:         to.Id,
 		Count:      count,
 		ResetNodes: ids(part),
-		ResetEdges: r.settledFrom(part),
+		ResetEdges: edges,
 		Reason:     reason,
-	}}})
+	}}}); err != nil {
+		return err
+	}
+	return r.enter(via)
 }
 
 // touched returns a node and those after it that have been reached.
@@ -58,6 +63,14 @@ func ids(nodes []*node) []string {
 		s[i] = n.Id
 	}
 	return s
+}
+
+// withdrawAll ends everything that is open.
+func (r Run) withdrawAll(why string) error {
+	if err := r.withdraw(r.Def.order, why); err != nil || r.X.LimitApproval == "" {
+		return err
+	}
+	return r.Emit(lapse("", r.X.LimitApproval, why))
 }
 
 // withdraw ends the open attempts and approvals of some nodes.

@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -16,10 +17,13 @@ const (
 	byRework   = "rework"
 	byRetry    = "retry"
 	byContinue = "continue"
+	byOverride = "override"
+	byGap      = "gap"
+	byMove     = "move"
 )
 
 // Run is one command's view of an execution: what it reads, and how it tells
-// what it decides. All fields are required.
+// what it decides. All fields down to NextBead are required.
 //
 // Every method validates before it emits, so that an error with a fault code
 // of its own changed nothing; an error of Emit is passed on as it is, and the
@@ -36,6 +40,14 @@ type Run struct {
 	Emit func(*loomv1.Event) error
 	// NextBead returns a new bead id, for an approval.
 	NextBead func() string
+	// Held says that nothing may start, for a reason outside the execution; its
+	// own pause and its own limit hold it as well.
+	Held bool
+	// Absent says since when a role has had no live agent, if it has none. Nil
+	// means that every role has one.
+	Absent func(role string) (since time.Time, absent bool)
+	// Grace is how long an attempt may wait for a role that is absent.
+	Grace time.Duration
 }
 
 // Begin starts what can start; call it once ExecutionStarted was applied.
@@ -52,27 +64,51 @@ func (r Run) over() error {
 	return fault.New("attempt/stale", "execution %q is not running: it is %s", r.X.Id, statusWord(r.X.Status))
 }
 
+// Advance starts what can start, for example after a pause has ended or a limit
+// was lifted. Calling it again does nothing.
+func (r Run) Advance() error { return r.Begin() }
+
 // advance starts or skips every node that has become ready, and ends the
 // execution when nothing is left. Edges lead forward in the order, so one pass
-// sees everything that it causes itself.
+// sees everything that it causes itself, but for work that a gate sends back.
 func (r Run) advance() error {
+	for again := true; again; {
+		var err error
+		if again, err = r.pass(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass goes through the nodes once; it says whether to do so again.
+func (r Run) pass() (again bool, err error) {
 	settled := true
 	for _, n := range r.Def.order {
-		if st := r.state(n); st.GetStatus() == unreached {
-			if err := r.reach(n); err != nil {
-				return err
+		if r.still() {
+			return false, nil
+		}
+		if r.state(n).GetStatus() == unreached {
+			if back, err := r.reach(n); err != nil || back {
+				return back, err
 			}
 		}
 		settled = settled && isSettled(r.state(n))
 	}
-	if !settled {
-		return nil
+	if !settled || r.still() {
+		return false, nil
 	}
-	return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, "")
+	return false, r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, "")
 }
 
-// reach applies the start rule to a node that has not been reached.
-func (r Run) reach(n *node) error {
+// still says whether nothing of the execution may start now.
+func (r Run) still() bool {
+	return r.Held || holdsItself(r.X) || r.X.HaltedBy != "" || !running(r.X)
+}
+
+// reach applies the start rule to a node that has not been reached. It says
+// whether its gate has sent work back.
+func (r Run) reach(n *node) (back bool, err error) {
 	taken, settled := n.isStart(), true
 	for _, e := range n.in {
 		t, ok := r.X.Edges[e.Id]
@@ -80,11 +116,15 @@ func (r Run) reach(n *node) error {
 	}
 	switch {
 	case !settled:
-		return nil
-	case taken:
-		return r.start(n)
+		return false, nil
+	case !taken:
+		return false, r.skip(n)
+	case n.pass != nil && !r.state(n).GetGateWaived():
+		if open, back, err := r.readGate(n); !open || err != nil {
+			return back, err
+		}
 	}
-	return r.skip(n)
+	return false, r.start(n)
 }
 
 func (r Run) start(n *node) error {
@@ -97,24 +137,36 @@ func (r Run) start(n *node) error {
 	return r.succeed(n, "success")
 }
 
-func (r Run) skip(n *node) error {
+// skip passes a node over, and with it all that only it leads to.
+func (r Run) skip(n *node) error { return r.passOver(n, nil, "") }
+
+// passOver skips a node that has not run; the given edges are taken all the
+// same.
+func (r Run) passOver(n *node, taken []*edge, label string) error {
 	if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_NodeSkipped{NodeSkipped: &loomv1.NodeSkipped{}}}); err != nil {
 		return err
 	}
-	return r.settle(n, nil, "")
+	return r.settle(n, taken, label)
 }
 
 // dispatch queues the next attempt of a task. The cause is empty for the first
-// of a visit; granted is how many attempts the CEO adds.
+// of a visit; granted is how many attempts the CEO adds. While nothing may
+// start it waits as after a backoff.
 func (r Run) dispatch(n *node, cause string, granted uint32) error {
 	st := r.state(n)
+	if r.still() {
+		return r.retryAt(n, r.atOnce(), st.GetExtraAttempts()+granted)
+	}
 	d := &loomv1.AttemptDispatched{
 		Role:          r.role(n),
 		Visit:         max(st.GetVisit(), 1),
 		Number:        st.GetAttempts() + 1,
-		Deadline:      timestamppb.New(r.Now.Add(n.patience())),
 		ExtraAttempts: st.GetExtraAttempts() + granted,
 		Cause:         cause,
+		Process:       n.Process,
+	}
+	if p := n.patience(); p > 0 {
+		d.Deadline = timestamppb.New(r.Now.Add(p))
 	}
 	return r.Emit(&loomv1.Event{
 		Node:    n.Id,
@@ -123,9 +175,19 @@ func (r Run) dispatch(n *node, cause string, granted uint32) error {
 	})
 }
 
+// atOnce is when an attempt is due that only a hold keeps from beginning. Since
+// the end of a hold adds all of its time to what was outstanding, see [Shift],
+// that is its beginning.
+func (r Run) atOnce() time.Time {
+	if r.X.HeldSince != nil {
+		return r.X.HeldSince.AsTime()
+	}
+	return r.Now
+}
+
 // attemptID is the id of the next attempt.
 func attemptID(x *loomv1.Execution) string {
-	return fmt.Sprintf("%s-a%d", x.Id, x.Dispatches+1)
+	return x.Id + "-a" + strconv.FormatUint(uint64(x.Dispatches)+1, 10)
 }
 
 // succeed completes a node along its success edges. If they cannot be read, or
@@ -141,11 +203,14 @@ func (r Run) succeed(n *node, label string) error {
 	return r.complete(n, true, taken, label)
 }
 
-// override completes a node on the CEO's word: along the success edges that
-// hold or, if there is none, along all of them; a node that has none goes
-// along what it has.
-func (r Run) override(n *node) error {
-	in := r.input(n)
+// override completes a node on the CEO's word.
+func (r Run) override(n *node) error { return r.complete(n, true, r.onward(n), byOverride) }
+
+// onward is the way on from a node that is not to stop what follows: along the
+// success edges that hold or, if there is none, along all of them; a node that
+// has none goes along what it has.
+func (r Run) onward(n *node) []*edge {
+	in := r.edgeInput(n)
 	var onSuccess, holding []*edge
 	for _, e := range n.out {
 		if e.onFailure() {
@@ -156,12 +221,13 @@ func (r Run) override(n *node) error {
 			holding = append(holding, e)
 		}
 	}
-	for _, edges := range [][]*edge{holding, onSuccess, n.out} {
-		if len(edges) > 0 {
-			return r.complete(n, true, edges, "override")
-		}
+	switch {
+	case len(holding) > 0:
+		return holding
+	case len(onSuccess) > 0:
+		return onSuccess
 	}
-	return r.complete(n, true, nil, "override")
+	return n.out
 }
 
 func (r Run) complete(n *node, succeeded bool, taken []*edge, label string) error {
@@ -189,7 +255,7 @@ func (r Run) settle(n *node, taken []*edge, label string) error {
 // choose returns the edges of one outcome that hold.
 func (r Run) choose(n *node, onFailure bool) ([]*edge, error) {
 	var taken []*edge
-	in := r.input(n)
+	in := r.edgeInput(n)
 	for _, e := range n.out {
 		if e.onFailure() != onFailure {
 			continue
@@ -215,6 +281,7 @@ func (r Run) deadEnd(n *node) bool {
 			taken, settled := r.X.Edges[e.Id]
 			alive[i] = alive[i] || e.from != n && (taken || !settled && alive[e.from.index])
 		}
+		alive[i] = alive[i] && r.state(m).GetStatus() != skippedStatus
 		if alive[i] && m.isEnd() {
 			return false
 		}
@@ -224,7 +291,7 @@ func (r Run) deadEnd(n *node) bool {
 
 // end closes the execution; what is open in it is withdrawn first.
 func (r Run) end(status loomv1.ExecutionStatus, reason string) error {
-	if err := r.withdraw(r.Def.order, "the execution ended"); err != nil {
+	if err := r.withdrawAll("the execution ended"); err != nil {
 		return err
 	}
 	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{

@@ -24,20 +24,25 @@ var (
 )
 
 // sim plays one random execution: agents that answer well, badly, twice, late
-// or not at all, a CEO of any opinion, time that passes, and a host that dies
-// at any moment and folds its log again. After every event it checks what must
-// hold in all of them.
+// or not at all, children likewise, roles that nobody works in, a CEO of any
+// opinion who also moves, pauses and closes, limits that are reached, time that
+// passes, and a host that dies at any moment and folds its log again. After
+// every event it checks what must hold in all of them.
 type sim struct {
 	*world
 	t     testing.TB
 	rng   *rand.Rand
 	seed  uint64
-	twin  *loomv1.Execution // a fold of the same events on another host
-	saw   map[string]int    // how often something was seen
-	asks  map[string]int    // escalations by node and visit
-	more  map[string]int    // what the CEO granted, by node and visit
-	given []given           // answers that were accepted
-	moves uint32            // transitions so far
+	twin  *loomv1.Execution    // a fold of the same events on another host
+	saw   map[string]int       // how often something was seen
+	asks  map[string]int       // escalations by node and visit
+	more  map[string]int       // what the CEO granted, by node and visit
+	given []given              // answers that were accepted
+	moves uint32               // transitions so far
+	held  bool                 // from outside
+	gone  map[string]time.Time // roles without a live agent, since when
+	over  bool                 // the CEO moves now
+	gap   string               // node of the last gap
 }
 
 type given struct {
@@ -70,7 +75,9 @@ func TestWF10_Simulation(t *testing.T) {
 // been: a test that never gets there proves nothing.
 func sometimes(t *testing.T, saw map[string]int) {
 	for _, what := range []string{
-		"completed", "rejected", "skipped", "backoff", "continue", "timeout", "rework", "rework by the CEO", "reapproval",
+		"completed", "rejected", "aborted", "failed by a gate", "gate blocks", "gate skips", "replan", "gate waived", "gap", "halt",
+		"move", "move back", "moved over", "limit", "limit lifted", "paused", "resumed", "attempt refused while held", "answered while held",
+		"none live", "child", "child failed", "child withdrawn", "skipped", "backoff", "continue", "timeout", "rework", "rework by the CEO", "reapproval",
 		"escalation", "dead end", "no value", "override", "granted", "failure edge", "withdrawn attempt", "withdrawn approval",
 		"lapsed", "asked again", "no evidence", "patch changed", "landed", "parked", "released", "restart", "answered twice", "stale answer",
 		"own work",
@@ -88,8 +95,12 @@ func sometimes(t *testing.T, saw map[string]int) {
 
 func newSim(t testing.TB, seed uint64, saw map[string]int) *sim {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	m := &sim{t: t, rng: rng, seed: seed, saw: saw, asks: map[string]int{}, more: map[string]int{}}
-	def, err := workflow.Compile(workflowtest.Random(rng))
+	m := &sim{t: t, rng: rng, seed: seed, saw: saw, asks: map[string]int{}, more: map[string]int{}, gone: map[string]time.Time{}}
+	draw := workflowtest.Random
+	if seed%3 > 0 {
+		draw = func(rng *rand.Rand) *loomv1.Definition { return workflowtest.Rich(rng, "other") }
+	}
+	def, err := workflow.Compile(draw(rng))
 	if err != nil {
 		t.Fatalf("seed %d: Compile: %v", seed, err)
 	}
@@ -108,8 +119,20 @@ func newSim(t testing.TB, seed uint64, saw map[string]int) *sim {
 func (m *sim) run() workflow.Run {
 	r := m.world.run()
 	r.Emit = m.emit
+	r.Held, r.Absent, r.Grace = m.held, m.absent, grace
 	return r
 }
+
+// grace is how long an attempt may wait for a role that nobody works in.
+const grace = time.Minute
+
+func (m *sim) absent(role string) (time.Time, bool) {
+	since, is := m.gone[role]
+	return since, is
+}
+
+// isHeld says whether nothing of the execution may start or be claimed.
+func (m *sim) isHeld() bool { return m.held || m.x.Paused != nil || m.x.LimitApproval != "" }
 
 // emit is the world's, and checks each event before and after.
 func (m *sim) emit(e *loomv1.Event) error {
@@ -118,7 +141,7 @@ func (m *sim) emit(e *loomv1.Event) error {
 	if err := m.world.emit(e); err != nil {
 		return err
 	}
-	if err := workflow.Apply(m.twin, proto.CloneOf(m.events[from])); err != nil {
+	if err := fold(m.twin, proto.CloneOf(m.events[from])); err != nil {
 		return fmt.Errorf("twin: %w", err)
 	}
 	m.after(e)
@@ -146,7 +169,9 @@ func (m *sim) before(e *loomv1.Event) {
 	case *loomv1.Event_AttemptDispatched:
 		m.checkDispatch(e.Node, st, f.AttemptDispatched)
 	case *loomv1.Event_ApprovalRequested:
-		m.checkReady(e.Node)
+		if e.Node != "" {
+			m.checkReady(e.Node)
+		}
 		if a := f.ApprovalRequested.Approval; a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
 			key := fmt.Sprintf("%s/%d", e.Node, a.Visit)
 			if m.asks[key]++; m.asks[key] > 1+m.more[key] {
@@ -155,7 +180,7 @@ func (m *sim) before(e *loomv1.Event) {
 		}
 	case *loomv1.Event_NodeSkipped:
 		for _, in := range m.into(e.Node) {
-			if taken, settled := m.x.Edges[in.Id]; !settled || taken {
+			if taken, settled := m.x.Edges[in.Id]; !m.over && m.gap != e.Node && (!settled || taken) {
 				m.broken("%s is skipped though edge %s is not dead", e.Node, in.Id)
 			}
 		}
@@ -165,6 +190,10 @@ func (m *sim) before(e *loomv1.Event) {
 		}
 	case *loomv1.Event_Landed:
 		m.checkLanding(f.Landed.Landing)
+	case *loomv1.Event_NodeCompleted:
+		if t := m.def.Node(e.Node).Type; (t == loomv1.NodeType_NODE_TYPE_MERGE || t == loomv1.NodeType_NODE_TYPE_END) && st.GetStatus() == 0 {
+			m.checkFree(e.Node)
+		}
 	case *loomv1.Event_ExecutionEnded:
 		if f.ExecutionEnded.Status == completed && !m.reachedAnEnd() {
 			m.broken("it completes without an end")
@@ -181,6 +210,10 @@ func (m *sim) reachedAnEnd() bool {
 func (m *sim) checkDispatch(node string, st *loomv1.NodeState, d *loomv1.AttemptDispatched) {
 	n := m.def.Node(node)
 	m.checkReady(node)
+	m.checkFree(node)
+	if d.Process != n.Process || n.Process != "" && d.Role != "" {
+		m.broken("%s is dispatched to process %q and role %q", node, d.Process, d.Role)
+	}
 	if st.GetAttempt() != nil {
 		m.broken("%s has two attempts at once", node)
 	}
@@ -190,6 +223,13 @@ func (m *sim) checkDispatch(node string, st *loomv1.NodeState, d *loomv1.Attempt
 	}
 	if n.Kind != 0 && d.Role != n.Role {
 		m.broken("%s is dispatched to %s", node, d.Role)
+	}
+}
+
+// checkFree wants nothing to keep a node from starting.
+func (m *sim) checkFree(node string) {
+	if m.isHeld() || m.x.HaltedBy != "" {
+		m.broken("%s starts though the execution is held or halted by %q", node, m.x.HaltedBy)
 	}
 }
 
@@ -240,8 +280,17 @@ func (m *sim) after(e *loomv1.Event) {
 	if m.x.Transitions != m.moves {
 		m.broken("%d transitions are counted, there were %d", m.x.Transitions, m.moves)
 	}
-	for _, what := range kinds(e) {
+	for _, what := range append(kinds(e), m.steered(e)...) {
 		m.saw[what]++
+	}
+	first := ""
+	for id, st := range m.x.Nodes {
+		if a := m.approvals[st.Approval]; a.GetHalts() && (first == "" || id < first) {
+			first = id
+		}
+	}
+	if m.x.HaltedBy != first {
+		m.broken("it is halted by %q, want %q", m.x.HaltedBy, first)
 	}
 }
 
@@ -300,8 +349,14 @@ func kinds(e *loomv1.Event) (kinds []string) {
 // for an agent, a timer or the CEO.
 func (m *sim) still() {
 	if m.x.EndedAt != nil {
-		if _, due := workflow.Next(m.x); due || len(workflow.Queued(m.x)) > 0 {
+		if _, due := workflow.Next(m.x, m.absent, grace); due || len(workflow.Queued(m.x)) > 0 {
 			m.broken("the ended execution wants something")
+		}
+		return
+	}
+	if m.isHeld() {
+		if len(workflow.Queued(m.x)) > 0 && !m.held {
+			m.broken("it is held and offers work")
 		}
 		return
 	}

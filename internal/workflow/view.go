@@ -21,54 +21,100 @@ const (
 )
 
 // Next returns the earliest moment at which [Run.Tick] has something to do.
-func Next(x *loomv1.Execution) (time.Time, bool) {
+// Absent and grace are as in [Run]. One that holds itself has no such moment;
+// whether it is held from outside is for the caller to know.
+func Next(x *loomv1.Execution, absent func(role string) (time.Time, bool), grace time.Duration) (time.Time, bool) {
 	var earliest time.Time
 	found := false
-	if !running(x) {
+	if !running(x) || holdsItself(x) {
 		return earliest, false
 	}
-	for _, st := range x.Nodes {
-		if at, ok := timer(st); ok && (!found || at.Before(earliest)) {
+	consider := func(at time.Time, ok bool) {
+		if ok && (!found || at.Before(earliest)) {
 			earliest, found = at, true
+		}
+	}
+	for _, st := range x.Nodes {
+		consider(timer(x, st))
+		if absent != nil {
+			consider(lonely(st, absent, grace))
 		}
 	}
 	return earliest, found
 }
 
-// timer returns when a node wants a tick: at the end of a backoff, or at its
-// attempt's deadline.
-func timer(st *loomv1.NodeState) (time.Time, bool) {
+// timer returns when a node wants a tick: at the end of a backoff, unless
+// nothing may start then, at its attempt's deadline, or in the place of that at
+// the end of the rate limit that the attempt waits for.
+func timer(x *loomv1.Execution, st *loomv1.NodeState) (time.Time, bool) {
 	switch {
 	case st.GetStatus() == backingOff && st.RetryAt != nil:
-		return st.RetryAt.AsTime(), true
+		return st.RetryAt.AsTime(), x.HaltedBy == ""
+	case st.GetAttempt().GetParked() == WaitsForRate:
+		return rateEnds(st.Attempt)
 	case st.GetAttempt().GetDeadline() != nil:
 		return st.Attempt.Deadline.AsTime(), true
 	}
 	return time.Time{}, false
 }
 
-// Queued returns the attempts that must be in the work queue: dispatched, held
-// by nobody and not parked, oldest first. They are not to be changed.
+// lonely returns when an attempt has been queued for a role without a live
+// agent for as long as it may.
+func lonely(st *loomv1.NodeState, absent func(string) (time.Time, bool), grace time.Duration) (time.Time, bool) {
+	a := st.GetAttempt()
+	if absent == nil || !isQueued(a) {
+		return time.Time{}, false
+	}
+	since, gone := absent(a.Role)
+	if !gone {
+		return time.Time{}, false
+	}
+	if queued := queuedAt(a); queued.After(since) {
+		since = queued
+	}
+	return since.Add(grace), true
+}
+
+// queuedAt is when an attempt was last queued.
+func queuedAt(a *loomv1.Attempt) time.Time {
+	if a.QueuedAt == nil { // dispatched by an earlier release
+		return a.DispatchedAt.AsTime()
+	}
+	return a.QueuedAt.AsTime()
+}
+
+// isQueued says whether an attempt waits for an agent to claim it.
+func isQueued(a *loomv1.Attempt) bool {
+	return a != nil && a.Claimant == nil && a.Parked == "" && a.Process == ""
+}
+
+// Queued returns the attempts that must be in the work queue: dispatched to
+// agents, held by nobody and not parked, oldest first. They are not to be
+// changed. One that holds itself has none; whether it is held from outside is
+// for the caller to know.
 func Queued(x *loomv1.Execution) []*loomv1.Attempt {
 	var queued []*loomv1.Attempt
-	if !running(x) {
+	if !running(x) || holdsItself(x) {
 		return nil
 	}
 	for _, st := range x.Nodes {
-		if a := st.Attempt; a != nil && a.Claimant == nil && a.Parked == "" {
+		if a := st.Attempt; isQueued(a) {
 			queued = append(queued, a)
 		}
 	}
-	slices.SortFunc(queued, func(a, b *loomv1.Attempt) int {
-		// Ids differ in their number alone, and a longer number is larger.
-		return cmp.Or(cmp.Compare(len(a.Id), len(b.Id)), strings.Compare(a.Id, b.Id))
-	})
+	slices.SortFunc(queued, byNumber)
 	return queued
 }
 
+// byNumber orders the attempts of one execution: their ids differ in their
+// number alone, and a longer number is larger.
+func byNumber(a, b *loomv1.Attempt) int {
+	return cmp.Or(cmp.Compare(len(a.Id), len(b.Id)), strings.Compare(a.Id, b.Id))
+}
+
 // Transition says what an event moved from where to where, and why, if it is a
-// transition: an edge that was taken, work that was sent back, or an attempt
-// that is not the first of its visit. It is the one definition of the word;
+// transition: an edge that was taken, work that was sent back or moved, or an
+// attempt that is not the first of its visit. It is the one definition of the word;
 // Execution.transitions counts by it.
 func Transition(e *loomv1.Event) (from, to, outcome string, ok bool) {
 	switch f := e.GetFact().(type) {
@@ -77,6 +123,8 @@ func Transition(e *loomv1.Event) (from, to, outcome string, ok bool) {
 		return s.GetFrom(), s.GetTo(), s.GetOutcome(), s.GetTaken()
 	case *loomv1.Event_ReworkStarted:
 		return e.Node, f.ReworkStarted.GetTo(), byRework, true
+	case *loomv1.Event_ExecutionMoved:
+		return e.Node, f.ExecutionMoved.GetTo(), byMove, true
 	case *loomv1.Event_AttemptDispatched:
 		d := f.AttemptDispatched
 		return e.Node, e.Node, d.GetCause(), d.GetNumber() > 1

@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -40,6 +41,7 @@ type world struct {
 	events    []*loomv1.Event
 	approvals map[string]*loomv1.Approval
 	beads     int
+	id        string // of the execution; empty is the first
 }
 
 // newWorld begins an execution of a definition for a bead with a context.
@@ -82,14 +84,31 @@ func (w *world) nextBead() string {
 
 func (w *world) emit(e *loomv1.Event) error {
 	e.Number, e.Time = uint64(len(w.events)+1), timestamppb.New(w.now)
-	e.Project, e.Bead, e.Execution = "p", "p-1", "p-1-x1"
-	if err := workflow.Apply(w.x, e); err != nil {
+	e.Project, e.Bead, e.Execution = "p", "p-1", cmp.Or(w.id, "p-1-x1")
+	if err := fold(w.x, e); err != nil {
 		return err
 	}
 	if a := e.GetApprovalRequested().GetApproval(); a != nil {
 		w.approvals[a.Id] = a
 	}
 	w.events = append(w.events, e)
+	return nil
+}
+
+// fold applies an event and, as the project core does, gives back the time in
+// which the execution was held.
+func fold(x *loomv1.Execution, e *loomv1.Event) error {
+	if err := workflow.Apply(x, e); err != nil {
+		return err
+	}
+	held := x.EndedAt == nil && (x.Paused != nil || x.LimitApproval != "")
+	switch {
+	case held && x.HeldSince == nil:
+		x.HeldSince = e.Time
+	case !held && x.HeldSince != nil:
+		workflow.Shift(x, x.HeldSince.AsTime(), e.Time.AsTime())
+		x.HeldSince = nil
+	}
 	return nil
 }
 
@@ -123,6 +142,9 @@ func (w *world) decide(t testing.TB, node string, d loomv1.ApprovalDecision, com
 
 func (w *world) tryDecide(node string, d loomv1.ApprovalDecision, comment string) error {
 	a := w.approval(node)
+	if node == "" {
+		a = w.approvals[w.x.LimitApproval]
+	}
 	if a == nil {
 		return fmt.Errorf("node %q has no open approval; it is %s", node, w.status(node))
 	}
@@ -149,7 +171,7 @@ func (w *world) pass(t testing.TB, d time.Duration) {
 // due lets time go by until the next timer, and ticks.
 func (w *world) due(t testing.TB) {
 	t.Helper()
-	at, ok := workflow.Next(w.x)
+	at, ok := workflow.Next(w.x, nil, 0)
 	if !ok {
 		t.Fatal("nothing is due")
 	}
@@ -225,6 +247,15 @@ func tell(e *loomv1.Event) string {
 		return "approval lapsed: " + f.ApprovalLapsed.Reason
 	case *loomv1.Event_ExecutionEnded:
 		return strings.ToLower(strings.TrimPrefix(f.ExecutionEnded.Status.String(), "EXECUTION_STATUS_"))
+	case *loomv1.Event_ExecutionMoved:
+		return strings.TrimSpace(fmt.Sprintf("moved from %s to %s: %s; %s", e.Node, f.ExecutionMoved.To,
+			strings.Join(f.ExecutionMoved.ResetNodes, " "), strings.Join(f.ExecutionMoved.ResetEdges, " ")))
+	case *loomv1.Event_GateFailed:
+		return fmt.Sprintf("gate of %s: %s", e.Node, strings.ToLower(strings.TrimPrefix(f.GateFailed.Action.String(), "GATE_ACTION_")))
+	case *loomv1.Event_GapNoted:
+		return "gap: " + e.Node
+	case *loomv1.Event_ChildStarted:
+		return e.Node + " is done by " + f.ChildStarted.Execution
 	case *loomv1.Event_ChangeProposed:
 		return "proposed " + f.ChangeProposed.Change.PatchDigest
 	case *loomv1.Event_CandidateMade:

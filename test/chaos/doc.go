@@ -6,4 +6,11 @@
 // How often the host is killed, and with which seed, is chosen by
 //
 //	go test ./test/chaos -run NineAt -v -chaos.kills 200 -chaos.seed 7
+//
+// One story is about hundreds of executions: the program of these tests is then
+// the host as well, with agents that answer at once, so that all there is to
+// measure and to break is the runtime. An auditor of its own reads the whole
+// journal afterwards.
+//
+//	go test ./test/chaos -run Hundreds -v -chaos.orders 600 -chaos.restarts 100 -chaos.seed 7
 package chaos

@@ -24,6 +24,9 @@ import (
 var loom string
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(crowdHost); dir != "" {
+		os.Exit(runCrowdHost(dir))
+	}
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "loom-chaos-")
 	if err == nil {
@@ -59,6 +62,7 @@ type place struct {
 	env            []string
 	flags          []string // of every start, beside the usual ones
 	projects       []string // NAME=PATH
+	program        string   // what a host is, if not the command under test; it takes no arguments
 }
 
 func newPlace(t *testing.T) *place {
@@ -112,6 +116,9 @@ func (p *place) begin(t *testing.T, more ...string) *process {
 	t.Helper()
 	h := &process{t: t, place: p, begun: time.Now(), up: make(chan struct{}), ended: make(chan struct{})}
 	h.cmd = exec.Command(loom, append(p.arguments(), more...)...)
+	if p.program != "" {
+		h.cmd = exec.Command(p.program)
+	}
 	h.cmd.Env = p.env
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := h.cmd.StderrPipe()

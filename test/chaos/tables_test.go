@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite" // reads what the host wrote, as any tool would
+
+	"github.com/loomrun/loom/internal/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // tables returns the rows of every table of a stopped host, sorted, with "|"
@@ -57,4 +61,50 @@ func query(t *testing.T, db *sql.DB, text string) (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// sameTables checks that tables which were deleted and made again are as before.
+// How far the journals were read is not: each start and stop of a host is told.
+func sameTables(t *testing.T, before, after map[string][]string) {
+	t.Helper()
+	delete(before, "positions")
+	for name, rows := range before {
+		if d := cmp.Diff(rows, after[name]); d != "" {
+			t.Errorf("table %s after it was deleted and made again (-before +after):\n%s", name, d)
+		}
+	}
+}
+
+// sameTransitions checks that the tables have the transitions of the journals
+// and no others.
+func sameTransitions(t *testing.T, tables map[string][]string, all []*loomv1.Notice) {
+	t.Helper()
+	var want, got []string
+	for _, n := range all {
+		e := n.Event
+		if from, to, outcome, ok := workflow.Transition(e); ok {
+			want = append(want, fmt.Sprintf("%s-%d|%s|%s|%s|%s", e.Project, e.Number, e.Execution, from, to, outcome))
+		}
+	}
+	slices.Sort(want)
+	for _, row := range tables["workflow_transitions"] {
+		got = append(got, strings.Join(strings.SplitN(row, "|", 6)[:5], "|"))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("workflow_transitions (-journal +table):\n%s", d)
+	}
+}
+
+// sameStatuses checks the column of a table, with ids in its first, that holds
+// statuses.
+func sameStatuses(t *testing.T, name string, rows []string, column int, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, row := range rows {
+		cells := strings.SplitN(row, "|", column+2)
+		got[cells[0]] = cells[column]
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("statuses in %s (-journal +table):\n%s", name, d)
+	}
 }

@@ -2,9 +2,11 @@ package simulation
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -38,9 +40,12 @@ type agent struct {
 	host       *host
 	epoch      uint64 // the host's when it was started
 	zombie     bool   // its host has started again without it
+	away       bool   // its host has it no more
 	asleep     time.Time
 
 	phase    phase
+	me       *loomv1.Claimant
+	identity *loomv1.Identity
 	item     *item
 	brief    *loomv1.Brief
 	turn     *loomv1.Turn
@@ -49,17 +54,28 @@ type agent struct {
 	answered *loomv1.Command // the last answer that was taken
 }
 
-func (a *agent) who() *loomv1.Claimant {
-	return &loomv1.Claimant{Agent: a.name, Host: a.host.name, Epoch: a.epoch}
+// begin is the start of an agent with its host.
+func (a *agent) begin(epoch uint64) {
+	a.epoch, a.answered, a.asleep = epoch, nil, a.w.now
+	a.me = &loomv1.Claimant{Agent: a.name, Host: a.host.name, Epoch: epoch}
+	a.identity = identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.me))
+	a.rest()
 }
 
+func (a *agent) who() *loomv1.Claimant { return a.me }
+
+// sign is how events show on whose behalf the agent acts.
+func (a *agent) sign() string { return a.identity.Name }
+
 // sign is how events show on whose behalf they are.
-func sign(c *loomv1.Claimant) string { return fmt.Sprintf("%s@%s#%d", c.Agent, c.Host, c.Epoch) }
+func sign(c *loomv1.Claimant) string {
+	return c.GetAgent() + "@" + c.GetHost() + "#" + strconv.FormatUint(c.GetEpoch(), 10)
+}
 
 // do sends a command; then hears the answer, unless it was lost.
 func (a *agent) do(cmd *loomv1.Command, then func(code string, ans *loomv1.Answer)) {
 	at, brief := a.phase, a.brief
-	a.w.keeper.send(cmd, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.who())), func(ans *loomv1.Answer) {
+	a.w.keeper.send(cmd, a.identity, func(ans *loomv1.Answer) {
 		if ans == nil || a.phase != at || a.brief != brief {
 			return // it repeats the command, or has gone on since
 		}
@@ -87,7 +103,7 @@ func (a *agent) step() {
 	case locking:
 		a.lock()
 	case parking:
-		a.park()
+		a.park("lock", nil)
 	case raising, moving:
 		a.touch()
 	case answering:
@@ -103,16 +119,20 @@ func (a *agent) upset() bool {
 	case a.w.chance(agentSleeps), a.token != 0 && a.w.chance(agentSleeps):
 		a.asleep = a.w.now.Add(time.Duration(1+a.w.rng.IntN(a.nap())) * time.Second)
 	case a.phase > claiming && a.w.chance(agentGivesBack):
-		a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{
-			Attempt: a.brief.Attempt.Id, Claimant: a.who(), Reason: "drain",
-		}}}, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.who())), func(*loomv1.Answer) {})
-		a.rest()
+		a.giveBack()
 	case a.token != 0 && a.w.one(8):
 		a.renew()
 	default:
 		return false
 	}
 	return true
+}
+
+func (a *agent) giveBack() {
+	a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{
+		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Reason: "drain",
+	}}}, a.identity, func(*loomv1.Answer) {})
+	a.rest()
 }
 
 // nap is the most seconds that an agent is paused: now and then past the
@@ -129,7 +149,7 @@ func (a *agent) rest() {
 }
 
 func (a *agent) pull() {
-	if a.zombie {
+	if a.zombie || a.away {
 		return
 	}
 	if a.w.chance(agentLies) {
@@ -147,13 +167,13 @@ func (a *agent) pull() {
 
 // repeat gives the last answer once more, as one does who was not heard.
 func (a *agent) repeat() {
-	a.w.keeper.send(a.answered, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.answered.GetAnswerAttempt().Claimant)), func(ans *loomv1.Answer) {
+	a.w.keeper.send(a.answered, a.identity, func(ans *loomv1.Answer) {
 		if ans == nil {
 			return
 		}
 		a.w.see("answer repeated")
 		if ans.Error != nil {
-			a.w.broken("an answer that was taken is refused when it comes again: %s", tellAnswer(ans))
+			a.w.broken(7, "an answer that was taken is refused when it comes again: %s", tellAnswer(ans))
 		}
 	})
 }
@@ -161,7 +181,7 @@ func (a *agent) repeat() {
 func (a *agent) claim() {
 	as := a.item.a
 	a.do(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
-		Attempt: as.Attempt, Generation: as.Generation, Claimant: a.who(),
+		Attempt: as.Attempt, Generation: as.Generation, Claimant: a.who(), Any: a.w.tickets,
 	}}}, func(code string, ans *loomv1.Answer) {
 		a.w.ack(a.item)
 		if code != "" {
@@ -172,7 +192,7 @@ func (a *agent) claim() {
 		a.brief = ans.GetBrief()
 		a.turn = proto.CloneOf(a.brief.Turn)
 		if a.turn == nil {
-			a.turn = &loomv1.Turn{Attempt: as.Attempt}
+			a.turn = &loomv1.Turn{Attempt: a.brief.Attempt.Id}
 		}
 		if turn.Started(a.turn) {
 			a.w.see("turn resumed")
@@ -183,8 +203,15 @@ func (a *agent) claim() {
 
 // record records the next step of a turn, or ends the turn.
 func (a *agent) record() {
-	if a.w.one(6) {
+	switch {
+	case a.w.one(6):
 		a.decide()
+		return
+	case a.w.chance(agentFiles) && a.w.one(4):
+		a.file()
+		return
+	case a.w.chance(rateLimited):
+		a.park("rate", timestamppb.New(a.w.now.Add(time.Duration(1+a.w.rng.IntN(120))*time.Second)))
 		return
 	}
 	recs := a.next()
@@ -204,11 +231,11 @@ func (a *agent) record() {
 		}
 		events, err := turn.Decide(a.turn, recs)
 		if err != nil {
-			a.w.broken("a turn was recorded that its agent finds wrong: %v", err)
+			a.w.broken(4, "a turn was recorded that its agent finds wrong: %v", err)
 		}
 		for _, e := range events {
 			if err := turn.Apply(a.turn, e); err != nil {
-				a.w.broken("a turn was recorded that its agent cannot follow: %v", err)
+				a.w.broken(4, "a turn was recorded that its agent cannot follow: %v", err)
 			}
 		}
 	})
@@ -224,12 +251,12 @@ func (a *agent) next() []*loomv1.TurnRecord {
 	for len(recs) < 4 {
 		events, err := turn.Decide(ahead, recs[len(recs)-1:])
 		if err != nil {
-			a.w.broken("an agent cannot follow its own turn: %v", err)
+			a.w.broken(0, "an agent cannot follow its own turn: %v", err)
 			break
 		}
 		for _, e := range events {
 			if err := turn.Apply(ahead, e); err != nil {
-				a.w.broken("an agent cannot follow its own turn: %v", err)
+				a.w.broken(0, "an agent cannot follow its own turn: %v", err)
 			}
 		}
 		more := a.after(ahead)
@@ -262,7 +289,7 @@ func (a *agent) after(t *loomv1.Turn) []*loomv1.TurnRecord {
 	}
 	if n := t.Iterations; n < 1+uint32(len(a.brief.Attempt.Id)%2) {
 		return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Answer{Answer: &loomv1.ModelAnswer{
-			Model: "m", Request: fmt.Sprintf("r%d", n), Calls: []*loomv1.ToolCall{{Id: fmt.Sprintf("c%d", n), Tool: "file_read", Arguments: "{}"}},
+			Model: "m", Request: fmt.Sprintf("r%d", n), Usage: &loomv1.Usage{InputTokens: 300, OutputTokens: 50, CostMicroUsd: 70, CostKnown: true}, Calls: []*loomv1.ToolCall{{Id: fmt.Sprintf("c%d", n), Tool: "file_read", Arguments: "{}"}},
 		}}}}
 	}
 	return nil
@@ -274,8 +301,10 @@ func (a *agent) gone(what, code string) {
 	switch code {
 	case "attempt/stale", "attempt/claimed":
 		a.rest()
+	case "attempt/own-work", "attempt/paused": // a change of its own came to stand meanwhile; or it is held
+		a.giveBack()
 	default:
-		a.w.broken("%s of %s is refused with %s", what, a.brief.Attempt.Id, code)
+		a.w.broken(0, "%s of %s is refused with %s", what, a.brief.Attempt.Id, code)
 	}
 }
 
@@ -294,15 +323,16 @@ func (a *agent) lock() {
 	})
 }
 
-func (a *agent) park() {
+// park frees the agent until the lock is granted, or a rate limit has ended.
+func (a *agent) park(waitsFor string, until *timestamppb.Timestamp) {
 	a.do(&loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: &loomv1.ParkAttempt{
-		Attempt: a.brief.Attempt.Id, Claimant: a.who(), WaitsFor: "lock",
+		Attempt: a.brief.Attempt.Id, Claimant: a.who(), WaitsFor: waitsFor, Until: until,
 	}}}, func(code string, _ *loomv1.Answer) {
 		if code != "" {
 			a.gone("park", code)
 			return
 		}
-		a.w.see("parked")
+		a.w.see(map[string]string{"lock": "parked", "rate": "parked for a rate limit"}[waitsFor])
 		a.rest()
 	})
 }
@@ -346,14 +376,18 @@ func (a *agent) move() (*loomv1.Outcome, error) {
 		if x.Change == nil {
 			return failed(a, "git/no-change"), nil
 		}
-		c, err := a.w.git.candidate(id, sign(a.who()), x.Id, x.Change.PatchDigest, a.token)
+		c, err := a.w.git.candidate(id, a.sign(), x.Id, x.Change.PatchDigest, a.token)
 		out.Candidate = proto.CloneOf(c)
 		return out, err
 	}
 	if x.Candidate == nil {
 		return failed(a, "git/no-change"), nil
 	}
-	l, err := a.w.git.land(id, sign(a.who()), x.Id, x.Candidate, a.token)
+	if a.w.chance(agentLies) {
+		out.Landing = &loomv1.Landing{Commit: "another", Ref: "refs/heads/main", Target: "main", Token: a.token}
+		return out, nil
+	}
+	l, err := a.w.git.land(id, a.sign(), x.Id, x.Candidate, a.token)
 	out.Landing = l
 	return out, err
 }

@@ -30,7 +30,7 @@ func (a *agent) answer() {
 			a.answered = cmd
 			a.rest()
 		case "outcome/invalid":
-			a.w.broken("an outcome does not fit: %v for %v", a.out, a.brief.Node)
+			a.w.broken(0, "an outcome does not fit: %v for %v", a.out, a.brief.Node)
 		default:
 			a.gone("answer", code)
 		}
@@ -38,11 +38,14 @@ func (a *agent) answer() {
 }
 
 func (a *agent) release() {
-	token := a.token
+	token, over := a.token, a.w.oracle.lock.over[a.token]
 	a.do(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: token}}}, func(code string, _ *loomv1.Answer) {
 		a.token = 0
+		if code == "" && over {
+			a.w.broken(13, "token %d, which held no longer, is released", token)
+		}
 		if code != "" && code != "lock/stale" {
-			a.w.broken("release of token %d is refused with %s", token, code)
+			a.w.broken(0, "release of token %d is refused with %s", token, code)
 		}
 	})
 }
@@ -61,9 +64,13 @@ func (a *agent) outcome() *loomv1.Outcome {
 		if a.w.chance(agentLies) {
 			return out // without any evidence
 		}
+		commit := a.brief.Execution.Candidate.GetCommit()
+		if a.w.chance(agentLies) {
+			commit = "another"
+		}
 		for _, c := range a.brief.Execution.Checks {
 			out.Checks = append(out.Checks, &loomv1.CheckRun{
-				Command: c, Commit: a.brief.Execution.Candidate.GetCommit(), Passed: !a.w.chance(agentFails),
+				Command: c, Commit: commit, Passed: !a.w.chance(agentFails),
 			})
 		}
 	case (a.role != "qa-engineer" || a.w.one(4)) && (a.w.one(2) || a.brief.Execution.Change == nil):
@@ -142,7 +149,7 @@ func (a *agent) decide() {
 func (a *agent) log(cmd *loomv1.Command, want ...string) {
 	a.do(cmd, func(code string, ans *loomv1.Answer) {
 		if !slices.Contains(want, code) {
-			a.w.broken("%s is answered with %s, want %q", tellCommand(cmd), tellAnswer(ans), want)
+			a.w.broken(25, "%s is answered with %s, want %q", tellCommand(cmd), tellAnswer(ans), want)
 		}
 		if code != "" {
 			a.w.see("decision refused: " + code)
@@ -153,7 +160,7 @@ func (a *agent) log(cmd *loomv1.Command, want ...string) {
 // lie answers for, or claims, an attempt that is not the agent's to touch.
 func (a *agent) lie() {
 	id, owner, role := a.w.oracle.anyAttempt(a.w.rng)
-	if id == "" || owner == sign(a.who()) {
+	if id == "" || owner == a.sign() {
 		return
 	}
 	cmd := &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: id, Generation: uint32(a.w.rng.IntN(3)), Claimant: a.who()}}}
@@ -161,7 +168,7 @@ func (a *agent) lie() {
 		out := &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, Summary: "a lie"}
 		cmd = &loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: id, Claimant: a.who(), Outcome: out}}}
 	}
-	a.w.keeper.send(cmd, identity(loomv1.IdentityKind_IDENTITY_KIND_AGENT, sign(a.who())), func(ans *loomv1.Answer) {
+	a.w.keeper.send(cmd, a.identity, func(ans *loomv1.Answer) {
 		if c := code(ans); c != "" && c != "lost" {
 			a.w.see("lie refused")
 		}
@@ -194,10 +201,12 @@ func (w *world) startHost(h *host) {
 			ghost.zombie = true
 			w.agents = append(w.agents, &ghost)
 		}
-		a.epoch, a.answered, a.asleep = h.epoch, nil, w.now
-		a.rest()
+		a.begin(h.epoch)
 	}
 	w.releaseHost(h, h.epoch, 0)
+	if w.reports {
+		w.reportRoles()
+	}
 }
 
 // releaseHost is said until it is heard, as a starting host does.

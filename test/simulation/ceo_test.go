@@ -19,7 +19,9 @@ type ceo struct {
 	digest  string           // of an approval that was seen before
 	nonces  int
 	clicked []*loomv1.SignedCommand
-	asked   map[string]int // escalations by node, while all is calm
+	signed  map[string]bool // payloads with signatures that are hers
+	taken   map[string]bool // signatures of orders that were carried out
+	asked   map[string]int  // escalations by node, while all is calm
 }
 
 const (
@@ -30,17 +32,12 @@ const (
 
 // ask has the CEO look at her inbox, and answer something or not.
 func (w *world) ask() {
-	v, err := w.oracle.twin.Look(project.Inbox, &loomv1.Query{})
-	if err != nil {
-		w.broken("inbox: %v", err)
-		return
-	}
 	a := w.ceo.screen
 	if a == nil {
-		if len(v.Approvals) == 0 {
+		if len(w.oracle.inbox) == 0 {
 			return
 		}
-		a = v.Approvals[w.rng.IntN(len(v.Approvals))]
+		a = w.oracle.inbox[w.rng.IntN(len(w.oracle.inbox))].Approval
 		if w.chance(ceoIsSlow) {
 			w.ceo.screen = a
 			return
@@ -91,6 +88,8 @@ func (w *world) opinion(a *loomv1.Approval) loomv1.ApprovalDecision {
 		switch n := w.ceo.asked[key]; {
 		case n > 6:
 			return reject
+		case n == 2 && slices.Contains(a.Options, loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY):
+			return loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY
 		case n > 2 && slices.Contains(a.Options, requestChanges):
 			return requestChanges
 		}
@@ -120,20 +119,30 @@ func (w *world) nonce() string {
 	return fmt.Sprintf("n%d", w.ceo.nonces)
 }
 
+// complete gives a command all but its verb.
+func (w *world) complete(cmd *loomv1.CeoCommand, nonce string) {
+	cmd.Deployment, cmd.Project, cmd.Nonce = deployment, shop, nonce
+	cmd.IssuedAt, cmd.NotAfter = timestamppb.New(w.now), timestamppb.New(w.now.Add(time.Minute))
+}
+
 func (w *world) command(a *loomv1.Approval, digest string, d loomv1.ApprovalDecision, nonce string) *loomv1.CeoCommand {
-	return &loomv1.CeoCommand{
-		Deployment: deployment, Project: shop, Nonce: nonce,
-		IssuedAt: timestamppb.New(w.now), NotAfter: timestamppb.New(w.now.Add(time.Minute)),
+	cmd := &loomv1.CeoCommand{
 		Verb: &loomv1.CeoCommand_Decide{Decide: &loomv1.DecideApproval{Approval: a.Id, Digest: digest, Decision: d, Comment: "the CEO says so"}},
 	}
+	w.complete(cmd, nonce)
+	return cmd
 }
 
 func (w *world) sign(key ed25519.PrivateKey, cmd *loomv1.CeoCommand) *loomv1.SignedCommand {
-	payload, err := proto.MarshalOptions{Deterministic: true}.Marshal(cmd)
+	payload, err := proto.Marshal(cmd)
 	if err != nil {
 		panic(err)
 	}
-	return &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(key, project.SignedBytes(payload))}
+	c := &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(key, project.SignedBytes(payload))}
+	if key.Equal(ceoKey) {
+		w.ceo.signed[string(c.Payload)+string(c.Signature)] = true
+	}
+	return c
 }
 
 // present hands a signed command in, again and again until it is answered.
@@ -145,7 +154,7 @@ func (w *world) present(c *loomv1.SignedCommand, as loomv1.IdentityKind, tries i
 		case c2 != "":
 			w.see("approval refused: " + c2)
 		case as != loomv1.IdentityKind_IDENTITY_KIND_CEO && c2 == "":
-			w.broken("%s presents what the CEO signed, and is heard", as)
+			w.broken(11, "%s presents what the CEO signed, and is heard", as)
 		default:
 			w.ceo.clicked = append(w.ceo.clicked, c)
 		}

@@ -4,45 +4,65 @@
 // after an append; a work queue that loses, doubles, delays and re-orders;
 // agents that fail, lie, die, sleep past deadlines and leases and wake with
 // stale claims and tokens; a target branch that moves; a CEO who is slow,
-// clicks twice and contradicts herself, and forgers; publishers that repeat
-// themselves; hosts that start again; time that jumps.
+// clicks twice, contradicts herself, pauses, moves, closes and redefines, and
+// forgers; operators that link, close, reopen and fork; roles whose agents go;
+// publishers that repeat themselves; hosts that start again; time that jumps.
 //
-// A run is a seed. It draws which kinds of faults there are, half of them on
-// average, and how often each happens; what happens next is drawn from the
-// same source, in one goroutine. So a failing seed always fails:
+// A run is a seed. It draws which kinds of trouble there are, half of them on
+// average, and how often each comes; every step then draws from a source of its
+// own, in one goroutine. So a failing seed always fails, and goes on failing
+// when kinds of trouble are switched off and steps left out: that is how it is
+// made smaller, before it is kept in corpus/, which every test run repeats.
 //
-//	go test ./test/simulation -run Simulation -seed N -seeds 1 -trace
+//	go test ./test/simulation -run Simulation -args -seed N -trace
+//	go test ./test/simulation -run Simulation -args -trace -replay corpus/FILE
+//	go test ./test/simulation -run Simulation -v -timeout 0 -args -for 8h
 //
 // After the faults comes a phase without any, in which everything must end.
+// One run in 32 is careful: every event goes over the wire, a second host
+// follows, and whole states are compared.
+//
+// It is the one simulation of the cores, over all of them: a second one, of
+// fewer, would have a world of its own to keep true. The same oracle also reads
+// the journals of the real actors, which run over fakes in bubbles of time
+// (shells_test.go).
 //
 // # What is checked
 //
-// After every event of the journal, by an oracle that knows nothing but events
-// (the numbers are those of the list of invariants that the project keeps):
+// After every event of the journal, by an oracle that knows nothing but events.
+// A failure names the number of what it breaks:
 //
-//   - 1 a submission that was acknowledged has one bead and one execution, and
-//     a repeated one is answered as the first;
-//   - 5, 6 attempts of a visit stay within what the node and the CEO grant, and
-//     a node has one outstanding attempt;
+//   - 1 a submission that was acknowledged has one bead and one execution at a
+//     time, and a repeated one is answered as the first;
+//   - 2 nothing is about what does not exist;
+//   - 3, 4 another host's fold, a replay from nothing and one from a snapshot
+//     are the live state;
+//   - 5, 6 attempts, reworks and replans stay within what the node and the CEO
+//     grant, and a node has one outstanding attempt;
 //   - 7 only the claimant's answer counts, and a repeated command adds nothing;
-//   - 8 an ended execution and an ended bead never change;
-//   - 9 a node runs when every edge into it is settled and one is taken;
+//   - 8 an ended execution never changes, an ended bead only if it is reopened;
+//   - 9 a node runs when every edge into it is settled, one is taken, and its
+//     gate holds;
 //   - 10, 12 duties belong to their roles, nobody verifies their own work;
-//   - 11 an approval is decided once, by a valid signature over its digest with
-//     a nonce that is new;
+//   - 11 an approval is decided once, an order carried out once, by a valid
+//     signature over what it is about with a nonce that is new;
 //   - 13, 14, 19 one holder of the commit lock, tokens that rise, turns kept;
-//   - 15, 17 every ref is moved under the newest fence by the grant's holder,
-//     an execution lands a patch once, and what lands was verified;
-//   - 22 a limit is escalated once, and an answer moves it on;
+//   - 15, 16, 17 every ref is moved under the newest fence by the grant's
+//     holder, nothing that has an effect has it twice, the target has what the
+//     journal has;
+//   - 20, 21 no work goes on beyond a budget without a question; depth and what
+//     files itself are bounded;
+//   - 22 a limit is escalated once, and only where there is one;
+//   - 23 what only the CEO may do follows from an order with a reason;
+//   - 24 nothing starts, is claimed or times out while it is paused, blocked,
+//     halted or over a limit, and held time is given back;
 //   - 25 the decision graph has no edge to nowhere and no cycle;
-//   - 30 every item of the work queue follows from the journal.
-//
-// Every 32 steps and at the end: 3, 4 a fold of the journal on another host,
-// from nothing or from a snapshot, is the live state; beads agree with their
-// executions; whoever holds or awaits the lock has an open attempt; whoever is
-// parked awaits the lock. And after the faults: 32 everything ends.
+//   - 28 a candidate is of the patch that stands, what lands was verified;
+//   - 30 the work queue is given what the journal says, and all of it;
+//   - 31 the journals of the actors are whole chains;
+//   - 32 when the faults are over, everything ends.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted
-// bugs it kills is in docs/simulation.md.
+// bugs it kills, and how fast it is, is in docs/simulation.md.
 package simulation

@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -30,6 +32,7 @@ func (g *repo) raise(token uint64) error {
 		return fault.New("git/fenced", "token %d is older than %d", token, g.fence)
 	}
 	g.fence = token
+	g.w.oracle.fenceRaised(token)
 	return nil
 }
 
@@ -47,8 +50,9 @@ func (g *repo) moved(attempt, who string, token uint64) error {
 func (g *repo) candidate(attempt, who, execution, patch string, token uint64) (*loomv1.Candidate, error) {
 	key := execution + "/" + patch + "/" + g.head
 	if m := g.candidates[key]; m != nil {
-		m.candidate.Token = token
-		return m.candidate, g.moved(attempt, who, token)
+		c := proto.CloneOf(m.candidate)
+		c.Token, m.candidate = token, c
+		return c, g.moved(attempt, who, token)
 	}
 	if err := g.moved(attempt, who, token); err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"crypto/ed25519"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -15,20 +13,40 @@ import (
 type keeper struct {
 	w        *world
 	state    *project.State
+	tickets  *project.Tickets // what it knows of the work queue
 	epoch    uint64
-	log      [][][]byte // encoded events by batch
+	log      [][]entry // by batch
 	events   int
 	pending  []*call
 	late     *lateBatch
-	kept     []byte // a snapshot
-	keptAt   int    // number of batches it is as of
+	kept     *loomv1.ProjectState // a snapshot
+	keptAt   int                  // number of batches it is as of
 	restarts int
+	replayed int  // events
+	behind   bool // the log has what the state has not
+}
+
+// entry is an event of the log. In a careful run it is what the wire carries,
+// and everybody who reads it has their own.
+type entry struct {
+	event *loomv1.Event
+	data  []byte
+}
+
+func (e entry) read() *loomv1.Event {
+	if e.data == nil {
+		return e.event
+	}
+	out := &loomv1.Event{}
+	if err := proto.Unmarshal(e.data, out); err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // call is a command that was decided, and waits to be durable.
 type call struct {
 	events []*loomv1.Event
-	work   []*loomv1.Assignment
 	answer *loomv1.Answer
 	reply  func(*loomv1.Answer)
 }
@@ -36,17 +54,19 @@ type call struct {
 // lateBatch is an append that was given up and may land yet.
 type lateBatch struct {
 	at    int
-	batch [][]byte
+	batch []entry
 }
 
 func newKeeper(w *world) *keeper {
-	k := &keeper{w: w, epoch: 1}
-	k.state = project.New(k.config())
+	k := &keeper{w: w, epoch: 1, tickets: &project.Tickets{}}
+	k.state = project.New(k.w.config(k.epoch))
 	return k
 }
 
-func (k *keeper) config() project.Config {
-	return project.Config{ID: shop, Deployment: deployment, Epoch: k.epoch, LockLease: k.w.lease, CEO: ceoKey.Public().(ed25519.PublicKey)}
+func (w *world) config(epoch uint64) project.Config {
+	return project.Config{
+		ID: shop, Deployment: deployment, Epoch: epoch, LockLease: w.lease, CEO: ceoPublic, Compile: compiled,
+	}
 }
 
 // send has a command decided. reply is called once: with the answer when that
@@ -57,7 +77,7 @@ func (k *keeper) send(cmd *loomv1.Command, from *loomv1.Identity, reply func(*lo
 		return
 	}
 	cmd.Project, cmd.Actor = shop, from
-	c := k.decide(proto.CloneOf(cmd))
+	c := k.decide(k.wire(cmd))
 	if c == nil {
 		return
 	}
@@ -68,37 +88,49 @@ func (k *keeper) send(cmd *loomv1.Command, from *loomv1.Identity, reply func(*lo
 	}
 }
 
+// wire is what arrives of a command: a copy, where runs are careful.
+func (k *keeper) wire(cmd *loomv1.Command) *loomv1.Command {
+	if k.w.careful {
+		return proto.CloneOf(cmd)
+	}
+	return cmd
+}
+
 func (k *keeper) decide(cmd *loomv1.Command) *call {
+	k.w.steps++
 	events, answer, err := k.state.Do(k.w.now, cmd)
 	if err != nil {
-		k.w.broken("%T: %v", cmd.Body, err)
+		k.w.broken(4, "%T: %v", cmd.Body, err)
 		return nil
 	}
-	k.w.note("%s: %s -> %d events, %s", cmd.Actor.Name, tellCommand(cmd), len(events), tellAnswer(answer))
-	c := &call{events: events, answer: proto.CloneOf(answer), reply: func(*loomv1.Answer) {}}
-	for _, e := range events {
-		if a := k.state.Assignment(e); a != nil {
-			c.work = append(c.work, a)
-		}
+	if k.w.tell != nil {
+		k.w.note("%s: %s -> %d events, %s", cmd.Actor.Name, tellCommand(cmd), len(events), tellAnswer(answer))
+	}
+	c := &call{events: events, answer: answer, reply: func(*loomv1.Answer) {}}
+	if k.w.careful {
+		c.answer = proto.CloneOf(answer)
+	}
+	if claim := cmd.GetClaimAttempt(); claim != nil {
+		k.tickets.Spent(claim)
 	}
 	return c
 }
 
 // again has the same command decided once more: it must add nothing.
 func (k *keeper) again(cmd *loomv1.Command, first *call) {
-	c := k.decide(proto.CloneOf(cmd))
+	c := k.decide(k.wire(cmd))
 	if c == nil {
 		return
 	}
 	k.w.see("command came twice")
 	k.pending = append(k.pending, c)
 	for _, e := range c.events {
-		if e.GetApprovalRefused() == nil {
-			k.w.broken("%s, sent again, adds %T", tellCommand(cmd), e.Fact)
+		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil {
+			k.w.broken(7, "%s, sent again, adds %T", tellCommand(cmd), e.Fact)
 		}
 	}
 	if b := first.answer.GetSubmit().GetBead(); b != c.answer.GetSubmit().GetBead() {
-		k.w.broken("a submission answered with bead %q is answered with %q when it comes again", b, c.answer.GetSubmit().GetBead())
+		k.w.broken(1, "a submission answered with bead %q is answered with %q when it comes again", b, c.answer.GetSubmit().GetBead())
 	}
 }
 
@@ -116,17 +148,17 @@ func (k *keeper) flush() {
 		k.w.see("append lost, it was out")
 		k.lose(batch)
 	case k.w.chance(appendLate):
-		k.late = &lateBatch{len(k.log), encode(batch)}
+		k.late = &lateBatch{len(k.log), k.encode(batch)}
 		k.lose(batch)
 	case k.w.chance(crashAfter):
 		k.w.see("crash after an append")
-		k.commit(encode(batch))
+		k.commit(k.encode(batch))
 		k.lose(batch)
 	default:
 		if k.w.chance(acknowledgementLost) { // and found by asking
 			k.w.see("acknowledgement lost, append was in")
 		}
-		k.commit(encode(batch))
+		k.commit(k.encode(batch))
 		k.told(batch)
 	}
 }
@@ -153,16 +185,15 @@ func (k *keeper) landLate() bool {
 	}
 	k.w.see("append landed late")
 	k.commit(late.batch)
+	k.behind = true
 	k.lose(k.take())
 	return true
 }
 
 // told gives out work and answers.
 func (k *keeper) told(batch []*call) {
-	for _, c := range batch {
-		for _, a := range c.work {
-			k.w.enqueue(a)
-		}
+	for _, a := range k.tickets.Offer(k.state) {
+		k.w.enqueue(a)
 	}
 	for _, c := range batch {
 		c.reply(c.answer)
@@ -177,79 +208,87 @@ func (k *keeper) lose(batch []*call) {
 	}
 }
 
-func encode(batch []*call) (out [][]byte) {
+func (k *keeper) encode(batch []*call) (out []entry) {
 	for _, c := range batch {
 		for _, e := range c.events {
+			if !k.w.careful {
+				out = append(out, entry{event: e})
+				continue
+			}
 			data, err := proto.Marshal(e)
 			if err != nil {
 				panic(err)
 			}
-			out = append(out, data)
+			out = append(out, entry{data: data})
 		}
 	}
 	return out
 }
 
 // commit makes a batch durable and shows it to the oracle.
-func (k *keeper) commit(batch [][]byte) {
+func (k *keeper) commit(batch []entry) {
 	if len(batch) == 0 {
 		return
 	}
 	k.log = append(k.log, batch)
-	for _, data := range batch {
+	for _, e := range batch {
 		k.events++
-		k.w.oracle.saw(decodeEvent(data))
+		k.w.oracle.saw(e)
 	}
-}
-
-func decodeEvent(data []byte) *loomv1.Event {
-	e := &loomv1.Event{}
-	if err := proto.Unmarshal(data, e); err != nil {
-		panic(err)
-	}
-	return e
 }
 
 // restart folds the log again, from nothing or from the snapshot, and compares.
 func (k *keeper) restart() {
+	clean := uint64(k.events) == k.state.Number() && !k.behind
+	k.behind = false
 	for _, c := range k.pending {
 		defer c.reply(nil)
 	}
 	k.pending = nil
 	k.restarts++
+	k.w.steps++
 	if k.w.chance(epochRaised) {
 		k.epoch++
 	}
-	state, from := project.New(k.config()), 0
-	if k.kept != nil && k.w.one(2) {
-		snap := &loomv1.ProjectState{}
-		if err := proto.Unmarshal(k.kept, snap); err != nil {
-			panic(err)
-		}
-		restored, err := project.Restore(k.config(), snap)
-		if err != nil {
-			k.w.broken("a snapshot does not restore: %v", err)
-			return
-		}
-		k.w.see("restart from a snapshot")
-		state, from = restored, k.keptAt
-	} else {
-		k.w.see("restart from nothing")
+	was := k.state
+	state, from := k.reborn()
+	if state == nil {
+		return
 	}
 	for _, batch := range k.log[from:] {
-		for _, data := range batch {
-			if err := state.Apply(decodeEvent(data)); err != nil {
-				k.w.broken("replay: %v", err)
+		for _, e := range batch {
+			k.replayed++
+			if err := state.Apply(e.read()); err != nil {
+				k.w.broken(4, "replay: %v", err)
 				return
 			}
 		}
 	}
-	if state.Hash() != k.w.oracle.twin.Hash() {
-		k.w.broken("a replay from batch %d differs from the fold of another host", from)
+	switch {
+	case k.w.careful && state.Hash() != k.w.oracle.twin.Hash():
+		k.w.broken(3, "a replay from batch %d differs from the fold of another host", from)
+	case clean && k.w.one(8) && state.Hash() != was.Hash():
+		k.w.broken(4, "a replay from batch %d differs from the live state", from)
 	}
-	k.state = state
+	k.state, k.tickets = state, &project.Tickets{}
 	k.w.note("keeper started again, %d batches, epoch %d", len(k.log), k.epoch)
 	k.sweep()
+}
+
+// reborn is a state from nothing or from the snapshot, and the batch that it
+// goes on with.
+func (k *keeper) reborn() (*project.State, int) {
+	if k.kept == nil || k.w.one(4) {
+		k.w.see("restart from nothing")
+		return project.New(k.w.config(k.epoch)), 0
+	}
+	k.w.see("restart from a snapshot")
+	restored, err := project.Restore(k.w.config(k.epoch), k.kept)
+	if err != nil {
+		k.w.broken(4, "a snapshot does not restore: %v", err)
+		return nil, 0
+	}
+	return restored, k.keptAt
 }
 
 // snapshot keeps the state, unless it is ahead of the log.
@@ -257,11 +296,22 @@ func (k *keeper) snapshot() {
 	if k.flush(); len(k.pending) > 0 {
 		return
 	}
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(k.state.Snapshot())
+	k.kept, k.keptAt = k.state.Snapshot(), len(k.log)
+	if k.w.careful {
+		k.kept = overTheWire(k.kept)
+	}
+}
+
+func overTheWire(p *loomv1.ProjectState) *loomv1.ProjectState {
+	data, err := proto.Marshal(p)
 	if err != nil {
 		panic(err)
 	}
-	k.kept, k.keptAt = data, len(k.log)
+	out := &loomv1.ProjectState{}
+	if err := proto.Unmarshal(data, out); err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // sweep offers again what must be in the work queue, once it is durable.
@@ -269,7 +319,7 @@ func (k *keeper) sweep() {
 	if len(k.pending) > 0 {
 		return
 	}
-	for _, a := range k.state.Queued() {
+	for _, a := range append(k.tickets.Again(), k.tickets.Offer(k.state)...) {
 		if !k.w.queued(a) {
 			k.w.see("sweep found an assignment")
 			k.w.enqueue(a)
@@ -277,23 +327,20 @@ func (k *keeper) sweep() {
 	}
 }
 
-// tick fires timers that are due; afterwards none is.
+// tick fires timers that are due; a few ticks later none is.
 func (k *keeper) tick() {
-	at, ok := k.state.Next()
-	if !ok || at.After(k.w.now) {
-		return
+	for range 20 {
+		at, ok := k.state.Next()
+		if !ok || at.After(k.w.now) {
+			return
+		}
+		c := k.decide(&loomv1.Command{Project: shop, Actor: timer, Body: &loomv1.Command_Tick{Tick: &loomv1.Tick{}}})
+		if c == nil {
+			return
+		}
+		k.pending = append(k.pending, c)
 	}
-	c := k.decide(&loomv1.Command{
-		Project: shop, Actor: identity(loomv1.IdentityKind_IDENTITY_KIND_HOST, "timer"),
-		Body: &loomv1.Command_Tick{Tick: &loomv1.Tick{}},
-	})
-	if c == nil {
-		return
-	}
-	k.pending = append(k.pending, c)
-	if at, ok := k.state.Next(); ok && !at.After(k.w.now) {
-		k.w.broken("a timer is due at %s after the tick at %s", at, k.w.now)
-	}
+	k.w.broken(32, "a timer is due again and again at %s", k.w.now)
 }
 
 // code is the code of a refusal, "" for an answer, "lost" for none.

@@ -1,14 +1,14 @@
 package simulation
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -21,14 +21,39 @@ type oracle struct {
 	twin *project.State
 
 	beads      map[string]*loomv1.Bead // as filed
+	prints     map[string]string       // open bead of a fingerprint
 	ended      map[string]bool         // beads
 	executions map[string]*execution
+	worked     map[string]*execution // by bead
+	now        time.Time             // of the event
+	begun      []*execution          // in order
+	running    int
+	works      []string // beads that are worked on, in order
+	openBeads  int      // of those
+	statuses   map[string]loomv1.BeadStatus
+	done       map[string]bool // beads that are closed
+	blockers   map[string][]string
+	linksThere bool                              // whether any bead waits, or did
+	tokens     map[string]int64                  // budget of a bead
+	deadlines  map[string]*timestamppb.Timestamp // of a bead
+	defs       map[string]*loomv1.Definition
+	wide       []pause               // of more than one execution
+	order      *loomv1.OverrideGiven // that is being carried out
+	atOnce     *loomv1.Event         // a claim that must be answered by the next event
+	hosts      map[string]*loomv1.HostRoles
+	governed   map[string]int // beads filed in this window
+	window     time.Time      // beginning of it
+	governor   *loomv1.Governor
 	attempts   map[string]*attempt
+	newest     []*attempt // all, in order
+	open       []*attempt
 	approvals  map[string]*asked
+	inbox      []*asked // that are open, in order
 	nonces     map[string]bool
 	answers    map[string]bool // model answers, by attempt and request
 	links      map[string][]string
 	decisions  map[string]bool
+	requests   map[string]time.Time // that added decisions
 	lock       lockOracle
 }
 
@@ -36,9 +61,25 @@ type execution struct {
 	id, bead   string
 	def        *loomv1.Definition
 	ended      bool
+	dispatches uint64
+	parent     *execution
+	worksFor   string // attempt of the parent
+	children   []*execution
+	depth      uint32
+	paused     bool
+	limit      string // open approval about it
+	limitAt    time.Time
+	isHeld     bool
+	heldAt     time.Time
+	heldFor    time.Duration
+	over       bool  // its budget is spent, and nobody was asked yet
+	spent      int64 // tokens
+	granted    int64
+	waived     bool // its deadline
 	nodes      map[string]*nodeOracle
 	edges      map[string]bool
 	patch      string // of the change that stands
+	approved   string // approval of that
 	candidates map[string]string
 	landed     map[string]bool
 	newest     *loomv1.Candidate
@@ -48,15 +89,25 @@ type execution struct {
 type nodeOracle struct {
 	def         *loomv1.NodeDefinition
 	attempt     string // outstanding
+	last        *attempt
 	visit       uint32
 	number      uint32
 	granted     map[uint32]uint32 // rounds of attempts from the CEO, by visit
 	escalations map[uint32]uint32
 	restarts    int // of the keeper when an attempt last ended
+	gap, waived bool
+	succeeded   bool // its last attempt in this visit
+	good        bool // what that said in its field "ok"
+	replans     uint32
+	extra       uint32 // attempts that the CEO granted in this visit
 }
 
 type attempt struct {
 	id, node, role string
+	process, child string // who does it, if no agent
+	summary        string // of its outcome
+	deadline       time.Time
+	heldFor        time.Duration // of its execution, before it began
 	x              *execution
 	generation     uint32
 	claimant       *loomv1.Claimant
@@ -69,30 +120,55 @@ type asked struct {
 }
 
 func newOracle(w *world) *oracle {
-	return &oracle{
-		w: w, twin: project.New(project.Config{ID: shop, Deployment: deployment, LockLease: w.lease, CEO: ceoKey.Public().(ed25519.PublicKey)}),
+	o := &oracle{
+		w: w, statuses: map[string]loomv1.BeadStatus{}, done: map[string]bool{}, blockers: map[string][]string{},
+		tokens: map[string]int64{}, deadlines: map[string]*timestamppb.Timestamp{}, defs: map[string]*loomv1.Definition{}, hosts: map[string]*loomv1.HostRoles{}, governed: map[string]int{},
+		prints: map[string]string{}, worked: map[string]*execution{},
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
-		links: map[string][]string{}, decisions: map[string]bool{},
+		requests: map[string]time.Time{}, links: map[string][]string{}, decisions: map[string]bool{},
 	}
+	if w.careful {
+		o.twin = project.New(w.config(0))
+	}
+	return o
 }
 
-func (o *oracle) broken(format string, args ...any) { o.w.broken(format, args...) }
+func (o *oracle) broken(invariant int, format string, args ...any) {
+	o.w.broken(invariant, format, args...)
+}
 
 // saw checks the next event of the journal against all before it.
-func (o *oracle) saw(e *loomv1.Event) {
-	o.w.note("    %d %s", e.Number, tellEvent(e))
-	if err := o.twin.Apply(proto.CloneOf(e)); err != nil {
-		o.broken("another host: %v", err)
+func (o *oracle) saw(in entry) {
+	e := in.read()
+	if o.w.tell != nil {
+		o.w.note("    %d %s", e.Number, tellEvent(e))
 	}
-	x := o.executions[e.Execution]
+	if o.twin != nil {
+		if err := o.twin.Apply(in.read()); err != nil {
+			o.broken(3, "another host: %v", err)
+		}
+	}
+	o.now = e.Time.AsTime()
+	if c := o.atOnce; c != nil && (e.GetAttemptEnded() == nil || e.Attempt != c.Attempt) {
+		o.broken(24, "%s while its execution is held", tellEvent(c))
+	}
+	o.atOnce = nil
+	if e.Actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
+		o.order = nil
+	}
+	o.sawFact(o.executions[e.Execution], e)
+}
+
+func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 	switch f := e.Fact.(type) {
-	case *loomv1.Event_BeadFiled:
-		o.filed(f.BeadFiled.Bead)
-	case *loomv1.Event_BeadStatusChanged:
-		o.status(e.Bead, f.BeadStatusChanged.Status)
+	case *loomv1.Event_BeadFiled, *loomv1.Event_BeadStatusChanged, *loomv1.Event_BeadUpdated, *loomv1.Event_BeadOccurred,
+		*loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed:
+		o.sawBead(e)
 	case *loomv1.Event_ExecutionStarted:
 		o.started(e, f.ExecutionStarted)
+	case *loomv1.Event_ExecutionForked:
+		o.forked(e, f.ExecutionForked)
 	case *loomv1.Event_DecisionAdded:
 		o.added(f.DecisionAdded)
 	case *loomv1.Event_DecisionLinked:
@@ -106,59 +182,30 @@ func (o *oracle) saw(e *loomv1.Event) {
 		o.asked(x, f.ApprovalRequested.Approval)
 	case *loomv1.Event_ApprovalDecided:
 		o.decided(f.ApprovalDecided)
-	case *loomv1.Event_ApprovalRefused, *loomv1.Event_ProjectRegistered, *loomv1.Event_DefinitionStored, *loomv1.Event_BeadOccurred:
+	case *loomv1.Event_DefinitionStored:
+		o.stored(e, f.DefinitionStored)
+	case *loomv1.Event_RolesReported:
+		o.rolesReported(f.RolesReported)
+	case *loomv1.Event_ProjectRegistered:
+		o.governor = f.ProjectRegistered.Config.Governor
+	case *loomv1.Event_OverrideGiven, *loomv1.Event_WorkPaused, *loomv1.Event_WorkResumed, *loomv1.Event_ExecutionMoved,
+		*loomv1.Event_LimitLifted:
+		o.sawSteering(x, e)
+	case *loomv1.Event_ApprovalLapsed:
+		o.lapsed(x, f.ApprovalLapsed)
+	case *loomv1.Event_ApprovalRefused, *loomv1.Event_CommandRefused:
 	case *loomv1.Event_ModelAnswered:
 		o.answered(e, f.ModelAnswered.Answer)
+		o.paid(x, f.ModelAnswered.Answer.Usage)
 	default:
 		o.sawWork(x, e)
 	}
 }
 
-func (o *oracle) filed(b *loomv1.Bead) {
-	if o.beads[b.Id] != nil {
-		o.broken("bead %s is filed twice", b.Id)
-	}
-	for id, other := range o.beads {
-		if b.Fingerprint != "" && other.Fingerprint == b.Fingerprint && !o.ended[id] {
-			o.broken("bead %s is filed for the error that bead %s is open for", b.Id, id)
-		}
-	}
-	o.beads[b.Id] = b
-}
-
-func (o *oracle) status(bead string, s loomv1.BeadStatus) {
-	if o.ended[bead] {
-		o.broken("bead %s, which has ended, becomes %s", bead, s)
-	}
-	switch s {
-	case loomv1.BeadStatus_BEAD_STATUS_CLOSED, loomv1.BeadStatus_BEAD_STATUS_FAILED, loomv1.BeadStatus_BEAD_STATUS_ABORTED:
-		o.ended[bead] = true
-	}
-}
-
-func (o *oracle) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
-	for _, x := range o.executions {
-		if x.bead == e.Bead {
-			o.broken("bead %s has a second execution", e.Bead)
-		}
-	}
-	x := &execution{
-		id: e.Execution, bead: e.Bead, def: auto, nodes: map[string]*nodeOracle{}, edges: map[string]bool{},
-		candidates: map[string]string{}, landed: map[string]bool{}, verified: map[string]bool{},
-	}
-	if f.Definition == o.w.definition.Name {
-		x.def = o.w.definition
-	}
-	for _, n := range x.def.Nodes {
-		x.nodes[n.Id] = &nodeOracle{def: n, granted: map[uint32]uint32{}, escalations: map[uint32]uint32{}}
-	}
-	o.executions[x.id] = x
-}
-
 // acknowledged checks what a publisher was told.
 func (o *oracle) acknowledged(r *loomv1.SubmitReply) {
-	if x := o.executions[r.Execution]; x == nil || x.bead != r.Bead || o.beads[r.Bead] == nil {
-		o.broken("bead %s was acknowledged with execution %s, which the journal does not have", r.Bead, r.Execution)
+	if x := o.executions[r.Execution]; r.Execution != "" && (x == nil || x.bead != r.Bead) || o.beads[r.Bead] == nil {
+		o.broken(1, "bead %s was acknowledged with execution %s, which the journal does not have", r.Bead, r.Execution)
 	}
 }
 
@@ -166,56 +213,27 @@ func (o *oracle) acknowledged(r *loomv1.SubmitReply) {
 func (o *oracle) derivable(as *loomv1.Assignment) {
 	a := o.attempts[as.Attempt]
 	if a == nil || a.role != as.Role || as.Generation > a.generation {
-		o.broken("the work queue is given %s generation %d for %s, which the journal does not have", as.Attempt, as.Generation, as.Role)
+		o.broken(30, "the work queue is given %s generation %d for %s, which the journal does not have", as.Attempt, as.Generation, as.Role)
 	}
 }
 
-func (o *oracle) asked(x *execution, a *loomv1.Approval) {
-	n := x.nodes[a.Node]
-	o.approvals[a.Id] = &asked{Approval: a}
-	if x.ended {
-		o.broken("%s asks after the end", a.Node)
-	}
-	if a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+// closed takes an approval out of the inbox.
+func (o *oracle) closed(a *asked) {
+	if a == nil || a.closed {
 		return
 	}
-	o.w.see("escalation")
-	if n.restarts != o.w.keeper.restarts {
-		o.w.see("escalation after a restart")
+	a.closed = true
+	if x := o.executions[a.Execution]; x != nil && x.limit == a.Id {
+		x.limit = ""
+		o.rehold()
 	}
-	if n.escalations[a.Visit]++; n.escalations[a.Visit] > 1+n.granted[a.Visit] {
-		o.broken("%s of %s is escalated %d times in visit %d, and the CEO granted more %d times", a.Node, x.id, n.escalations[a.Visit], a.Visit, n.granted[a.Visit])
-	}
-}
-
-// decided checks a decision as somebody would who believes nobody.
-func (o *oracle) decided(f *loomv1.ApprovalDecided) {
-	a := o.approvals[f.Approval]
-	cmd := &loomv1.CeoCommand{}
-	if a == nil || f.Signed == nil || proto.Unmarshal(f.Signed.Payload, cmd) != nil {
-		o.broken("approval %s is decided without a question or a signature", f.Approval)
-		return
-	}
-	if !ed25519.Verify(ceoKey.Public().(ed25519.PublicKey), append([]byte("loom.v1.ceo\n"), f.Signed.Payload...), f.Signed.Signature) {
-		o.broken("approval %s is decided with a wrong signature", f.Approval)
-	}
-	d := cmd.GetDecide()
-	if a.closed || o.ended[a.Id] || d.GetApproval() != a.Id || d.GetDigest() != a.Digest || d.GetDecision() != f.Decision || cmd.Deployment != deployment {
-		o.broken("approval %s is decided by a command about something else: %v", f.Approval, cmd)
-	}
-	if o.nonces[cmd.Nonce] {
-		o.broken("approval %s is decided with nonce %s, which was used before", f.Approval, cmd.Nonce)
-	}
-	a.closed, o.nonces[cmd.Nonce] = true, true
-	if f.Decision == approve || a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
-		o.executions[a.Execution].nodes[a.Node].granted[a.Visit]++
-	}
+	o.inbox = slices.DeleteFunc(o.inbox, func(b *asked) bool { return a == b })
 }
 
 func (o *oracle) answered(e *loomv1.Event, m *loomv1.ModelAnswer) {
 	key := e.Attempt + "/" + m.Request
 	if o.answers[key] {
-		o.broken("the model was asked %s again though it had answered", key)
+		o.broken(16, "the model was asked %s again though it had answered", key)
 	}
 	o.answers[key] = true
 	o.fromClaimant(e)
@@ -223,42 +241,32 @@ func (o *oracle) answered(e *loomv1.Event, m *loomv1.ModelAnswer) {
 
 // added wants a request to have added one decision.
 func (o *oracle) added(f *loomv1.DecisionAdded) {
-	if key := "request " + f.Request; f.Request != "" {
-		if o.decisions[key] {
-			o.broken("decision %s was added before by the same request", f.Node.Id)
+	if f.Request != "" {
+		if at, known := o.requests[f.Request]; known && o.now.Sub(at) < remembered {
+			o.broken(16, "decision %s was added before by the same request", f.Node.Id)
 		}
-		o.decisions[key] = true
+		o.requests[f.Request] = o.now
 	}
 	o.decisions[f.Node.Id] = true
 }
 
 func (o *oracle) linked(l *loomv1.DecisionEdge) {
 	if !o.decisions[l.From] || !o.decisions[l.To] || l.From == l.To {
-		o.broken("decision edge from %q to %q", l.From, l.To)
+		o.broken(25, "decision edge from %q to %q", l.From, l.To)
 	}
 	o.links[l.From] = append(o.links[l.From], l.To)
 }
 
 // freed wants nothing left in the hands of earlier starts of a host.
 func (o *oracle) freed(host string, epoch uint64) {
-	for _, a := range o.attempts {
-		if c := a.claimant; !a.done && c.GetHost() == host && c.GetEpoch() < epoch-1 {
-			o.broken("%s is still held by %s after host %s has started with epoch %d", a.id, sign(c), host, epoch)
+	for _, a := range o.open {
+		if c := a.claimant; c.GetHost() == host && c.GetEpoch() < epoch-1 {
+			o.broken(7, "%s is still held by %s after host %s has started with epoch %d", a.id, sign(c), host, epoch)
 		}
 	}
 }
 
-// open counts executions that run.
-func (o *oracle) open() (n int) {
-	for _, x := range o.executions {
-		if !x.ended {
-			n++
-		}
-	}
-	return n
-}
-
-func (o *oracle) waitsFor() string {
+func (o *oracle) openWork() string {
 	var waits []string
 	for _, id := range slices.Sorted(maps.Keys(o.attempts)) {
 		if a := o.attempts[id]; !a.done {
@@ -275,11 +283,10 @@ func (o *oracle) waitsFor() string {
 
 // anyAttempt returns any attempt, who holds it, and its role.
 func (o *oracle) anyAttempt(rng *rand.Rand) (id, owner, role string) {
-	ids := slices.Sorted(maps.Keys(o.attempts))
-	if len(ids) == 0 {
+	if len(o.newest) == 0 {
 		return "", "", ""
 	}
-	a := o.attempts[ids[len(ids)-1-rng.IntN(min(len(ids), 4))]]
+	a := o.newest[len(o.newest)-1-rng.IntN(min(len(o.newest), 4))]
 	if a.claimant != nil {
 		owner = sign(a.claimant)
 	}

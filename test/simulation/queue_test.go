@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -75,8 +76,10 @@ type publisher struct {
 
 // submission is what was sent, and what was first answered.
 type submission struct {
-	cmd    *loomv1.Command
-	answer *loomv1.SubmitReply
+	cmd     *loomv1.Command
+	answer  *loomv1.SubmitReply
+	refused bool
+	at      time.Time // of the answer
 }
 
 func (w *world) publish() {
@@ -85,7 +88,7 @@ func (w *world) publish() {
 	case w.calm:
 	case len(p.made) > 0 && w.chance(publisherRepeats):
 		w.submit(p.made[w.rng.IntN(len(p.made))])
-	case len(p.made) > 0 && p.made[len(p.made)-1].answer == nil: // it repeats until it hears
+	case len(p.made) > 0 && p.made[len(p.made)-1].answer == nil && !p.made[len(p.made)-1].refused: // it repeats until it hears
 		w.submit(p.made[len(p.made)-1])
 	case len(p.made) < 4:
 		s := &submission{cmd: w.work(len(p.made))}
@@ -111,29 +114,57 @@ func (w *world) work(n int) *loomv1.Command {
 		panic(err)
 	}
 	return &loomv1.Command{Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: &loomv1.Submission{
-		Goal: "mend it", Process: w.definition.Name, IdempotencyKey: key, Context: context,
+		Goal: "mend it", Process: w.definition.Name, IdempotencyKey: key, Context: context, Budget: w.budget(),
+		BlockedBy: w.someBead(), Priority: loomv1.Priority(w.rng.IntN(4)), Deadline: w.deadline(),
 	}}}}
 }
 
+// someBead is what work waits for, now and then.
+func (w *world) someBead() []string {
+	if len(w.oracle.works) == 0 || !w.one(3) {
+		return nil
+	}
+	return []string{w.oracle.works[w.rng.IntN(len(w.oracle.works))]}
+}
+
+func (w *world) deadline() *timestamppb.Timestamp {
+	if !w.one(5) {
+		return nil
+	}
+	return timestamppb.New(w.now.Add(time.Duration(5+w.rng.IntN(60)) * time.Minute))
+}
+
 func (w *world) submit(s *submission) {
+	at := w.now
 	w.keeper.send(s.cmd, identity(loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, "p"), func(a *loomv1.Answer) {
 		if a == nil {
 			return
 		}
 		r := a.GetSubmit()
+		if c := code(a); c == "storm/budget" || c == "submit/past-deadline" {
+			w.see("submission refused: " + c)
+			s.refused = true
+			if c == "storm/budget" {
+				w.oracle.stormOver(at)
+			}
+			return
+		}
 		if a.Error != nil || r.GetBead() == "" {
-			w.broken("a submission is answered with %s", tellAnswer(a))
+			w.broken(0, "a submission is answered with %s", tellAnswer(a))
 			return
 		}
 		w.oracle.acknowledged(r)
 		switch {
+		case s.answer != nil && at.Sub(s.at) >= remembered:
+			w.see("duplicate after the window")
+			s.answer, s.at = r, at
 		case s.answer == nil:
-			s.answer = r
+			s.answer, s.at = r, at
 			if s.cmd.GetFileError() != nil && r.Duplicate {
 				w.see("same error again")
 			}
-		case s.answer.Bead != r.Bead || s.answer.Execution != r.Execution || !r.Duplicate:
-			w.broken("a submission answered with %v is answered with %v when it comes again", s.answer, r)
+		case s.answer.Bead != r.Bead || !r.Duplicate:
+			w.broken(1, "a submission answered with %v is answered with %v when it comes again", s.answer, r)
 		default:
 			w.see("duplicate submission")
 		}

@@ -4,19 +4,20 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
 
 var (
-	first = flag.Uint64("seed", 1, "the first seed")
-	seeds = flag.Uint64("seeds", defaultSeeds, "how many seeds to run")
-	trace = flag.Bool("trace", false, "print everything that happens")
+	first    = flag.Uint64("seed", 1, "the first seed")
+	seeds    = flag.Uint64("seeds", defaultSeeds, "how many seeds to run")
+	lasting  = flag.Duration("for", 0, "run seeds for so long, however many they are")
+	trace    = flag.Bool("trace", false, "print everything that happens with the first seed, or with the file of -replay")
+	small    = flag.Bool("shrink", true, "make the first failing run smaller and keep it in the corpus")
+	failures = flag.Uint64("failures", 5, "stop after so many failing seeds")
+	replay   = flag.String("replay", "", "a file of the corpus to run instead of seeds")
 )
 
 // sometimes is what must be seen, at least once for each thousand seeds.
@@ -26,112 +27,93 @@ var sometimes = []string{
 	"command came twice", "duplicate submission", "same error again",
 	"assignment lost", "assignment twice", "sweep found an assignment",
 	"claim refused: attempt/stale", "claim refused: attempt/claimed", "claim refused: attempt/own-work",
-	"answer refused: attempt/stale", "answer refused: attempt/claimed", "answer repeated", "lie refused", "host started again", "host start repeated", "turn resumed",
-	"parked", "unparked", "lock queue of two", "lock lapsed and granted to the next", "lock taken over by the attempt's next agent",
+	"answer refused: attempt/stale", "answer repeated", "lie refused", "host started again", "host start repeated", "turn resumed",
+	"parked", "unparked", "parked for a rate limit", "escalation: model/rate-limited", "lock taken by the CEO", "order refused: lock/stale", "lock queue of two", "lock lapsed and granted to the next", "lock taken over by the attempt's next agent",
 	"renewal refused: lock/stale", "late token refused by git", "target moved", "landing found again",
 	"approval refused: approval/digest", "approval refused: approval/signature", "approval refused: approval/identity",
 	"approval refused: approval/decided", "approval refused: approval/replayed", "approval refused: approval/expired",
 	"approval refused: approval/lapsed", "double click", "decision refused: graph/unknown-node", "decision refused: graph/self-loop", "decision refused: graph/cycle",
+	"duplicate after the window", "approval lapsed by another patch", "verification fails three times, then the CEO",
+	"pause during an attempt", "deadlines moved by a hold", "record refused: attempt/paused", "claim refused: attempt/paused", "lock refused: attempt/paused",
+	"move back", "move forward", "order: close", "order: define", "order: pause", "order: resume", "order twice", "definition changed",
+	"order refused: approval/expired", "order refused: approval/identity", "order refused: approval/replayed",
+	"order refused: approval/signature", "order refused: override/ended", "order refused: override/invalid",
+	"child", "child fails", "child tried again", "gate: block", "gate: fail", "gate: replan", "gate: skip", "gap", "halt", "failed", "aborted",
+	"limit: budget/exhausted", "limit: deadline/passed", "limit lifted", "escalation: agent/none-live", "roles reported late",
+	"blocked", "blocked bead freed", "bead changed", "reopened", "operator refused: bead/cycle", "operator refused: bead/running", "fork",
+	"governor tripped: reported", "governor tripped: self-filed", "submission refused: storm/budget", "self-filed", "self-filed refused: storm/budget",
 	"rework", "continue", "backoff", "timeout", "escalation", "escalation after a restart", "attempts granted", "approval lapsed",
 	"landed", "completed", "rejected",
-}
-
-// result is what became of one seed.
-type result struct {
-	seed    uint64
-	failure string
-	steps   int
-	events  int
-	saw     map[string]int
-}
-
-func runSeed(seed uint64, tell func(string)) (r result) {
-	w := newWorld(seed, tell)
-	defer func() {
-		if p := recover(); p != nil {
-			buf := make([]byte, 8<<10)
-			r = result{seed, fmt.Sprintf("step %d: panic: %v\n%s", w.steps, p, buf[:runtime.Stack(buf, false)]), w.steps, w.keeper.events, w.saw}
-		}
-	}()
-	w.play()
-	w.settle()
-	return result{seed, w.failure, w.steps, w.keeper.events, w.saw}
 }
 
 // TestWF10_Simulation covers WF03 to WF12, GRAPH03, LOCK01, ACT04, P5 to P10
 // and P21 on one project, as far as cores can keep them.
 func TestWF10_Simulation(t *testing.T) {
-	if *trace {
-		r := runSeed(*first, func(line string) { fmt.Println(line) })
-		if r.failure != "" {
-			t.Fatal(r.failure)
-		}
+	if *trace || *replay != "" {
+		one(t)
 		return
 	}
-	began := time.Now()
-	var steps, events int
-	saw := map[string]int{}
-	for r := range runAll(*first, *seeds) {
-		steps += r.steps
-		events += r.events
-		for what, n := range r.saw {
-			saw[what] += n
-		}
+	var until time.Time
+	if *lasting > 0 {
+		until = time.Now().Add(*lasting)
+	}
+	all := newTally()
+	var failed []result
+	for r := range runAll(*first, *seeds, until) {
+		all.add(r)
 		if r.failure != "" {
-			t.Errorf("seed %d: %s\nreplay: go test ./test/simulation -run Simulation -seed %d -seeds 1 -trace", r.seed, r.failure, r.seed)
+			failed = append(failed, r)
+			t.Errorf("seed %d: %s\nreplay: go test ./test/simulation -run Simulation -args -seed %d -trace", r.recipe.Seed, r.failure, r.recipe.Seed)
 		}
 	}
-	took := time.Since(began)
-	t.Logf("%d seeds, %d steps, %d events in %s: %.0f steps/s", *seeds, steps, events, took.Round(time.Millisecond), float64(steps)/took.Seconds())
-	checkSeen(t, saw)
+	t.Log(all)
+	if len(failed) > 0 && !*small {
+		return
+	}
+	if len(failed) > 0 {
+		t.Log(shrunk(failed[0], shrinkFor))
+		return
+	}
+	checkSeen(t, all)
 }
 
-// runAll runs seeds on all processors, each in one goroutine from beginning to
-// end, and yields results as they come. It ends early after five failures.
-func runAll(from, count uint64) func(yield func(result) bool) {
-	return func(yield func(result) bool) {
-		var next, failed atomic.Uint64
-		next.Store(from)
-		results := make(chan result)
-		var workers sync.WaitGroup
-		for range runtime.GOMAXPROCS(0) {
-			workers.Go(func() {
-				for seed := next.Add(1) - 1; seed < from+count && failed.Load() < 5; seed = next.Add(1) - 1 {
-					r := runSeed(seed, nil)
-					if r.failure != "" {
-						failed.Add(1)
-					}
-					results <- r
-				}
-			})
-		}
-		go func() { workers.Wait(); close(results) }()
-		for r := range results {
-			yield(r)
-		}
+// one runs a single recipe and tells all that happens.
+func one(t *testing.T) {
+	r := recipe{Seed: *first}
+	if *replay != "" {
+		r = readRecipe(t, *replay)
+	}
+	tell := func(line string) { fmt.Println(line) }
+	if !*trace {
+		tell = nil
+	}
+	if out := run(r, tell); out.failure != "" {
+		t.Fatal(out.failure)
 	}
 }
 
-func checkSeen(t *testing.T, saw map[string]int) {
+// checkSeen wants what must be seen: ten times each in a long run, and in a
+// shorter one in proportion.
+func checkSeen(t *testing.T, all *tally) {
 	var lines []string
-	for _, what := range slices.Sorted(maps.Keys(saw)) {
-		lines = append(lines, fmt.Sprintf("%s: %d", what, saw[what]))
+	for _, what := range slices.Sorted(maps.Keys(all.saw)) {
+		lines = append(lines, fmt.Sprintf("%s: %d", what, all.saw[what]))
 	}
 	t.Log(strings.Join(lines, "; "))
-	most := int(*seeds / 1000)
+	least := min(10, all.seeds/1000)
 	for _, what := range sometimes {
-		if saw[what] < most {
-			t.Errorf("in %d seeds there was %d times: %s; want at least %d", *seeds, saw[what], what, most)
+		if all.saw[what] < least {
+			t.Errorf("in %d seeds there was %d times: %s; want at least %d", all.seeds, all.saw[what], what, least)
 		}
 	}
 }
 
 // TestP21_SeedIsTheRun runs seeds twice: nothing but the seed decides.
 func TestP21_SeedIsTheRun(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(3 * carefulEvery) {
 		var a, b strings.Builder
-		runSeed(seed, func(line string) { a.WriteString(line + "\n") })
-		runSeed(seed, func(line string) { b.WriteString(line + "\n") })
+		run(recipe{Seed: seed}, func(line string) { a.WriteString(line + "\n") })
+		run(recipe{Seed: seed}, func(line string) { b.WriteString(line + "\n") })
 		if a.String() != b.String() || a.Len() == 0 {
 			t.Errorf("seed %d: two runs differ", seed)
 		}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"strings"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -9,11 +10,11 @@ import (
 // sawWork checks the facts of an execution.
 func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 	if x == nil {
-		o.broken("%s of no execution", tellEvent(e))
+		o.broken(2, "%s of no execution", tellEvent(e))
 		return
 	}
 	if x.ended {
-		o.broken("%s after the end of %s", tellEvent(e), x.id)
+		o.broken(8, "%s after the end of %s", tellEvent(e), x.id)
 	}
 	n := x.nodes[e.Node]
 	switch f := e.Fact.(type) {
@@ -27,33 +28,53 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.attemptEnded(x, n, e, f.AttemptEnded)
 	case *loomv1.Event_EdgeSettled:
 		x.edges[f.EdgeSettled.Edge] = f.EdgeSettled.Taken
+		o.taken(x, n, f.EdgeSettled)
 	case *loomv1.Event_NodeSkipped:
-		if o.ready(x, e.Node) {
-			o.broken("%s is skipped though it can run", e.Node)
+		if o.ready(x, e.Node) && !n.gap && o.order.GetVerb() != "move" {
+			o.broken(9, "%s is skipped though it can run", e.Node)
 		}
+	case *loomv1.Event_GateFailed:
+		o.gateFailed(x, n, f.GateFailed)
+	case *loomv1.Event_GapNoted:
+		o.w.see("gap")
+		n.gap = true
 	case *loomv1.Event_NodeCompleted:
-		o.completed(x, n, e)
+		o.completed(x, n, e, f.NodeCompleted)
 	case *loomv1.Event_ReworkStarted:
 		o.rework(x, e.Node, f.ReworkStarted)
 	case *loomv1.Event_RetryScheduled:
 		o.w.see("backoff")
 	case *loomv1.Event_ChangeProposed:
 		x.patch = f.ChangeProposed.Change.PatchDigest
-	case *loomv1.Event_ApprovalLapsed:
-		o.w.see("approval lapsed")
 	case *loomv1.Event_CandidateMade:
 		o.candidate(x, e, f.CandidateMade.Candidate)
 	case *loomv1.Event_Landed:
 		o.landed(x, e, f.Landed.Landing)
 	case *loomv1.Event_ExecutionEnded:
-		x.ended = true
+		o.executionEnded(x, e, f.ExecutionEnded)
 		o.w.see(strings.ToLower(strings.TrimPrefix(f.ExecutionEnded.Status.String(), "EXECUTION_STATUS_")))
-	case *loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended, *loomv1.Event_ToolFinished:
+	case *loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended:
+		o.mayStart(x, e)
 		o.fromClaimant(e)
+	case *loomv1.Event_ToolFinished:
+		o.fromClaimant(e)
+	case *loomv1.Event_ChildStarted:
+		o.childStarted(x, e, f.ChildStarted)
 	case *loomv1.Event_AttemptParked:
 		o.fromClaimant(e)
 		a := o.attempts[e.Attempt]
 		a.claimant, a.parked = nil, true
+	}
+}
+
+func (o *oracle) executionEnded(x *execution, e *loomv1.Event, f *loomv1.ExecutionEnded) {
+	x.ended, x.over = true, false
+	o.running--
+	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil {
+		o.follows(e, "close")
+	}
+	if a := o.attempts[x.worksFor]; a != nil && f.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
+		o.w.see("child fails")
 	}
 }
 
@@ -79,22 +100,26 @@ func (o *oracle) ready(x *execution, node string) bool {
 func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loomv1.AttemptDispatched) {
 	switch {
 	case n.attempt != "":
-		o.broken("%s is dispatched while %s is outstanding", e.Attempt, n.attempt)
+		o.broken(6, "%s is dispatched while %s is outstanding", e.Attempt, n.attempt)
 	case o.attempts[e.Attempt] != nil:
-		o.broken("%s is dispatched twice", e.Attempt)
+		o.broken(6, "%s is dispatched twice", e.Attempt)
 	case !o.ready(x, e.Node):
-		o.broken("%s is dispatched before its time", e.Attempt)
+		o.broken(9, "%s is dispatched before its time", e.Attempt)
+	case d.Number == 1 && d.Cause == "" && !o.passable(x, n):
+		o.broken(9, "%s is dispatched though its gate does not hold", e.Attempt)
+	case o.halted(x):
+		o.broken(24, "%s is dispatched though the execution is halted", e.Attempt)
 	case d.Number > n.def.MaxAttempts*(1+n.granted[d.Visit]):
-		o.broken("%s is attempt %d of %s, which has %d and was granted as many %d times", e.Attempt, d.Number, e.Node, n.def.MaxAttempts, n.granted[d.Visit])
+		o.broken(5, "%s is attempt %d of %s, which has %d and was granted as many %d times", e.Attempt, d.Number, e.Node, n.def.MaxAttempts, n.granted[d.Visit])
 	case d.Visit == n.visit && d.Number != n.number+1, d.Visit != n.visit && d.Number != 1, d.Visit < n.visit:
-		o.broken("%s is attempt %d of visit %d, after attempt %d of visit %d", e.Attempt, d.Number, d.Visit, n.number, n.visit)
+		o.broken(5, "%s is attempt %d of visit %d, after attempt %d of visit %d", e.Attempt, d.Number, d.Visit, n.number, n.visit)
 	}
 	want := map[loomv1.NodeKind]string{
 		loomv1.NodeKind_NODE_KIND_COMMIT: "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND: "engineering-manager",
 		loomv1.NodeKind_NODE_KIND_VERIFY: "qa-engineer",
 	}[n.def.Kind]
 	if want != "" && d.Role != want {
-		o.broken("%s is dispatched to %s", e.Attempt, d.Role)
+		o.broken(10, "%s is dispatched to %s", e.Attempt, d.Role)
 	}
 	if d.Cause == "continue" {
 		o.w.see("continue")
@@ -102,8 +127,12 @@ func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loo
 	if d.ExtraAttempts > 0 {
 		o.w.see("attempts granted")
 	}
-	n.attempt, n.visit, n.number = e.Attempt, d.Visit, d.Number
-	o.attempts[e.Attempt] = &attempt{id: e.Attempt, node: e.Node, role: d.Role, x: x, generation: 1}
+	o.mayStart(x, e)
+	x.dispatches++
+	n.attempt, n.visit, n.number, n.extra = e.Attempt, d.Visit, d.Number, d.ExtraAttempts
+	a := &attempt{id: e.Attempt, node: e.Node, role: d.Role, process: d.Process, x: x, generation: 1, deadline: d.Deadline.AsTime(), heldFor: x.heldFor}
+	o.attempts[e.Attempt], o.newest, o.open = a, append(o.newest, a), append(o.open, a)
+	n.last = a
 }
 
 func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
@@ -111,18 +140,21 @@ func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
 	c := f.Claimant
 	switch {
 	case a == nil || a.done:
-		o.broken("%s is claimed and not outstanding", e.Attempt)
+		o.broken(7, "%s is claimed and not outstanding", e.Attempt)
 		return
 	case a.claimant != nil:
-		o.broken("%s is claimed by %s while %s has it", e.Attempt, sign(c), sign(a.claimant))
+		o.broken(7, "%s is claimed by %s while %s has it", e.Attempt, sign(c), sign(a.claimant))
 	case f.Generation != a.generation:
-		o.broken("%s is claimed in generation %d, it is in %d", e.Attempt, f.Generation, a.generation)
+		o.broken(7, "%s is claimed in generation %d, it is in %d", e.Attempt, f.Generation, a.generation)
 	case !strings.HasPrefix(c.Agent, a.role+"/"):
-		o.broken("%s, which is for %s, is claimed by %s", e.Attempt, a.role, c.Agent)
+		o.broken(10, "%s, which is for %s, is claimed by %s", e.Attempt, a.role, c.Agent)
 	case a.x.nodes[a.node].def.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && o.madeBy(a.x, c):
-		o.broken("%s verifies in %s what it made", c.Agent, e.Attempt)
+		o.broken(12, "%s verifies in %s what it made", c.Agent, e.Attempt)
 	}
 	a.claimant = c
+	if o.held(a.x) || a.x.over {
+		o.atOnce = e // an outcome without a turn claims its attempt, and is taken at any time
+	}
 }
 
 // madeBy says whether an agent proposed the change that stands.
@@ -133,7 +165,7 @@ func (o *oracle) madeBy(x *execution, c *loomv1.Claimant) bool {
 func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
 	a := o.attempts[e.Attempt]
 	if a == nil || a.done || f.Generation != a.generation+1 {
-		o.broken("%s is released into generation %d", e.Attempt, f.Generation)
+		o.broken(7, "%s is released into generation %d", e.Attempt, f.Generation)
 		return
 	}
 	if f.Reason == "lock granted" {
@@ -142,7 +174,7 @@ func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
 	if host, is := strings.CutSuffix(strings.TrimPrefix(f.Reason, "host "), " started again"); is {
 		for _, h := range o.w.hosts {
 			if h.name == host && a.claimant.GetEpoch() >= h.epoch {
-				o.broken("%s is taken from %s, which has not started again since", e.Attempt, sign(a.claimant))
+				o.broken(7, "%s is taken from %s, which has not started again since", e.Attempt, sign(a.claimant))
 			}
 		}
 	}
@@ -152,26 +184,29 @@ func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
 // fromClaimant wants an event of an attempt to come from who holds it.
 func (o *oracle) fromClaimant(e *loomv1.Event) {
 	a := o.attempts[e.Attempt]
-	if a == nil || a.done || a.claimant == nil || e.Actor.GetName() != sign(a.claimant) {
-		o.broken("%s comes from %q", tellEvent(e), e.Actor.GetName())
+	if a == nil || a.done || a.claimant == nil || !strings.HasPrefix(sign(a.claimant), e.Actor.GetName()) || e.Actor.GetName() == "" {
+		o.broken(7, "%s comes from %q", tellEvent(e), e.Actor.GetName())
 	}
 }
 
 func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.AttemptEnded) {
 	if n.attempt != e.Attempt {
-		o.broken("%s ends, but %s is outstanding", e.Attempt, n.attempt)
+		o.broken(7, "%s ends, but %s is outstanding", e.Attempt, n.attempt)
 	}
 	out := f.Outcome
 	switch {
 	case f.TimedOut:
-		o.w.see("timeout")
-	case out.Code == "attempt/withdrawn":
+		o.timedOut(o.attempts[e.Attempt], e)
+	case out.Code == "attempt/withdrawn", out.Code == "agent/none-live", out.Code == "model/rate-limited":
+	case o.attempts[e.Attempt].process != "":
 	default:
 		o.fromClaimant(e)
 	}
 	n.restarts = o.w.keeper.restarts
 	a := o.attempts[e.Attempt]
-	a.done, n.attempt = true, ""
+	a.done, a.summary, n.attempt = true, out.Summary, ""
+	n.succeeded, n.good = out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, out.Fields.GetFields()["ok"].GetBoolValue()
+	o.open = slices.DeleteFunc(o.open, func(b *attempt) bool { return a == b })
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return
 	}
@@ -187,74 +222,75 @@ func (o *oracle) verified(x *execution, e *loomv1.Event, out *loomv1.Outcome) {
 	passed := false
 	for _, c := range out.Checks {
 		if !c.Passed || c.Commit != x.newest.GetCommit() {
-			o.broken("%s succeeds with a check that did not pass on the candidate: %v", e.Attempt, c)
+			o.broken(28, "%s succeeds with a check that did not pass on the candidate: %v", e.Attempt, c)
 		}
 		passed = passed || c.Command == "make"
 	}
 	if !passed {
-		o.broken("%s succeeds without the required check", e.Attempt)
+		o.broken(28, "%s succeeds without the required check", e.Attempt)
 	}
 	x.verified[x.newest.GetCommit()] = true
 }
 
-func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event) {
+func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.NodeCompleted) {
+	if f.Succeeded && n.def.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED && !n.succeeded {
+		o.broken(28, "duty %s completes, and no attempt has succeeded", e.Node)
+	}
 	if n.attempt != "" {
-		o.broken("%s completes while %s is outstanding", e.Node, n.attempt)
+		o.broken(6, "%s completes while %s is outstanding", e.Node, n.attempt)
 	}
 	if !o.ready(x, e.Node) {
-		o.broken("%s completes before its time", e.Node)
+		o.broken(9, "%s completes before its time", e.Node)
 	}
 }
 
 func (o *oracle) rework(x *execution, from string, f *loomv1.ReworkStarted) {
 	o.w.see("rework")
 	if n := x.nodes[from]; f.Count > n.def.OnFailure.GetMax() {
-		o.broken("%s sends work back for the %d. time, it may %d times", from, f.Count, n.def.OnFailure.GetMax())
+		o.broken(5, "%s sends work back for the %d. time, it may %d times", from, f.Count, n.def.OnFailure.GetMax())
 	}
 	for _, id := range f.ResetEdges {
 		delete(x.edges, id)
 	}
-	for _, id := range f.ResetNodes {
-		if n := x.nodes[id]; n.attempt != "" {
-			o.broken("%s is reset while %s is outstanding", id, n.attempt)
+	o.reset(x, f.ResetNodes)
+}
+
+func (o *oracle) reset(x *execution, nodes []string) {
+	for _, id := range nodes {
+		n := x.nodes[id]
+		if n.attempt != "" {
+			o.broken(6, "%s is reset while %s is outstanding", id, n.attempt)
 		}
+		if x.approved != "" && n.def.Type == loomv1.NodeType_NODE_TYPE_APPROVAL {
+			o.broken(11, "approval %s stands though %s begins anew", x.approved, id)
+		}
+		n.gap, n.waived, n.succeeded = false, false, false
 	}
 }
 
 func (o *oracle) candidate(x *execution, e *loomv1.Event, c *loomv1.Candidate) {
 	a := o.attempts[e.Attempt]
 	if a == nil {
-		a = o.lastOf(x, e.Node)
+		a = x.nodes[e.Node].last
 	}
 	if x.patch != c.PatchDigest {
-		o.broken("candidate of patch %s in %s, where %s stands", c.PatchDigest, x.id, x.patch)
+		o.broken(28, "candidate of patch %s in %s, where %s stands", c.PatchDigest, x.id, x.patch)
 	}
 	if o.lock.grants[c.Token] != a.id {
-		o.broken("candidate under token %d, which was granted to %q and not to %s", c.Token, o.lock.grants[c.Token], a.id)
+		o.broken(15, "candidate under token %d, which was granted to %q and not to %s", c.Token, o.lock.grants[c.Token], a.id)
 	}
 	x.newest = c
-}
-
-// lastOf is the attempt of a node that ended last.
-func (o *oracle) lastOf(x *execution, node string) *attempt {
-	last := &attempt{}
-	for _, a := range o.attempts {
-		if a.x == x && a.node == node && (last.id == "" || len(a.id) > len(last.id) || len(a.id) == len(last.id) && a.id > last.id) {
-			last = a
-		}
-	}
-	return last
 }
 
 func (o *oracle) landed(x *execution, e *loomv1.Event, l *loomv1.Landing) {
 	o.w.see("landed")
 	switch {
 	case l.Commit != x.newest.GetCommit():
-		o.broken("%s landed, the candidate is %s", l.Commit, x.newest.GetCommit())
+		o.broken(28, "%s landed, the candidate is %s", l.Commit, x.newest.GetCommit())
 	case !x.verified[l.Commit] && o.hasVerify(x):
-		o.broken("%s landed unverified", l.Commit)
+		o.broken(28, "%s landed unverified", l.Commit)
 	case x.landed[l.Commit]:
-		o.broken("%s landed twice", l.Commit)
+		o.broken(17, "%s landed twice", l.Commit)
 	}
 	x.landed[l.Commit] = true
 }

@@ -7,56 +7,18 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/workflow/workflowtest"
-	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
-)
-
-// trouble is a kind of fault.
-type trouble int
-
-const (
-	requestLost trouble = iota
-	requestTwice
-	acknowledgementLost
-	appendLost
-	appendLate
-	crashBefore
-	crashAfter
-	epochRaised
-	assignmentLost
-	assignmentTwice
-	assignmentLate
-	agentDies
-	agentSleeps
-	agentFails
-	agentGoesOn
-	agentLies
-	agentGivesBack
-	agentRepeats
-	hostStartsAgain
-	zombieLives
-	timeJumps
-	targetMoves
-	ceoIsSlow
-	ceoClicksTwice
-	ceoContradicts
-	ceoReadsOld
-	ceoIsForged
-	publisherRepeats
-	errorRepeats
-	troubles
 )
 
 var (
-	noon   = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	ceoKey = ed25519.NewKeyFromSeed([]byte("0123456789abcdef0123456789abcdef"))
-	forger = ed25519.NewKeyFromSeed([]byte("fedcba9876543210fedcba9876543210"))
-	// auto is compiled once; every world stores the same.
-	auto, _ = processes.Builtin(roles.Builtin()).Get(project.AutoBug)
+	noon      = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	ceoKey    = ed25519.NewKeyFromSeed([]byte("0123456789abcdef0123456789abcdef"))
+	forger    = ed25519.NewKeyFromSeed([]byte("fedcba9876543210fedcba9876543210"))
+	ceoPublic = ceoKey.Public().(ed25519.PublicKey)
+	timer     = identity(loomv1.IdentityKind_IDENTITY_KIND_HOST, "timer")
 )
 
 const (
@@ -65,19 +27,39 @@ const (
 	deployment = "dp-1"
 )
 
+// recipe is a run: nothing else decides. A failing one is made smaller by
+// switching kinds of trouble off and by leaving steps out; what is left happens
+// as before, because every step draws from a source of its own.
+type recipe struct {
+	Seed uint64 `json:"seed"`
+	// Off are kinds of trouble that never happen.
+	Off []string `json:"off,omitempty"`
+	// Steps are those that are taken; nil takes all.
+	Steps []int `json:"steps,omitempty"`
+	// Why says what the run was kept for.
+	Why string `json:"why,omitempty"`
+}
+
 // world is everything around one project.
 type world struct {
-	seed    uint64
-	rng     *rand.Rand
-	rate    [troubles]float64
-	calm    bool // no more faults
-	now     time.Time
-	steps   int
-	failure string
-	saw     map[string]int
-	tell    func(string)
+	recipe    recipe
+	source    *rand.PCG
+	rng       *rand.Rand
+	careful   bool // events are encoded and decoded, and another host follows
+	rate      [troubles]float64
+	calm      bool // no more faults
+	now       time.Time
+	steps     int
+	taken     int // of the recipe
+	failure   string
+	invariant string // of the failure
+	brokenAt  int    // the event that it came with
+	saw       map[string]int
+	tell      func(string)
 
 	lease      time.Duration // of the commit lock
+	reports    bool          // whether hosts say which roles they have
+	tickets    bool          // whether agents claim any work of their role
 	keeper     *keeper
 	oracle     *oracle
 	queue      []*item
@@ -87,21 +69,27 @@ type world struct {
 	ceo        ceo
 	publisher  publisher
 	definition *loomv1.Definition // besides auto
+	child      *loomv1.Definition // that nodes of it may be done by
+	forks      map[string]forked  // by request
 }
 
-func newWorld(seed uint64, tell func(string)) *world {
-	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 11)), now: noon, saw: map[string]int{}, tell: tell}
-	for i := range w.rate {
-		if w.rng.IntN(2) == 0 {
-			w.rate[i] = 0.01 + 0.24*w.rng.Float64()
-		}
+// carefulEvery is which part of the seeds are run with every event on the
+// wire, a second host and comparisons of whole states: that takes most of the
+// time, and what it finds is seldom rare.
+const carefulEvery = 32
+
+func newWorld(r recipe, tell func(string)) *world {
+	source := rand.NewPCG(r.Seed, 11)
+	w := &world{
+		recipe: r, source: source, rng: rand.New(source), careful: r.Seed%carefulEvery == 0,
+		now: noon, saw: map[string]int{}, tell: tell,
 	}
-	for _, k := range []trouble{appendLost, appendLate, crashBefore, crashAfter} {
-		w.rate[k] /= 4 // each costs a replay, and all work on the way
-	}
-	w.rate[zombieLives] *= 3
+	w.drawRates()
 	w.lease = []time.Duration{30 * time.Second, 5 * time.Minute}[w.rng.IntN(2)]
-	w.definition = workflowtest.Random(w.rng)
+	w.definition, w.child = drawn(w.rng.IntN(definitions)), subprocess(w.rng.IntN(smallOnes))
+	w.forks = map[string]forked{}
+	w.ceo.signed, w.ceo.taken = map[string]bool{}, map[string]bool{}
+	w.reports, w.tickets = w.one(2), !w.one(3)
 	w.oracle = newOracle(w)
 	w.keeper = newKeeper(w)
 	w.git = &repo{w: w, head: "b0", candidates: map[string]*made{}}
@@ -128,7 +116,7 @@ func (w *world) people() {
 	w.agents = append(w.agents, &agent{w: w, role: "qa-engineer", name: "qa-engineer/9", host: w.hosts[0]})
 	w.agents = append(w.agents, &agent{w: w, role: "qa-engineer", name: "qa-engineer/8", host: w.hosts[1]})
 	for _, a := range w.agents {
-		a.epoch = a.host.epoch
+		a.begin(a.host.epoch)
 	}
 }
 
@@ -136,19 +124,34 @@ func (w *world) register() {
 	calm := w.calm
 	w.calm = true
 	w.must(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
-		Config: &loomv1.ProjectConfig{Id: shop, Repository: repository, TargetBranch: "main", Checks: []string{"make"}},
+		Config: w.registration(),
 	}}})
-	for _, d := range []*loomv1.Definition{auto, w.definition} {
+	for _, d := range []*loomv1.Definition{auto, w.child, w.definition} {
 		w.must(&loomv1.Command{Body: &loomv1.Command_StoreDefinition{StoreDefinition: &loomv1.StoreDefinition{Definition: d}}})
 	}
+	if w.reports {
+		w.reportRoles()
+	}
 	w.calm = calm
+}
+
+// registration draws what a project says of itself.
+func (w *world) registration() *loomv1.ProjectConfig {
+	c := &loomv1.ProjectConfig{Id: shop, Repository: repository, TargetBranch: "main", Checks: []string{"make"}}
+	if w.one(2) {
+		c.Governor = &loomv1.Governor{Reported: 1 + w.rng.Uint32N(2), SelfFiled: 1, Window: durationpb.New(time.Duration(1+w.rng.IntN(20)) * time.Minute)}
+	}
+	if w.one(2) {
+		c.Grace = durationpb.New(30 * time.Second)
+	}
+	return c
 }
 
 // must carries out a command of the host's own, without faults.
 func (w *world) must(cmd *loomv1.Command) {
 	w.keeper.send(cmd, identity(loomv1.IdentityKind_IDENTITY_KIND_HOST, "h1"), func(a *loomv1.Answer) {
 		if a.GetError() != nil {
-			w.broken("%T: %v", cmd.Body, fault.FromProto(a.Error))
+			w.broken(0, "%T: %v", cmd.Body, fault.FromProto(a.Error))
 		}
 	})
 	w.keeper.flush()
@@ -158,19 +161,18 @@ func identity(kind loomv1.IdentityKind, name string) *loomv1.Identity {
 	return &loomv1.Identity{Kind: kind, Name: name}
 }
 
-// chance reports whether a kind of fault happens now.
-func (w *world) chance(k trouble) bool {
-	return !w.calm && w.rate[k] > 0 && w.rng.Float64() < w.rate[k]
-}
-
 func (w *world) one(in int) bool { return w.rng.IntN(in) == 0 }
 
-// broken notes the first thing that must not be.
-func (w *world) broken(format string, args ...any) {
+// broken notes the first thing that must not be, under the number of the
+// invariant that it breaks; 0 is for what this world does not know of.
+func (w *world) broken(invariant int, format string, args ...any) {
 	if w.failure == "" {
-		w.failure = fmt.Sprintf("step %d, event %d: %s", w.steps, w.keeper.events, fmt.Sprintf(format, args...))
+		w.invariant, w.brokenAt = fmt.Sprint(invariant), w.keeper.events
+		w.failure = fmt.Sprintf("invariant %d, step %d, event %d: %s", invariant, w.steps, w.keeper.events, fmt.Sprintf(format, args...))
 	}
-	w.note("BROKEN: "+format, args...)
+	if w.tell != nil {
+		w.note("BROKEN: "+format, args...)
+	}
 }
 
 func (w *world) see(what string) { w.saw[what]++ }
@@ -181,35 +183,60 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// play lets the world run with its faults.
+// play lets the world run with its faults, for as many steps as the seed says
+// or for those that the recipe names.
 func (w *world) play() {
-	for range 120 + w.rng.IntN(240) {
+	steps := 120 + w.rng.IntN(240)
+	for i := range steps {
 		if w.failure != "" {
 			return
 		}
-		w.step()
+		if w.recipe.Steps == nil || slices.Contains(w.recipe.Steps, i) {
+			w.taken++
+			w.begin(i)
+			w.act(w.step)
+		}
+	}
+}
+
+// begin has a step draw from a source of its own.
+func (w *world) begin(step int) {
+	w.source.Seed(w.recipe.Seed, 0x9e3779b97f4a7c15*uint64(step+1))
+}
+
+// act does something. A step is a command that is decided, a crash, or, where
+// there was neither, what else somebody did.
+func (w *world) act(do func()) {
+	before := w.steps
+	if do(); w.steps == before {
+		w.steps++
 	}
 }
 
 func (w *world) step() {
-	w.steps++
 	w.pass()
 	switch n := w.rng.IntN(100); {
-	case n < 70:
+	case n < 74:
 		w.someAgent().step()
-	case n < 73:
+	case n < 77:
 		w.publish()
 	case n < 81:
 		w.ask()
-	case n < 83:
+	case n < 82:
 		w.keeper.sweep()
-	case n < 85:
+	case n < 84:
 		w.restartHost()
-	case n < 87:
+	case n < 85:
 		w.git.someoneElse()
-	case n < 88:
+	case n < 86:
 		w.keeper.snapshot()
-	case n < 92:
+	case n < 88:
+		w.steer()
+	case n < 90:
+		w.operate()
+	case n < 91:
+		w.roleGoes()
+	case n < 94:
 		w.keeper.tick()
 	default:
 		w.keeper.flush()
@@ -217,7 +244,7 @@ func (w *world) step() {
 	if w.one(2) {
 		w.keeper.flush()
 	}
-	if w.steps%32 == 0 && w.failure == "" {
+	if w.careful && w.taken%32 == 0 && w.failure == "" {
 		w.keeper.flush()
 		w.oracle.still()
 	}
@@ -236,8 +263,16 @@ func (w *world) someAgent() *agent {
 }
 
 func (w *world) hasWork(role string) bool {
-	return slices.ContainsFunc(w.queue, func(i *item) bool { return i.a.Role == role && !i.from.After(w.now) })
+	for _, i := range w.queue {
+		if i.a.Role == role && !i.from.After(w.now) {
+			return true
+		}
+	}
+	return false
 }
+
+// remembered is how long requests are.
+const remembered = 24 * time.Hour
 
 // pass lets time go by: some seconds, and now and then as long as makes
 // deadlines pass and leases lapse.
@@ -245,6 +280,9 @@ func (w *world) pass() {
 	w.now = w.now.Add(time.Duration(w.rng.IntN(2500)) * time.Millisecond)
 	if w.chance(timeJumps) {
 		w.now = w.now.Add(time.Duration(w.rng.IntN(1500)) * time.Second)
+		if w.one(60) {
+			w.now = w.now.Add(remembered + time.Minute)
+		}
 	}
 }
 
@@ -253,38 +291,59 @@ func (w *world) pass() {
 func (w *world) settle() {
 	w.calm = true
 	w.keeper.restart()
+	w.allBack()
 	for _, h := range w.hosts {
 		w.startHost(h)
 	}
-	for range 6000 {
+	for i := range 6000 {
 		if w.failure != "" {
 			return
 		}
-		if w.keeper.flush(); w.oracle.open() == 0 {
-			w.oracle.still()
+		if w.keeper.flush(); w.oracle.left() == 0 {
+			w.keeper.tick()
+			w.keeper.flush()
+			if w.careful || w.recipe.Seed%4 == 1 {
+				w.oracle.still()
+			}
 			w.oracle.final()
 			return
 		}
-		w.calmStep()
+		w.begin(1<<20 + i)
+		w.calmStep(i)
 	}
-	w.broken("it does not end: %d executions run on, waiting for %s", w.oracle.open(), w.oracle.waitsFor())
+	w.broken(32, "it does not end: %d executions and %d beads are open, waiting for %s", w.oracle.running, w.oracle.openBeads, w.oracle.openWork())
 }
 
 // calmStep is one step of a world where all do their part.
-func (w *world) calmStep() {
-	w.steps++
+func (w *world) calmStep(i int) {
 	w.now = w.now.Add(time.Second)
 	for _, a := range w.agents {
-		a.step()
-		w.keeper.flush()
+		if a.phase != idle || w.hasWork(a.role) {
+			w.act(a.step)
+			w.keeper.flush()
+		}
 	}
 	w.ask()
+	w.free()
 	w.keeper.flush()
 	w.keeper.sweep()
-	if at, ok := w.keeper.state.Next(); ok && at.After(w.now) && (w.steps%8 == 0 && !w.busy() || w.steps%100 == 0) {
+	w.offered()
+	if at, ok := w.keeper.state.Next(); ok && at.After(w.now) && (i%8 == 0 && !w.busy() || i%100 == 0) {
 		w.now = at
 	}
 	w.keeper.tick()
+	w.keeper.flush()
+	w.oracle.deadlinesAsked(w.now)
+}
+
+// offered wants a ticket of each role that anything waits for: where nothing is
+// lost, all comes to somebody.
+func (w *world) offered() {
+	for _, a := range w.keeper.state.Queued() {
+		if !slices.ContainsFunc(w.queue, func(i *item) bool { return i.a.Role == a.Role }) {
+			w.broken(30, "%s waits for role %s, which the work queue has no ticket of", a.Attempt, a.Role)
+		}
+	}
 }
 
 func (w *world) busy() bool {

@@ -34,7 +34,7 @@ type Reply struct {
 	// the server may lie.
 	Reported *Reported
 
-	// Status, when not 0 or 200, refuses with Headers and Body.
+	// Status, when not 0 or 200, refuses with Body. Headers come with any answer.
 	Status  int
 	Headers map[string]string
 	Body    string

@@ -30,7 +30,7 @@ var good = modeltest.Reply{Text: "good"}
 const limited = `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`
 
 func TestF14_RateLimit(t *testing.T) {
-	both(t, "F14 passes", quick, replies(refuse(429, limited, "Retry-After-Ms", "3"), refuse(429, limited), good),
+	both(t, "F14 passes", quick, replies(refuse(429, limited, "Retry-After-Ms", "1"), refuse(429, limited), good),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			r, err := p.Ask(context.Background(), conversation(), nil)
 			if err != nil || r.Text != "good" || len(s.Asked()) != 3 {

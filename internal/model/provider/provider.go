@@ -26,13 +26,18 @@ type Config struct {
 	// Limits bound each request; its zero value is the default.
 	Limits wire.Limits
 
+	// Gates keep all models that are opened with them under the rate limits of
+	// the keys that they share. Nil means that each keeps its own.
+	Gates *wire.Gates
+
 	// Client sends the requests. Nil means one of its own.
 	Client *http.Client
 }
 
 // Open opens a model by "scripted", "scripted:NAME", "scripted:FILE",
 // "anthropic:MODEL" or "openai:MODEL" with the keys in env. The last speaks to
-// any server of that protocol that OPENAI_BASE_URL names. It contacts nobody.
+// any server of that protocol that OPENAI_BASE_URL names. With commas between
+// them, each is asked when those before it do not answer. It contacts nobody.
 //
 // Errors: model/unknown, with what there is; model/no-key, with the variable
 // to set.
@@ -40,8 +45,25 @@ func Open(spec string, env func(string) string) (model.Provider, error) {
 	return Config{Env: env}.Open(spec)
 }
 
-// Open is [Open] with limits and a client.
+// Open is [Open] with limits, gates and a client. Several specs with commas
+// between them are a [model.Chain]; all that is wrong with them is reported.
 func (c Config) Open(spec string) (model.Provider, error) {
+	var chain []model.Provider
+	var errs []*fault.Error
+	for one := range strings.SplitSeq(spec, ",") {
+		p, err := c.one(strings.TrimSpace(one))
+		if err != nil {
+			errs = append(errs, fault.From(err))
+		}
+		chain = append(chain, p)
+	}
+	if len(errs) > 0 {
+		return nil, fault.Join(errs)
+	}
+	return model.Chain(chain[0], chain[1:]...), nil
+}
+
+func (c Config) one(spec string) (model.Provider, error) {
 	kind, name, _ := strings.Cut(spec, ":")
 	switch kind {
 	case "scripted":
@@ -98,7 +120,7 @@ func (c Config) remote(spec, name, prefix, origin string, open func(wire.Server)
 	}
 	s := wire.Server{
 		Spec: spec, Model: name, Base: origin, Key: c.env(prefix + "_API_KEY"),
-		Limits: c.Limits, Client: c.Client,
+		Limits: c.Limits, Gates: c.Gates, Client: c.Client,
 	}
 	if base := c.env(prefix + "_BASE_URL"); base != "" {
 		s.Base = strings.TrimRight(base, "/")

@@ -21,6 +21,7 @@ type Call struct {
 	id      string
 	onChunk func(model.Chunk)
 	heard   func() // a whole event came in
+	told    func(http.Header)
 
 	text    strings.Builder
 	calls   []*draft
@@ -51,6 +52,9 @@ func (c *Call) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		c.broken = err
 		return nil, err
+	}
+	if c.told != nil {
+		c.told(resp.Header)
 	}
 	if resp.StatusCode/100 == 2 && !notStream(resp) {
 		resp.Body = &body{ReadCloser: resp.Body, call: c}

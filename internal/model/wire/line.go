@@ -18,6 +18,7 @@ type Line struct {
 	server Server
 	limits Limits
 	client *http.Client
+	gate   *Gate
 
 	// Time and chance, which tests replace.
 	now    func() time.Time
@@ -28,7 +29,7 @@ type Line struct {
 // NewLine returns a line to s.
 func NewLine(s Server) *Line {
 	return &Line{
-		server: s, limits: s.Limits.withDefaults(s.Loopback()), client: client(s.Client),
+		server: s, limits: s.Limits.withDefaults(s.Loopback()), client: client(s.Client), gate: s.Gates.Of(s),
 		now: time.Now, pause: pause, chance: rand.Float64,
 	}
 }
@@ -93,10 +94,14 @@ type asking struct {
 	try     Try
 	lost    []*Call       // tries that broke after the server had begun to answer
 	paid    *loomv1.Usage // of all tries, once there is a whole answer
+	waited  time.Duration // for rate limits
 }
 
 func (a *asking) run(ctx context.Context) (*model.Response, error) {
 	for n := 1; ; n++ {
+		if err := a.pass(ctx); err != nil {
+			return nil, err
+		}
 		c, err := a.once(ctx)
 		if err == nil {
 			return a.finish(c)
@@ -108,8 +113,14 @@ func (a *asking) run(ctx context.Context) (*model.Response, error) {
 			return nil, err
 		}
 		wait := a.wait(c, n)
-		if n >= a.limits.Tries || wait > a.limits.Patience {
+		if c.refusal.limits() {
+			a.gate.Shut(a.now().Add(wait))
+		}
+		if n >= a.limits.Tries || wait > a.patience(c) {
 			return nil, a.giveUp(c, err, n, wait)
+		}
+		if c.refusal.asks() {
+			a.waited += wait
 		}
 		if c.begun {
 			a.onChunk(model.Chunk{Discard: true})
@@ -128,7 +139,7 @@ func (a *asking) once(parent context.Context) (*Call, error) {
 	idle := time.AfterFunc(silence, func() { cancel(late("nothing came for " + silence.String())) })
 	defer idle.Stop()
 	c := &Call{
-		server: a.server, client: a.client, onChunk: a.onChunk,
+		server: a.server, client: a.client, onChunk: a.onChunk, told: func(h http.Header) { a.gate.Learn(a.now(), h) },
 		id: either(a.request.ID, a.request.Digest()),
 		heard: func() {
 			if idle.Stop() {
@@ -150,7 +161,7 @@ func (a *asking) judge(ctx context.Context, c *Call, err error) error {
 	case ctx.Err() != nil:
 		return a.late(ctx, nil)
 	case c.refusal != nil:
-		return c.refusal.fault(a.server)
+		return c.refusal.err(a.server)
 	case c.broken != nil:
 		return fault.New("model/unavailable", "%s: the connection broke: %s", a.server.Spec, a.server.trouble(c.broken))
 	case err != nil:
@@ -189,14 +200,48 @@ func (a *asking) wait(c *Call, n int) time.Duration {
 	return step/2 + time.Duration(a.chance()*float64(step/2))
 }
 
+// pass waits until the gate lets the request through: a moment longer than the
+// gate asks, so that not all who wait come at once.
+func (a *asking) pass(ctx context.Context) error {
+	for {
+		at, ok := a.gate.Pass(a.now(), model.Floor(a.request.Size()))
+		if ok {
+			return nil
+		}
+		wait := at.Sub(a.now())
+		wait += time.Duration(a.chance() * float64(min(wait/10, time.Second)))
+		if a.waited+wait > a.limits.Patience {
+			return a.limited(wait, "other requests with this key have used it up")
+		}
+		a.waited += wait
+		if a.pause(ctx, wait) != nil {
+			return a.late(ctx, nil)
+		}
+	}
+}
+
+// patience is the longest that a line waits after a failed try: of what a
+// server asks for, what is left of it.
+func (a *asking) patience(c *Call) time.Duration {
+	if c.refusal.asks() {
+		return a.limits.Patience - a.waited
+	}
+	return a.limits.Patience
+}
+
 // giveUp returns the last error, with when to come back if it was a limit:
 // after what the server asked for, or else at a quarter of our patience.
 func (a *asking) giveUp(c *Call, last error, tries int, wait time.Duration) error {
-	if c.refusal != nil && (c.refusal.status == http.StatusTooManyRequests || wait > a.limits.Patience) {
-		at := a.now().Add(max(wait, a.limits.Patience/4)).Add(time.Second - 1).Truncate(time.Second)
-		return model.RateLimited(a.server.Spec, at, a.server.Redact(c.refusal.message))
+	if c.refusal.limits() || c.refusal != nil && wait > a.limits.Patience {
+		return a.limited(max(wait, a.limits.Patience/4), a.server.Redact(c.refusal.message))
 	}
 	return fault.New("model/unavailable", "%s (tried %s)", last.Error(), times(tries))
+}
+
+// limited says that the request is over a rate limit for that long.
+func (a *asking) limited(wait time.Duration, why string) error {
+	at := a.now().Add(wait).Add(time.Second - 1).Truncate(time.Second)
+	return model.RateLimited(a.server.Spec, at, why)
 }
 
 func times(n int) string {

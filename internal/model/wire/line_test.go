@@ -32,8 +32,12 @@ func TestF14_WaitsGrowWithJitter(t *testing.T) {
 		l := NewLine(Server{Spec: "test:m", Base: "https://example.org", Limits: Limits{Patience: 5 * time.Second}})
 		var waits []time.Duration
 		l.chance = func() float64 { return tt.chance }
-		l.pause = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
-		l.now = func() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 1, time.UTC) }
+		now := time.Date(2026, 1, 2, 12, 0, 0, 1, time.UTC)
+		l.pause = func(_ context.Context, d time.Duration) error {
+			waits, now = append(waits, d), now.Add(d)
+			return nil
+		}
+		l.now = func() time.Time { return now }
 		_, err := l.Ask(context.Background(), question(), nil, func(_ context.Context, c *Call) error {
 			return c.Refuse("rate_limit_error", "slow down")
 		})

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
 )
 
 // refusal is a server's no: before the stream with a status of its own, or
@@ -90,6 +91,8 @@ func statusOf(kind string) int {
 	switch kind {
 	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
 		return http.StatusTooManyRequests
+	case "overloaded_error":
+		return statusOverloaded
 	case "authentication_error", "invalid_api_key":
 		return http.StatusUnauthorized
 	case "permission_error", "billing_error":
@@ -104,6 +107,23 @@ func statusOf(kind string) int {
 	return http.StatusInternalServerError
 }
 
+// statusOverloaded is Anthropic's own: the server is too busy for everybody.
+const statusOverloaded = 529
+
+// limits reports whether the refusal is about how much is asked, and not about
+// what. A server that is overloaded says the same.
+func (r *refusal) limits() bool {
+	return r != nil && r.passes() && (r.status == http.StatusTooManyRequests || r.status == statusOverloaded)
+}
+
+// ofKey reports whether it is about who asks.
+func (r *refusal) ofKey() bool {
+	return r.status == http.StatusUnauthorized || r.status == http.StatusForbidden || r.kind == "insufficient_quota"
+}
+
+// asks reports whether it is a limit that says when it ends.
+func (r *refusal) asks() bool { return r.limits() && r.wait > 0 }
+
 // passes reports whether the refusal may pass when asked again.
 func (r *refusal) passes() bool {
 	switch r.status {
@@ -115,6 +135,14 @@ func (r *refusal) passes() bool {
 		return false
 	}
 	return r.status >= 500
+}
+
+// err is the refusal of s as an error; one of the key is marked as such.
+func (r *refusal) err(s Server) error {
+	if r.ofKey() {
+		return model.RefusedKey(r.fault(s))
+	}
+	return r.fault(s)
 }
 
 // fault returns the refusal of s as an error that people may see.

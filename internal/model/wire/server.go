@@ -40,6 +40,9 @@ type Server struct {
 
 	Limits Limits
 
+	// Gates has the gate that requests go through. Nil means one of its own.
+	Gates *Gates
+
 	// Client sends the requests; its redirects are not followed. Nil means
 	// one of its own.
 	Client *http.Client
@@ -61,9 +64,9 @@ type Limits struct {
 	// Tries is how often a request is sent at most. Zero means 5.
 	Tries int
 
-	// Patience is the longest wait between two tries. A server that asks for
-	// more gets it: the request is given back as rate limited until then.
-	// Zero means 20 seconds.
+	// Patience is the longest wait between two tries, and for rate limits in
+	// all. A server that asks for more gets it: the request is given back as
+	// rate limited until then. Zero means 20 seconds.
 	Patience time.Duration
 }
 

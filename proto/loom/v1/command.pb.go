@@ -37,18 +37,25 @@ type Command struct {
 	//	*Command_FileBead
 	//	*Command_FileError
 	//	*Command_RecordRejection
+	//	*Command_UpdateBead
+	//	*Command_CloseBead
+	//	*Command_ReopenBead
+	//	*Command_ForkExecution
 	//	*Command_ClaimAttempt
 	//	*Command_RecordTurn
 	//	*Command_ParkAttempt
 	//	*Command_AnswerAttempt
 	//	*Command_ReleaseAttempt
 	//	*Command_ReleaseHost
+	//	*Command_ReportRoles
 	//	*Command_AcquireLock
 	//	*Command_RenewLock
 	//	*Command_ReleaseLock
 	//	*Command_AddDecision
 	//	*Command_LinkDecision
 	//	*Command_SupersedeDecision
+	//	*Command_OpenBallot
+	//	*Command_CastVote
 	//	*Command_Signed
 	//	*Command_Tick
 	Body          isCommand_Body `protobuf_oneof:"body"`
@@ -152,6 +159,42 @@ func (x *Command) GetRecordRejection() *RecordRejection {
 	return nil
 }
 
+func (x *Command) GetUpdateBead() *UpdateBead {
+	if x != nil {
+		if x, ok := x.Body.(*Command_UpdateBead); ok {
+			return x.UpdateBead
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCloseBead() *CloseBead {
+	if x != nil {
+		if x, ok := x.Body.(*Command_CloseBead); ok {
+			return x.CloseBead
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetReopenBead() *ReopenBead {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ReopenBead); ok {
+			return x.ReopenBead
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetForkExecution() *ForkExecution {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ForkExecution); ok {
+			return x.ForkExecution
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetClaimAttempt() *ClaimAttempt {
 	if x != nil {
 		if x, ok := x.Body.(*Command_ClaimAttempt); ok {
@@ -201,6 +244,15 @@ func (x *Command) GetReleaseHost() *ReleaseHost {
 	if x != nil {
 		if x, ok := x.Body.(*Command_ReleaseHost); ok {
 			return x.ReleaseHost
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetReportRoles() *ReportRoles {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ReportRoles); ok {
+			return x.ReportRoles
 		}
 	}
 	return nil
@@ -260,6 +312,24 @@ func (x *Command) GetSupersedeDecision() *SupersedeDecision {
 	return nil
 }
 
+func (x *Command) GetOpenBallot() *OpenBallot {
+	if x != nil {
+		if x, ok := x.Body.(*Command_OpenBallot); ok {
+			return x.OpenBallot
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCastVote() *CastVote {
+	if x != nil {
+		if x, ok := x.Body.(*Command_CastVote); ok {
+			return x.CastVote
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetSigned() *SignedCommand {
 	if x != nil {
 		if x, ok := x.Body.(*Command_Signed); ok {
@@ -302,6 +372,22 @@ type Command_RecordRejection struct {
 	RecordRejection *RecordRejection `protobuf:"bytes,14,opt,name=record_rejection,json=recordRejection,proto3,oneof"`
 }
 
+type Command_UpdateBead struct {
+	UpdateBead *UpdateBead `protobuf:"bytes,15,opt,name=update_bead,json=updateBead,proto3,oneof"`
+}
+
+type Command_CloseBead struct {
+	CloseBead *CloseBead `protobuf:"bytes,16,opt,name=close_bead,json=closeBead,proto3,oneof"`
+}
+
+type Command_ReopenBead struct {
+	ReopenBead *ReopenBead `protobuf:"bytes,17,opt,name=reopen_bead,json=reopenBead,proto3,oneof"`
+}
+
+type Command_ForkExecution struct {
+	ForkExecution *ForkExecution `protobuf:"bytes,18,opt,name=fork_execution,json=forkExecution,proto3,oneof"`
+}
+
 type Command_ClaimAttempt struct {
 	ClaimAttempt *ClaimAttempt `protobuf:"bytes,20,opt,name=claim_attempt,json=claimAttempt,proto3,oneof"`
 }
@@ -324,6 +410,10 @@ type Command_ReleaseAttempt struct {
 
 type Command_ReleaseHost struct {
 	ReleaseHost *ReleaseHost `protobuf:"bytes,25,opt,name=release_host,json=releaseHost,proto3,oneof"`
+}
+
+type Command_ReportRoles struct {
+	ReportRoles *ReportRoles `protobuf:"bytes,26,opt,name=report_roles,json=reportRoles,proto3,oneof"`
 }
 
 type Command_AcquireLock struct {
@@ -350,6 +440,14 @@ type Command_SupersedeDecision struct {
 	SupersedeDecision *SupersedeDecision `protobuf:"bytes,42,opt,name=supersede_decision,json=supersedeDecision,proto3,oneof"`
 }
 
+type Command_OpenBallot struct {
+	OpenBallot *OpenBallot `protobuf:"bytes,43,opt,name=open_ballot,json=openBallot,proto3,oneof"`
+}
+
+type Command_CastVote struct {
+	CastVote *CastVote `protobuf:"bytes,44,opt,name=cast_vote,json=castVote,proto3,oneof"`
+}
+
 type Command_Signed struct {
 	Signed *SignedCommand `protobuf:"bytes,50,opt,name=signed,proto3,oneof"`
 }
@@ -368,6 +466,14 @@ func (*Command_FileError) isCommand_Body() {}
 
 func (*Command_RecordRejection) isCommand_Body() {}
 
+func (*Command_UpdateBead) isCommand_Body() {}
+
+func (*Command_CloseBead) isCommand_Body() {}
+
+func (*Command_ReopenBead) isCommand_Body() {}
+
+func (*Command_ForkExecution) isCommand_Body() {}
+
 func (*Command_ClaimAttempt) isCommand_Body() {}
 
 func (*Command_RecordTurn) isCommand_Body() {}
@@ -380,6 +486,8 @@ func (*Command_ReleaseAttempt) isCommand_Body() {}
 
 func (*Command_ReleaseHost) isCommand_Body() {}
 
+func (*Command_ReportRoles) isCommand_Body() {}
+
 func (*Command_AcquireLock) isCommand_Body() {}
 
 func (*Command_RenewLock) isCommand_Body() {}
@@ -391,6 +499,10 @@ func (*Command_AddDecision) isCommand_Body() {}
 func (*Command_LinkDecision) isCommand_Body() {}
 
 func (*Command_SupersedeDecision) isCommand_Body() {}
+
+func (*Command_OpenBallot) isCommand_Body() {}
+
+func (*Command_CastVote) isCommand_Body() {}
 
 func (*Command_Signed) isCommand_Body() {}
 
@@ -808,10 +920,14 @@ func (x *RecordRejection) GetSubject() string {
 
 // ClaimAttempt asks for a queued attempt; answered by a Brief.
 type ClaimAttempt struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Generation    uint32                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	Claimant      *Claimant              `protobuf:"bytes,3,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Attempt    string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Generation uint32                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	Claimant   *Claimant              `protobuf:"bytes,3,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	// True takes the most urgent attempt that waits for the same role, which may
+	// be another: a message of the work queue then stands for any work of its
+	// role. The brief says which one it is.
+	Any           bool `protobuf:"varint,4,opt,name=any,proto3" json:"any,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -865,6 +981,13 @@ func (x *ClaimAttempt) GetClaimant() *Claimant {
 		return x.Claimant
 	}
 	return nil
+}
+
+func (x *ClaimAttempt) GetAny() bool {
+	if x != nil {
+		return x.Any
+	}
+	return false
 }
 
 // RecordTurn records steps of a turn: a start, answers, intents, results.
@@ -1150,13 +1273,17 @@ func (x *FinishTool) GetResult() *ToolResult {
 	return nil
 }
 
-// ParkAttempt frees the agent while its attempt waits for a lock; the attempt
-// is queued again when the lock is granted.
+// ParkAttempt frees the agent while its attempt waits: for a lock, until that is
+// granted, or for the rate limit of a model, until a moment. Then the attempt is
+// queued again.
 type ParkAttempt struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	WaitsFor      string                 `protobuf:"bytes,3,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	// "lock" or "rate".
+	WaitsFor string `protobuf:"bytes,3,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// When the rate limit ends; required for "rate" and for nothing else.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1210,6 +1337,13 @@ func (x *ParkAttempt) GetWaitsFor() string {
 		return x.WaitsFor
 	}
 	return ""
+}
+
+func (x *ParkAttempt) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 // AnswerAttempt gives the outcome of an attempt.
@@ -1388,6 +1522,333 @@ func (x *ReleaseHost) GetEpoch() uint64 {
 	return 0
 }
 
+// ReportRoles tells which roles a host has live agents of. It replaces what
+// the host said before; one of an earlier start is ignored.
+type ReportRoles struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	Roles         *HostRoles             `protobuf:"bytes,2,opt,name=roles,proto3" json:"roles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRoles) Reset() {
+	*x = ReportRoles{}
+	mi := &file_loom_v1_command_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRoles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRoles) ProtoMessage() {}
+
+func (x *ReportRoles) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
+func (*ReportRoles) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ReportRoles) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *ReportRoles) GetRoles() *HostRoles {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+// UpdateBead changes what people may change of a bead. Fields that are not in
+// the mask "fields" stay; lists are replaced.
+type UpdateBead struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bead's id, and the new values.
+	Bead *Bead `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	// Names of the fields to change: goal, description, priority, deadline,
+	// labels, budget, parent, blocked_by, assignee.
+	Fields        []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	Reason        string   `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateBead) Reset() {
+	*x = UpdateBead{}
+	mi := &file_loom_v1_command_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateBead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateBead) ProtoMessage() {}
+
+func (x *UpdateBead) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
+func (*UpdateBead) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *UpdateBead) GetBead() *Bead {
+	if x != nil {
+		return x.Bead
+	}
+	return nil
+}
+
+func (x *UpdateBead) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *UpdateBead) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// CloseBead closes a bead that nothing works on.
+type CloseBead struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bead          string                 `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseBead) Reset() {
+	*x = CloseBead{}
+	mi := &file_loom_v1_command_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseBead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseBead) ProtoMessage() {}
+
+func (x *CloseBead) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
+func (*CloseBead) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CloseBead) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *CloseBead) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ReopenBead begins a new execution for a bead that has ended; answered by a
+// SubmitReply.
+type ReopenBead struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Bead   string                 `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The caller's own id, so that sending it again opens nothing.
+	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReopenBead) Reset() {
+	*x = ReopenBead{}
+	mi := &file_loom_v1_command_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReopenBead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReopenBead) ProtoMessage() {}
+
+func (x *ReopenBead) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
+func (*ReopenBead) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReopenBead) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *ReopenBead) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ReopenBead) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+// ForkExecution begins a new bead and execution with the state that an
+// execution has, or had, at one of its nodes; answered by a SubmitReply.
+type ForkExecution struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Node to begin at. Where an approval comes before a duty, that is where it
+	// begins instead: no approval is inherited.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// State as of an earlier moment, read from the journal by the host; unset
+	// means as it is now.
+	State *Execution `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Number of the project's event that the state is as of.
+	Number uint64 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The caller's own id, so that sending it again forks nothing.
+	Request       string `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForkExecution) Reset() {
+	*x = ForkExecution{}
+	mi := &file_loom_v1_command_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForkExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForkExecution) ProtoMessage() {}
+
+func (x *ForkExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
+func (*ForkExecution) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ForkExecution) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *ForkExecution) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ForkExecution) GetState() *Execution {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *ForkExecution) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ForkExecution) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ForkExecution) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // AcquireLock asks for the commit lock of the project's repository; answered
 // by a LockClaim whose token is 0 while it waits.
 type AcquireLock struct {
@@ -1401,7 +1862,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1874,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1887,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -1460,7 +1921,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1933,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1946,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -1505,7 +1966,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1978,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1991,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -1555,7 +2016,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +2028,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +2041,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -1614,7 +2075,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +2087,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +2100,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -1661,7 +2122,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +2134,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +2147,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -1710,6 +2171,108 @@ func (x *SupersedeDecision) GetRationale() string {
 	return ""
 }
 
+// OpenBallot begins a vote on the options of a decision. A decision that has
+// a ballot already is refused, unless it is the same.
+type OpenBallot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Decision, options, rule, quorum (0 means more than half of the voters),
+	// voters and seconds (0 means 600); the rest is set by the graph.
+	Ballot        *Ballot `protobuf:"bytes,1,opt,name=ballot,proto3" json:"ballot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenBallot) Reset() {
+	*x = OpenBallot{}
+	mi := &file_loom_v1_command_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenBallot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenBallot) ProtoMessage() {}
+
+func (x *OpenBallot) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
+func (*OpenBallot) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *OpenBallot) GetBallot() *Ballot {
+	if x != nil {
+		return x.Ballot
+	}
+	return nil
+}
+
+// CastVote casts, or changes, the vote of a role.
+type CastVote struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Decision string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Role, option, confidence and rationale; the rest is set by the graph.
+	Vote          *Vote `protobuf:"bytes,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CastVote) Reset() {
+	*x = CastVote{}
+	mi := &file_loom_v1_command_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CastVote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CastVote) ProtoMessage() {}
+
+func (x *CastVote) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
+func (*CastVote) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CastVote) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *CastVote) GetVote() *Vote {
+	if x != nil {
+		return x.Vote
+	}
+	return nil
+}
+
 // Tick tells a project that time has passed; due timers fire.
 type Tick struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1719,7 +2282,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +2294,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +2307,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -1764,7 +2327,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +2339,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +2352,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -1827,6 +2390,12 @@ type CeoCommand struct {
 	// Types that are valid to be assigned to Verb:
 	//
 	//	*CeoCommand_Decide
+	//	*CeoCommand_Move
+	//	*CeoCommand_Close
+	//	*CeoCommand_Pause
+	//	*CeoCommand_Resume
+	//	*CeoCommand_Define
+	//	*CeoCommand_Release
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1834,7 +2403,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2415,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2428,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -1913,6 +2482,60 @@ func (x *CeoCommand) GetDecide() *DecideApproval {
 	return nil
 }
 
+func (x *CeoCommand) GetMove() *MoveExecution {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Move); ok {
+			return x.Move
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetClose() *CloseExecution {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Close); ok {
+			return x.Close
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetPause() *PauseWork {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Pause); ok {
+			return x.Pause
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetResume() *ResumeWork {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Resume); ok {
+			return x.Resume
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetDefine() *ChangeDefinition {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Define); ok {
+			return x.Define
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetRelease() *ReleaseCommitLock {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -1921,23 +2544,408 @@ type CeoCommand_Decide struct {
 	Decide *DecideApproval `protobuf:"bytes,10,opt,name=decide,proto3,oneof"`
 }
 
+type CeoCommand_Move struct {
+	Move *MoveExecution `protobuf:"bytes,11,opt,name=move,proto3,oneof"`
+}
+
+type CeoCommand_Close struct {
+	Close *CloseExecution `protobuf:"bytes,12,opt,name=close,proto3,oneof"`
+}
+
+type CeoCommand_Pause struct {
+	Pause *PauseWork `protobuf:"bytes,13,opt,name=pause,proto3,oneof"`
+}
+
+type CeoCommand_Resume struct {
+	Resume *ResumeWork `protobuf:"bytes,14,opt,name=resume,proto3,oneof"`
+}
+
+type CeoCommand_Define struct {
+	Define *ChangeDefinition `protobuf:"bytes,15,opt,name=define,proto3,oneof"`
+}
+
+type CeoCommand_Release struct {
+	Release *ReleaseCommitLock `protobuf:"bytes,16,opt,name=release,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Move) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Close) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Pause) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Resume) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Define) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Release) isCeoCommand_Verb() {}
+
+// MoveExecution goes on at a node of the CEO's choice.
+type MoveExecution struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Node      string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Why; required, at most 4 KiB, as with all verbs.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveExecution) Reset() {
+	*x = MoveExecution{}
+	mi := &file_loom_v1_command_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveExecution) ProtoMessage() {}
+
+func (x *MoveExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
+func (*MoveExecution) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *MoveExecution) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *MoveExecution) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *MoveExecution) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// CloseExecution closes an execution and its bead.
+type CloseExecution struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Execution     string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseExecution) Reset() {
+	*x = CloseExecution{}
+	mi := &file_loom_v1_command_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseExecution) ProtoMessage() {}
+
+func (x *CloseExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
+func (*CloseExecution) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *CloseExecution) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *CloseExecution) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PauseWork holds all work within a scope.
+type PauseWork struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Scope PauseScope             `protobuf:"varint,1,opt,name=scope,proto3,enum=loom.v1.PauseScope" json:"scope,omitempty"`
+	// The execution or process; empty for the project.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseWork) Reset() {
+	*x = PauseWork{}
+	mi := &file_loom_v1_command_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseWork) ProtoMessage() {}
+
+func (x *PauseWork) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
+func (*PauseWork) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *PauseWork) GetScope() PauseScope {
+	if x != nil {
+		return x.Scope
+	}
+	return PauseScope_PAUSE_SCOPE_UNSPECIFIED
+}
+
+func (x *PauseWork) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PauseWork) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ResumeWork ends the pause of the same scope and name.
+type ResumeWork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scope         PauseScope             `protobuf:"varint,1,opt,name=scope,proto3,enum=loom.v1.PauseScope" json:"scope,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeWork) Reset() {
+	*x = ResumeWork{}
+	mi := &file_loom_v1_command_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeWork) ProtoMessage() {}
+
+func (x *ResumeWork) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
+func (*ResumeWork) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ResumeWork) GetScope() PauseScope {
+	if x != nil {
+		return x.Scope
+	}
+	return PauseScope_PAUSE_SCOPE_UNSPECIFIED
+}
+
+func (x *ResumeWork) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResumeWork) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ReleaseCommitLock takes a grant of the commit lock away from its holder, who
+// is refused from then on. The next in the queue is granted it.
+type ReleaseCommitLock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The grant's token; refused if it holds no longer.
+	Token         uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseCommitLock) Reset() {
+	*x = ReleaseCommitLock{}
+	mi := &file_loom_v1_command_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseCommitLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseCommitLock) ProtoMessage() {}
+
+func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
+func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ReleaseCommitLock) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *ReleaseCommitLock) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ChangeDefinition stores a version of a definition; executions under way keep
+// theirs.
+type ChangeDefinition struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Definition    *Definition            `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeDefinition) Reset() {
+	*x = ChangeDefinition{}
+	mi := &file_loom_v1_command_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeDefinition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeDefinition) ProtoMessage() {}
+
+func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
+func (*ChangeDefinition) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ChangeDefinition) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *ChangeDefinition) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
 
 // DecideApproval answers an approval.
 type DecideApproval struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Approval string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
 	// Digest that the CEO was shown; must be the approval's.
-	Digest        string           `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	Decision      ApprovalDecision `protobuf:"varint,3,opt,name=decision,proto3,enum=loom.v1.ApprovalDecision" json:"decision,omitempty"`
-	Comment       string           `protobuf:"bytes,4,opt,name=comment,proto3" json:"comment,omitempty"`
+	Digest   string           `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	Decision ApprovalDecision `protobuf:"varint,3,opt,name=decision,proto3,enum=loom.v1.ApprovalDecision" json:"decision,omitempty"`
+	Comment  string           `protobuf:"bytes,4,opt,name=comment,proto3" json:"comment,omitempty"`
+	// For an approval with choices: the id of the one that is chosen.
+	Choice        string `protobuf:"bytes,5,opt,name=choice,proto3" json:"choice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2957,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2970,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -1993,6 +3001,13 @@ func (x *DecideApproval) GetComment() string {
 	return ""
 }
 
+func (x *DecideApproval) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
 // Brief is everything an agent needs to work on an attempt.
 type Brief struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2003,7 +3018,8 @@ type Brief struct {
 	Project   *ProjectConfig         `protobuf:"bytes,5,opt,name=project,proto3" json:"project,omitempty"`
 	// What is recorded of the turn so far; empty at the beginning.
 	Turn *Turn `protobuf:"bytes,6,opt,name=turn,proto3" json:"turn,omitempty"`
-	// Decisions of the execution, oldest first.
+	// The newest 50 decisions of the execution, oldest first, without their
+	// descriptions.
 	Decisions []*DecisionNode `protobuf:"bytes,7,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	// Comment of the CEO on the last answer, if there was one.
 	Comment string `protobuf:"bytes,8,opt,name=comment,proto3" json:"comment,omitempty"`
@@ -2012,14 +3028,17 @@ type Brief struct {
 	// The goal node of the bead in the decision graph.
 	Goal string `protobuf:"bytes,10,opt,name=goal,proto3" json:"goal,omitempty"`
 	// Journal time until the attempt's deadline.
-	TimeLeft      *durationpb.Duration `protobuf:"bytes,11,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
+	TimeLeft *durationpb.Duration `protobuf:"bytes,11,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
+	// What the agent should know of the decision graph, in at most 1,024 tokens.
+	// Of the nodes of its items only the ids are given.
+	Context       *DecisionContext `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +3050,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +3063,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -2124,11 +3143,18 @@ func (x *Brief) GetTimeLeft() *durationpb.Duration {
 	return nil
 }
 
+func (x *Brief) GetContext() *DecisionContext {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
 var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc9\t\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd4\f\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -2138,7 +3164,14 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\tfile_bead\x18\f \x01(\v2\x11.loom.v1.FileBeadH\x00R\bfileBead\x123\n" +
 	"\n" +
 	"file_error\x18\r \x01(\v2\x12.loom.v1.FileErrorH\x00R\tfileError\x12E\n" +
-	"\x10record_rejection\x18\x0e \x01(\v2\x18.loom.v1.RecordRejectionH\x00R\x0frecordRejection\x12<\n" +
+	"\x10record_rejection\x18\x0e \x01(\v2\x18.loom.v1.RecordRejectionH\x00R\x0frecordRejection\x126\n" +
+	"\vupdate_bead\x18\x0f \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\n" +
+	"updateBead\x123\n" +
+	"\n" +
+	"close_bead\x18\x10 \x01(\v2\x12.loom.v1.CloseBeadH\x00R\tcloseBead\x126\n" +
+	"\vreopen_bead\x18\x11 \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\n" +
+	"reopenBead\x12?\n" +
+	"\x0efork_execution\x18\x12 \x01(\v2\x16.loom.v1.ForkExecutionH\x00R\rforkExecution\x12<\n" +
 	"\rclaim_attempt\x18\x14 \x01(\v2\x15.loom.v1.ClaimAttemptH\x00R\fclaimAttempt\x126\n" +
 	"\vrecord_turn\x18\x15 \x01(\v2\x13.loom.v1.RecordTurnH\x00R\n" +
 	"recordTurn\x129\n" +
@@ -2146,13 +3179,17 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x0eanswer_attempt\x18\x17 \x01(\v2\x16.loom.v1.AnswerAttemptH\x00R\ranswerAttempt\x12B\n" +
 	"\x0frelease_attempt\x18\x18 \x01(\v2\x17.loom.v1.ReleaseAttemptH\x00R\x0ereleaseAttempt\x129\n" +
 	"\frelease_host\x18\x19 \x01(\v2\x14.loom.v1.ReleaseHostH\x00R\vreleaseHost\x129\n" +
+	"\freport_roles\x18\x1a \x01(\v2\x14.loom.v1.ReportRolesH\x00R\vreportRoles\x129\n" +
 	"\facquire_lock\x18\x1e \x01(\v2\x14.loom.v1.AcquireLockH\x00R\vacquireLock\x123\n" +
 	"\n" +
 	"renew_lock\x18\x1f \x01(\v2\x12.loom.v1.RenewLockH\x00R\trenewLock\x129\n" +
 	"\frelease_lock\x18  \x01(\v2\x14.loom.v1.ReleaseLockH\x00R\vreleaseLock\x129\n" +
 	"\fadd_decision\x18( \x01(\v2\x14.loom.v1.AddDecisionH\x00R\vaddDecision\x12<\n" +
 	"\rlink_decision\x18) \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\flinkDecision\x12K\n" +
-	"\x12supersede_decision\x18* \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\x11supersedeDecision\x120\n" +
+	"\x12supersede_decision\x18* \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\x11supersedeDecision\x126\n" +
+	"\vopen_ballot\x18+ \x01(\v2\x13.loom.v1.OpenBallotH\x00R\n" +
+	"openBallot\x120\n" +
+	"\tcast_vote\x18, \x01(\v2\x11.loom.v1.CastVoteH\x00R\bcastVote\x120\n" +
 	"\x06signed\x182 \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
 	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tickB\x06\n" +
 	"\x04body\"\x92\x02\n" +
@@ -2179,13 +3216,14 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06report\x18\x01 \x01(\v2\x14.loom.v1.ErrorReportR\x06report\"Q\n" +
 	"\x0fRecordRejection\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"w\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\x89\x01\n" +
 	"\fClaimAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
 	"generation\x12-\n" +
-	"\bclaimant\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\"\x84\x01\n" +
+	"\bclaimant\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x10\n" +
+	"\x03any\x18\x04 \x01(\bR\x03any\"\x84\x01\n" +
 	"\n" +
 	"RecordTurn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
@@ -2204,11 +3242,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"FinishTool\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
-	"\x06result\x18\x02 \x01(\v2\x13.loom.v1.ToolResultR\x06result\"s\n" +
+	"\x06result\x18\x02 \x01(\v2\x13.loom.v1.ToolResultR\x06result\"\xa5\x01\n" +
 	"\vParkAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1b\n" +
-	"\twaits_for\x18\x03 \x01(\tR\bwaitsFor\"\x84\x01\n" +
+	"\twaits_for\x18\x03 \x01(\tR\bwaitsFor\x120\n" +
+	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x84\x01\n" +
 	"\rAnswerAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12*\n" +
@@ -2219,7 +3258,30 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
 	"\vReleaseHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"p\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"K\n" +
+	"\vReportRoles\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
+	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"_\n" +
+	"\n" +
+	"UpdateBead\x12!\n" +
+	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x12\x16\n" +
+	"\x06fields\x18\x02 \x03(\tR\x06fields\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
+	"\tCloseBead\x12\x12\n" +
+	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"R\n" +
+	"\n" +
+	"ReopenBead\x12\x12\n" +
+	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\"\xb5\x01\n" +
+	"\rForkExecution\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12(\n" +
+	"\x05state\x18\x03 \x01(\v2\x12.loom.v1.ExecutionR\x05state\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
+	"\arequest\x18\x06 \x01(\tR\arequest\"p\n" +
 	"\vAcquireLock\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
@@ -2237,13 +3299,19 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x11SupersedeDecision\x12\x10\n" +
 	"\x03old\x18\x01 \x01(\tR\x03old\x12\x10\n" +
 	"\x03new\x18\x02 \x01(\tR\x03new\x12\x1c\n" +
-	"\trationale\x18\x03 \x01(\tR\trationale\"\x06\n" +
+	"\trationale\x18\x03 \x01(\tR\trationale\"5\n" +
+	"\n" +
+	"OpenBallot\x12'\n" +
+	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"I\n" +
+	"\bCastVote\x12\x1a\n" +
+	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
+	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\"\x06\n" +
 	"\x04Tick\"f\n" +
 	"\rSignedCommand\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\x89\x02\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xb0\x04\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -2254,13 +3322,44 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\tissued_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bissuedAt\x127\n" +
 	"\tnot_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x121\n" +
 	"\x06decide\x18\n" +
-	" \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x06decideB\x06\n" +
-	"\x04verb\"\x95\x01\n" +
+	" \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x06decide\x12,\n" +
+	"\x04move\x18\v \x01(\v2\x16.loom.v1.MoveExecutionH\x00R\x04move\x12/\n" +
+	"\x05close\x18\f \x01(\v2\x17.loom.v1.CloseExecutionH\x00R\x05close\x12*\n" +
+	"\x05pause\x18\r \x01(\v2\x12.loom.v1.PauseWorkH\x00R\x05pause\x12-\n" +
+	"\x06resume\x18\x0e \x01(\v2\x13.loom.v1.ResumeWorkH\x00R\x06resume\x123\n" +
+	"\x06define\x18\x0f \x01(\v2\x19.loom.v1.ChangeDefinitionH\x00R\x06define\x126\n" +
+	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\areleaseB\x06\n" +
+	"\x04verb\"Y\n" +
+	"\rMoveExecution\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"F\n" +
+	"\x0eCloseExecution\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"b\n" +
+	"\tPauseWork\x12)\n" +
+	"\x05scope\x18\x01 \x01(\x0e2\x13.loom.v1.PauseScopeR\x05scope\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"c\n" +
+	"\n" +
+	"ResumeWork\x12)\n" +
+	"\x05scope\x18\x01 \x01(\x0e2\x13.loom.v1.PauseScopeR\x05scope\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"A\n" +
+	"\x11ReleaseCommitLock\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"_\n" +
+	"\x10ChangeDefinition\x123\n" +
+	"\n" +
+	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
+	"definition\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xad\x01\n" +
 	"\x0eDecideApproval\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
-	"\acomment\x18\x04 \x01(\tR\acomment\"\xc5\x03\n" +
+	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf9\x03\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -2275,7 +3374,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"deployment\x12\x12\n" +
 	"\x04goal\x18\n" +
 	" \x01(\tR\x04goal\x126\n" +
-	"\ttime_left\x18\v \x01(\v2\x19.google.protobuf.DurationR\btimeLeftB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\ttime_left\x18\v \x01(\v2\x19.google.protobuf.DurationR\btimeLeft\x122\n" +
+	"\acontext\x18\f \x01(\v2\x18.loom.v1.DecisionContextR\acontextB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_command_proto_rawDescOnce sync.Once
@@ -2289,7 +3389,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
@@ -2308,108 +3408,149 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*AnswerAttempt)(nil),         // 14: loom.v1.AnswerAttempt
 	(*ReleaseAttempt)(nil),        // 15: loom.v1.ReleaseAttempt
 	(*ReleaseHost)(nil),           // 16: loom.v1.ReleaseHost
-	(*AcquireLock)(nil),           // 17: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 18: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 19: loom.v1.ReleaseLock
-	(*AddDecision)(nil),           // 20: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 21: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 22: loom.v1.SupersedeDecision
-	(*Tick)(nil),                  // 23: loom.v1.Tick
-	(*SignedCommand)(nil),         // 24: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 25: loom.v1.CeoCommand
-	(*DecideApproval)(nil),        // 26: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 27: loom.v1.Brief
-	(*Identity)(nil),              // 28: loom.v1.Identity
-	(*Error)(nil),                 // 29: loom.v1.Error
-	(*SubmitReply)(nil),           // 30: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 31: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 32: loom.v1.DecisionNode
-	(*ProjectConfig)(nil),         // 33: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 34: loom.v1.Definition
-	(*Submission)(nil),            // 35: loom.v1.Submission
-	(*ErrorReport)(nil),           // 36: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 37: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 38: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 39: loom.v1.ToolStep
-	(*BlobRef)(nil),               // 40: loom.v1.BlobRef
-	(*ToolResult)(nil),            // 41: loom.v1.ToolResult
-	(*Outcome)(nil),               // 42: loom.v1.Outcome
-	(*DecisionEdge)(nil),          // 43: loom.v1.DecisionEdge
-	(*timestamppb.Timestamp)(nil), // 44: google.protobuf.Timestamp
-	(ApprovalDecision)(0),         // 45: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 46: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 47: loom.v1.NodeDefinition
-	(*Bead)(nil),                  // 48: loom.v1.Bead
-	(*Execution)(nil),             // 49: loom.v1.Execution
-	(*Turn)(nil),                  // 50: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 51: google.protobuf.Duration
+	(*ReportRoles)(nil),           // 17: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 18: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 19: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 20: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 21: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 22: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 23: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 24: loom.v1.ReleaseLock
+	(*AddDecision)(nil),           // 25: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 26: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 27: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 28: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 29: loom.v1.CastVote
+	(*Tick)(nil),                  // 30: loom.v1.Tick
+	(*SignedCommand)(nil),         // 31: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 32: loom.v1.CeoCommand
+	(*MoveExecution)(nil),         // 33: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 34: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 35: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 36: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 37: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 38: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 39: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 40: loom.v1.Brief
+	(*Identity)(nil),              // 41: loom.v1.Identity
+	(*Error)(nil),                 // 42: loom.v1.Error
+	(*SubmitReply)(nil),           // 43: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 44: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 45: loom.v1.DecisionNode
+	(*ProjectConfig)(nil),         // 46: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 47: loom.v1.Definition
+	(*Submission)(nil),            // 48: loom.v1.Submission
+	(*ErrorReport)(nil),           // 49: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 50: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 51: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 52: loom.v1.ToolStep
+	(*BlobRef)(nil),               // 53: loom.v1.BlobRef
+	(*ToolResult)(nil),            // 54: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 55: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 56: loom.v1.Outcome
+	(*HostRoles)(nil),             // 57: loom.v1.HostRoles
+	(*Bead)(nil),                  // 58: loom.v1.Bead
+	(*Execution)(nil),             // 59: loom.v1.Execution
+	(*DecisionEdge)(nil),          // 60: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 61: loom.v1.Ballot
+	(*Vote)(nil),                  // 62: loom.v1.Vote
+	(PauseScope)(0),               // 63: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 64: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 65: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 66: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 67: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 69: loom.v1.DecisionContext
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	28, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	41, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	3,  // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	4,  // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	5,  // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
 	6,  // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
 	7,  // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	8,  // 6: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	9,  // 7: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	13, // 8: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	14, // 9: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	15, // 10: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	16, // 11: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	17, // 12: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	18, // 13: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	19, // 14: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	20, // 15: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	21, // 16: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	22, // 17: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	24, // 18: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	23, // 19: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	29, // 20: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,  // 21: loom.v1.Answer.done:type_name -> loom.v1.Done
-	30, // 22: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	27, // 23: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	31, // 24: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	32, // 25: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	33, // 26: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	34, // 27: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	35, // 28: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	36, // 29: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	29, // 30: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	37, // 31: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	37, // 32: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	10, // 33: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	11, // 34: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	38, // 35: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	39, // 36: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	12, // 37: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	40, // 38: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	41, // 39: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	37, // 40: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	37, // 41: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	42, // 42: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	37, // 43: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	37, // 44: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	32, // 45: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	43, // 46: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	43, // 47: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	44, // 48: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	44, // 49: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	26, // 50: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	45, // 51: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	46, // 52: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	47, // 53: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	48, // 54: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	49, // 55: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	33, // 56: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	50, // 57: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	32, // 58: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	51, // 59: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	18, // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	19, // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	20, // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	21, // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	8,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	9,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	13, // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	14, // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	15, // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	16, // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	17, // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	22, // 17: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	23, // 18: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	24, // 19: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	25, // 20: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	26, // 21: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	27, // 22: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	28, // 23: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	29, // 24: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	31, // 25: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	30, // 26: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	42, // 27: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,  // 28: loom.v1.Answer.done:type_name -> loom.v1.Done
+	43, // 29: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	40, // 30: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	44, // 31: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	45, // 32: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	46, // 33: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	47, // 34: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	48, // 35: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	49, // 36: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	42, // 37: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	50, // 38: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	50, // 39: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	10, // 40: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	11, // 41: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	51, // 42: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	52, // 43: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	12, // 44: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	53, // 45: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	54, // 46: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	50, // 47: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	55, // 48: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	50, // 49: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	56, // 50: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	50, // 51: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	57, // 52: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	58, // 53: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	59, // 54: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	50, // 55: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	45, // 56: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	60, // 57: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	60, // 58: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	61, // 59: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	62, // 60: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	55, // 61: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	55, // 62: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	39, // 63: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	33, // 64: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	34, // 65: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	35, // 66: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	36, // 67: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	38, // 68: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	37, // 69: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	63, // 70: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	63, // 71: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	47, // 72: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	64, // 73: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	65, // 74: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	66, // 75: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	58, // 76: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	59, // 77: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	46, // 78: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	67, // 79: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	45, // 80: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	68, // 81: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	69, // 82: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -2430,18 +3571,25 @@ func file_loom_v1_command_proto_init() {
 		(*Command_FileBead)(nil),
 		(*Command_FileError)(nil),
 		(*Command_RecordRejection)(nil),
+		(*Command_UpdateBead)(nil),
+		(*Command_CloseBead)(nil),
+		(*Command_ReopenBead)(nil),
+		(*Command_ForkExecution)(nil),
 		(*Command_ClaimAttempt)(nil),
 		(*Command_RecordTurn)(nil),
 		(*Command_ParkAttempt)(nil),
 		(*Command_AnswerAttempt)(nil),
 		(*Command_ReleaseAttempt)(nil),
 		(*Command_ReleaseHost)(nil),
+		(*Command_ReportRoles)(nil),
 		(*Command_AcquireLock)(nil),
 		(*Command_RenewLock)(nil),
 		(*Command_ReleaseLock)(nil),
 		(*Command_AddDecision)(nil),
 		(*Command_LinkDecision)(nil),
 		(*Command_SupersedeDecision)(nil),
+		(*Command_OpenBallot)(nil),
+		(*Command_CastVote)(nil),
 		(*Command_Signed)(nil),
 		(*Command_Tick)(nil),
 	}
@@ -2458,8 +3606,14 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Intent)(nil),
 		(*TurnRecord_Finish)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[25].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[32].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
+		(*CeoCommand_Move)(nil),
+		(*CeoCommand_Close)(nil),
+		(*CeoCommand_Pause)(nil),
+		(*CeoCommand_Resume)(nil),
+		(*CeoCommand_Define)(nil),
+		(*CeoCommand_Release)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2467,7 +3621,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -46,6 +46,9 @@ type Event struct {
 	//	*Event_BeadOccurred
 	//	*Event_BeadStatusChanged
 	//	*Event_SubmissionRejected
+	//	*Event_BeadUpdated
+	//	*Event_GovernorTripped
+	//	*Event_GovernorRenewed
 	//	*Event_ExecutionStarted
 	//	*Event_EdgeSettled
 	//	*Event_NodeSkipped
@@ -65,9 +68,24 @@ type Event struct {
 	//	*Event_CandidateMade
 	//	*Event_Landed
 	//	*Event_ApprovalLapsed
+	//	*Event_OverrideGiven
+	//	*Event_CommandRefused
+	//	*Event_WorkPaused
+	//	*Event_WorkResumed
+	//	*Event_ExecutionMoved
+	//	*Event_GateFailed
+	//	*Event_GapNoted
+	//	*Event_ChildStarted
+	//	*Event_ExecutionForked
+	//	*Event_LimitLifted
+	//	*Event_RolesReported
 	//	*Event_DecisionAdded
 	//	*Event_DecisionLinked
 	//	*Event_DecisionSuperseded
+	//	*Event_BallotOpened
+	//	*Event_VoteCast
+	//	*Event_BallotReferred
+	//	*Event_BallotClosed
 	//	*Event_LockRequested
 	//	*Event_LockGranted
 	//	*Event_LockRenewed
@@ -225,6 +243,33 @@ func (x *Event) GetSubmissionRejected() *SubmissionRejected {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_SubmissionRejected); ok {
 			return x.SubmissionRejected
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBeadUpdated() *BeadUpdated {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_BeadUpdated); ok {
+			return x.BeadUpdated
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGovernorTripped() *GovernorTripped {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_GovernorTripped); ok {
+			return x.GovernorTripped
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGovernorRenewed() *GovernorRenewed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_GovernorRenewed); ok {
+			return x.GovernorRenewed
 		}
 	}
 	return nil
@@ -401,6 +446,105 @@ func (x *Event) GetApprovalLapsed() *ApprovalLapsed {
 	return nil
 }
 
+func (x *Event) GetOverrideGiven() *OverrideGiven {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_OverrideGiven); ok {
+			return x.OverrideGiven
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCommandRefused() *CommandRefused {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_CommandRefused); ok {
+			return x.CommandRefused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetWorkPaused() *WorkPaused {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_WorkPaused); ok {
+			return x.WorkPaused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetWorkResumed() *WorkResumed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_WorkResumed); ok {
+			return x.WorkResumed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionMoved() *ExecutionMoved {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionMoved); ok {
+			return x.ExecutionMoved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGateFailed() *GateFailed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_GateFailed); ok {
+			return x.GateFailed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGapNoted() *GapNoted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_GapNoted); ok {
+			return x.GapNoted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetChildStarted() *ChildStarted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ChildStarted); ok {
+			return x.ChildStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionForked() *ExecutionForked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionForked); ok {
+			return x.ExecutionForked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetLimitLifted() *LimitLifted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_LimitLifted); ok {
+			return x.LimitLifted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetRolesReported() *RolesReported {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_RolesReported); ok {
+			return x.RolesReported
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDecisionAdded() *DecisionAdded {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_DecisionAdded); ok {
@@ -423,6 +567,42 @@ func (x *Event) GetDecisionSuperseded() *DecisionSuperseded {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_DecisionSuperseded); ok {
 			return x.DecisionSuperseded
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBallotOpened() *BallotOpened {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_BallotOpened); ok {
+			return x.BallotOpened
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetVoteCast() *VoteCast {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_VoteCast); ok {
+			return x.VoteCast
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBallotReferred() *BallotReferred {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_BallotReferred); ok {
+			return x.BallotReferred
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBallotClosed() *BallotClosed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_BallotClosed); ok {
+			return x.BallotClosed
 		}
 	}
 	return nil
@@ -546,6 +726,18 @@ type Event_SubmissionRejected struct {
 	SubmissionRejected *SubmissionRejected `protobuf:"bytes,25,opt,name=submission_rejected,json=submissionRejected,proto3,oneof"`
 }
 
+type Event_BeadUpdated struct {
+	BeadUpdated *BeadUpdated `protobuf:"bytes,26,opt,name=bead_updated,json=beadUpdated,proto3,oneof"`
+}
+
+type Event_GovernorTripped struct {
+	GovernorTripped *GovernorTripped `protobuf:"bytes,27,opt,name=governor_tripped,json=governorTripped,proto3,oneof"`
+}
+
+type Event_GovernorRenewed struct {
+	GovernorRenewed *GovernorRenewed `protobuf:"bytes,28,opt,name=governor_renewed,json=governorRenewed,proto3,oneof"`
+}
+
 type Event_ExecutionStarted struct {
 	ExecutionStarted *ExecutionStarted `protobuf:"bytes,30,opt,name=execution_started,json=executionStarted,proto3,oneof"`
 }
@@ -622,6 +814,50 @@ type Event_ApprovalLapsed struct {
 	ApprovalLapsed *ApprovalLapsed `protobuf:"bytes,48,opt,name=approval_lapsed,json=approvalLapsed,proto3,oneof"`
 }
 
+type Event_OverrideGiven struct {
+	OverrideGiven *OverrideGiven `protobuf:"bytes,49,opt,name=override_given,json=overrideGiven,proto3,oneof"`
+}
+
+type Event_CommandRefused struct {
+	CommandRefused *CommandRefused `protobuf:"bytes,50,opt,name=command_refused,json=commandRefused,proto3,oneof"`
+}
+
+type Event_WorkPaused struct {
+	WorkPaused *WorkPaused `protobuf:"bytes,51,opt,name=work_paused,json=workPaused,proto3,oneof"`
+}
+
+type Event_WorkResumed struct {
+	WorkResumed *WorkResumed `protobuf:"bytes,52,opt,name=work_resumed,json=workResumed,proto3,oneof"`
+}
+
+type Event_ExecutionMoved struct {
+	ExecutionMoved *ExecutionMoved `protobuf:"bytes,53,opt,name=execution_moved,json=executionMoved,proto3,oneof"`
+}
+
+type Event_GateFailed struct {
+	GateFailed *GateFailed `protobuf:"bytes,54,opt,name=gate_failed,json=gateFailed,proto3,oneof"`
+}
+
+type Event_GapNoted struct {
+	GapNoted *GapNoted `protobuf:"bytes,55,opt,name=gap_noted,json=gapNoted,proto3,oneof"`
+}
+
+type Event_ChildStarted struct {
+	ChildStarted *ChildStarted `protobuf:"bytes,56,opt,name=child_started,json=childStarted,proto3,oneof"`
+}
+
+type Event_ExecutionForked struct {
+	ExecutionForked *ExecutionForked `protobuf:"bytes,57,opt,name=execution_forked,json=executionForked,proto3,oneof"`
+}
+
+type Event_LimitLifted struct {
+	LimitLifted *LimitLifted `protobuf:"bytes,58,opt,name=limit_lifted,json=limitLifted,proto3,oneof"`
+}
+
+type Event_RolesReported struct {
+	RolesReported *RolesReported `protobuf:"bytes,59,opt,name=roles_reported,json=rolesReported,proto3,oneof"`
+}
+
 type Event_DecisionAdded struct {
 	DecisionAdded *DecisionAdded `protobuf:"bytes,60,opt,name=decision_added,json=decisionAdded,proto3,oneof"`
 }
@@ -632,6 +868,22 @@ type Event_DecisionLinked struct {
 
 type Event_DecisionSuperseded struct {
 	DecisionSuperseded *DecisionSuperseded `protobuf:"bytes,62,opt,name=decision_superseded,json=decisionSuperseded,proto3,oneof"`
+}
+
+type Event_BallotOpened struct {
+	BallotOpened *BallotOpened `protobuf:"bytes,63,opt,name=ballot_opened,json=ballotOpened,proto3,oneof"`
+}
+
+type Event_VoteCast struct {
+	VoteCast *VoteCast `protobuf:"bytes,64,opt,name=vote_cast,json=voteCast,proto3,oneof"`
+}
+
+type Event_BallotReferred struct {
+	BallotReferred *BallotReferred `protobuf:"bytes,65,opt,name=ballot_referred,json=ballotReferred,proto3,oneof"`
+}
+
+type Event_BallotClosed struct {
+	BallotClosed *BallotClosed `protobuf:"bytes,66,opt,name=ballot_closed,json=ballotClosed,proto3,oneof"`
 }
 
 type Event_LockRequested struct {
@@ -686,6 +938,12 @@ func (*Event_BeadStatusChanged) isEvent_Fact() {}
 
 func (*Event_SubmissionRejected) isEvent_Fact() {}
 
+func (*Event_BeadUpdated) isEvent_Fact() {}
+
+func (*Event_GovernorTripped) isEvent_Fact() {}
+
+func (*Event_GovernorRenewed) isEvent_Fact() {}
+
 func (*Event_ExecutionStarted) isEvent_Fact() {}
 
 func (*Event_EdgeSettled) isEvent_Fact() {}
@@ -724,11 +982,41 @@ func (*Event_Landed) isEvent_Fact() {}
 
 func (*Event_ApprovalLapsed) isEvent_Fact() {}
 
+func (*Event_OverrideGiven) isEvent_Fact() {}
+
+func (*Event_CommandRefused) isEvent_Fact() {}
+
+func (*Event_WorkPaused) isEvent_Fact() {}
+
+func (*Event_WorkResumed) isEvent_Fact() {}
+
+func (*Event_ExecutionMoved) isEvent_Fact() {}
+
+func (*Event_GateFailed) isEvent_Fact() {}
+
+func (*Event_GapNoted) isEvent_Fact() {}
+
+func (*Event_ChildStarted) isEvent_Fact() {}
+
+func (*Event_ExecutionForked) isEvent_Fact() {}
+
+func (*Event_LimitLifted) isEvent_Fact() {}
+
+func (*Event_RolesReported) isEvent_Fact() {}
+
 func (*Event_DecisionAdded) isEvent_Fact() {}
 
 func (*Event_DecisionLinked) isEvent_Fact() {}
 
 func (*Event_DecisionSuperseded) isEvent_Fact() {}
+
+func (*Event_BallotOpened) isEvent_Fact() {}
+
+func (*Event_VoteCast) isEvent_Fact() {}
+
+func (*Event_BallotReferred) isEvent_Fact() {}
+
+func (*Event_BallotClosed) isEvent_Fact() {}
 
 func (*Event_LockRequested) isEvent_Fact() {}
 
@@ -800,7 +1088,9 @@ type DefinitionStored struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Definition *Definition            `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
 	// Lower-case hex SHA-256 of the deterministic encoding.
-	Hash          string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	// Whether the CEO gave it, in place of the one that comes with the host.
+	Changed       bool `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,6 +1139,810 @@ func (x *DefinitionStored) GetHash() string {
 	return ""
 }
 
+func (x *DefinitionStored) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// OverrideGiven records a command of the CEO other than an answer to an
+// approval. What it does comes in events of its own.
+type OverrideGiven struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "move", "close", "pause", "resume", "define" or "release".
+	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
+	// Execution, process or definition that it is about; empty for the project.
+	About  string `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The signed command, whole, so that anybody can check it again.
+	Signed        *SignedCommand `protobuf:"bytes,4,opt,name=signed,proto3" json:"signed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideGiven) Reset() {
+	*x = OverrideGiven{}
+	mi := &file_loom_v1_event_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideGiven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideGiven) ProtoMessage() {}
+
+func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideGiven.ProtoReflect.Descriptor instead.
+func (*OverrideGiven) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *OverrideGiven) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *OverrideGiven) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *OverrideGiven) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *OverrideGiven) GetSigned() *SignedCommand {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+// CommandRefused records a command of the CEO's kind that was not accepted.
+// The event's actor is who presented it.
+type CommandRefused struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Verb          string                 `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
+	About         string                 `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`
+	Error         *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommandRefused) Reset() {
+	*x = CommandRefused{}
+	mi := &file_loom_v1_event_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommandRefused) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommandRefused) ProtoMessage() {}
+
+func (x *CommandRefused) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
+func (*CommandRefused) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CommandRefused) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *CommandRefused) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *CommandRefused) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+// WorkPaused holds all work within a scope.
+type WorkPaused struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pause         *Pause                 `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkPaused) Reset() {
+	*x = WorkPaused{}
+	mi := &file_loom_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkPaused) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkPaused) ProtoMessage() {}
+
+func (x *WorkPaused) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkPaused.ProtoReflect.Descriptor instead.
+func (*WorkPaused) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *WorkPaused) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// WorkResumed ends a pause of the same scope and name. Deadlines of what was
+// outstanding move by as long as it lasted.
+type WorkResumed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scope         PauseScope             `protobuf:"varint,1,opt,name=scope,proto3,enum=loom.v1.PauseScope" json:"scope,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkResumed) Reset() {
+	*x = WorkResumed{}
+	mi := &file_loom_v1_event_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkResumed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkResumed) ProtoMessage() {}
+
+func (x *WorkResumed) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkResumed.ProtoReflect.Descriptor instead.
+func (*WorkResumed) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *WorkResumed) GetScope() PauseScope {
+	if x != nil {
+		return x.Scope
+	}
+	return PauseScope_PAUSE_SCOPE_UNSPECIFIED
+}
+
+func (x *WorkResumed) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// ExecutionMoved goes on at a node of the CEO's choice: it and what follows it
+// begin anew, with their history kept. What else was not settled is skipped,
+// in events of its own.
+type ExecutionMoved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            string                 `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	ResetNodes    []string               `protobuf:"bytes,2,rep,name=reset_nodes,json=resetNodes,proto3" json:"reset_nodes,omitempty"`
+	ResetEdges    []string               `protobuf:"bytes,3,rep,name=reset_edges,json=resetEdges,proto3" json:"reset_edges,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecutionMoved) Reset() {
+	*x = ExecutionMoved{}
+	mi := &file_loom_v1_event_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecutionMoved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecutionMoved) ProtoMessage() {}
+
+func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecutionMoved.ProtoReflect.Descriptor instead.
+func (*ExecutionMoved) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ExecutionMoved) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *ExecutionMoved) GetResetNodes() []string {
+	if x != nil {
+		return x.ResetNodes
+	}
+	return nil
+}
+
+func (x *ExecutionMoved) GetResetEdges() []string {
+	if x != nil {
+		return x.ResetEdges
+	}
+	return nil
+}
+
+func (x *ExecutionMoved) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// GateFailed says that a node's gate did not hold, and what follows.
+type GateFailed struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Action GateAction             `protobuf:"varint,1,opt,name=action,proto3,enum=loom.v1.GateAction" json:"action,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For replan: how often this gate sent work back, with this time.
+	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GateFailed) Reset() {
+	*x = GateFailed{}
+	mi := &file_loom_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GateFailed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GateFailed) ProtoMessage() {}
+
+func (x *GateFailed) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
+func (*GateFailed) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GateFailed) GetAction() GateAction {
+	if x != nil {
+		return x.Action
+	}
+	return GateAction_GATE_ACTION_UNSPECIFIED
+}
+
+func (x *GateFailed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *GateFailed) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// GapNoted says that the execution goes on without a node.
+type GapNoted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GapNoted) Reset() {
+	*x = GapNoted{}
+	mi := &file_loom_v1_event_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GapNoted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GapNoted) ProtoMessage() {}
+
+func (x *GapNoted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
+func (*GapNoted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GapNoted) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ChildStarted links an attempt to the child execution that does its work.
+type ChildStarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bead          string                 `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution     string                 `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildStarted) Reset() {
+	*x = ChildStarted{}
+	mi := &file_loom_v1_event_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildStarted) ProtoMessage() {}
+
+func (x *ChildStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
+func (*ChildStarted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ChildStarted) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *ChildStarted) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+// ExecutionForked begins an execution with the state that another had.
+type ExecutionForked struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  *ForkPoint             `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// State to begin with, as of the fork, under the new execution's own id.
+	State         *Execution `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecutionForked) Reset() {
+	*x = ExecutionForked{}
+	mi := &file_loom_v1_event_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecutionForked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecutionForked) ProtoMessage() {}
+
+func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
+func (*ExecutionForked) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ExecutionForked) GetFrom() *ForkPoint {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ExecutionForked) GetState() *Execution {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+// LimitLifted lets an execution go on beyond a limit of its bead.
+type LimitLifted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What may be spent now, in all; unset leaves it.
+	Granted        *Budget `protobuf:"bytes,1,opt,name=granted,proto3" json:"granted,omitempty"`
+	DeadlineWaived bool    `protobuf:"varint,2,opt,name=deadline_waived,json=deadlineWaived,proto3" json:"deadline_waived,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *LimitLifted) Reset() {
+	*x = LimitLifted{}
+	mi := &file_loom_v1_event_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitLifted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitLifted) ProtoMessage() {}
+
+func (x *LimitLifted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
+func (*LimitLifted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LimitLifted) GetGranted() *Budget {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+func (x *LimitLifted) GetDeadlineWaived() bool {
+	if x != nil {
+		return x.DeadlineWaived
+	}
+	return false
+}
+
+// RolesReported tells which roles a host has live agents of, when that has
+// changed.
+type RolesReported struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	Roles         *HostRoles             `protobuf:"bytes,2,opt,name=roles,proto3" json:"roles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolesReported) Reset() {
+	*x = RolesReported{}
+	mi := &file_loom_v1_event_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolesReported) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolesReported) ProtoMessage() {}
+
+func (x *RolesReported) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
+func (*RolesReported) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RolesReported) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *RolesReported) GetRoles() *HostRoles {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+// BeadUpdated changes what people may change of a bead. The message has its id
+// and all fields that an UpdateBead can name, as they are from now on.
+type BeadUpdated struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bead          *Bead                  `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeadUpdated) Reset() {
+	*x = BeadUpdated{}
+	mi := &file_loom_v1_event_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeadUpdated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeadUpdated) ProtoMessage() {}
+
+func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
+func (*BeadUpdated) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BeadUpdated) GetBead() *Bead {
+	if x != nil {
+		return x.Bead
+	}
+	return nil
+}
+
+func (x *BeadUpdated) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// GovernorTripped says that no more beads of a kind are filed in this window.
+type GovernorTripped struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "reported" or "self-filed".
+	Kind  string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Filed uint32                 `protobuf:"varint,2,opt,name=filed,proto3" json:"filed,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// Approval by which the CEO can grant another window's worth.
+	Approval      string `protobuf:"bytes,4,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GovernorTripped) Reset() {
+	*x = GovernorTripped{}
+	mi := &file_loom_v1_event_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GovernorTripped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GovernorTripped) ProtoMessage() {}
+
+func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
+func (*GovernorTripped) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GovernorTripped) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *GovernorTripped) GetFiled() uint32 {
+	if x != nil {
+		return x.Filed
+	}
+	return 0
+}
+
+func (x *GovernorTripped) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *GovernorTripped) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+// GovernorRenewed begins a new window.
+type GovernorRenewed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GovernorRenewed) Reset() {
+	*x = GovernorRenewed{}
+	mi := &file_loom_v1_event_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GovernorRenewed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GovernorRenewed) ProtoMessage() {}
+
+func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
+func (*GovernorRenewed) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GovernorRenewed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // BeadFiled begins a bead.
 type BeadFiled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -857,13 +1951,16 @@ type BeadFiled struct {
 	Request string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// Hash of what was submitted, to tell a repeat from a re-used key.
 	RequestDigest string `protobuf:"bytes,3,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
+	// Budget of the governor that it counts against: "reported" or "self-filed";
+	// empty for what a person filed and for what the runtime needs.
+	Governed      string `protobuf:"bytes,4,opt,name=governed,proto3" json:"governed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[3]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +1972,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[3]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +1985,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -912,6 +2009,13 @@ func (x *BeadFiled) GetRequestDigest() string {
 	return ""
 }
 
+func (x *BeadFiled) GetGoverned() string {
+	if x != nil {
+		return x.Governed
+	}
+	return ""
+}
+
 // BeadOccurred counts another report of the same error.
 type BeadOccurred struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -926,7 +2030,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +2042,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +2055,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -977,16 +2081,20 @@ func (x *BeadOccurred) GetRequestDigest() string {
 
 // BeadStatusChanged moves a bead in its life.
 type BeadStatusChanged struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        BeadStatus             `protobuf:"varint,1,opt,name=status,proto3,enum=loom.v1.BeadStatus" json:"status,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Status BeadStatus             `protobuf:"varint,1,opt,name=status,proto3,enum=loom.v1.BeadStatus" json:"status,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For a reopening: hash of the caller and its request id, and of what was
+	// asked for.
+	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	RequestDigest string `protobuf:"bytes,4,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +2106,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +2119,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -1028,6 +2136,20 @@ func (x *BeadStatusChanged) GetReason() string {
 	return ""
 }
 
+func (x *BeadStatusChanged) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *BeadStatusChanged) GetRequestDigest() string {
+	if x != nil {
+		return x.RequestDigest
+	}
+	return ""
+}
+
 // SubmissionRejected records a submission that was refused.
 type SubmissionRejected struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1040,7 +2162,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +2174,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +2187,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -1089,14 +2211,18 @@ type ExecutionStarted struct {
 	Version        string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	DefinitionHash string                 `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
 	// Commands that verification must see pass, from the project.
-	Checks        []string `protobuf:"bytes,4,rep,name=checks,proto3" json:"checks,omitempty"`
+	Checks []string `protobuf:"bytes,4,rep,name=checks,proto3" json:"checks,omitempty"`
+	// For a child: the execution and the attempt of it that it works for.
+	Parent        string `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
+	ParentAttempt string `protobuf:"bytes,6,opt,name=parent_attempt,json=parentAttempt,proto3" json:"parent_attempt,omitempty"`
+	Depth         uint32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +2234,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +2247,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -1152,6 +2278,27 @@ func (x *ExecutionStarted) GetChecks() []string {
 	return nil
 }
 
+func (x *ExecutionStarted) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *ExecutionStarted) GetParentAttempt() string {
+	if x != nil {
+		return x.ParentAttempt
+	}
+	return ""
+}
+
+func (x *ExecutionStarted) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
 // EdgeSettled takes an edge or marks it dead. A taken edge is a transition.
 type EdgeSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1159,7 +2306,7 @@ type EdgeSettled struct {
 	From  string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To    string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	Taken bool                   `protobuf:"varint,4,opt,name=taken,proto3" json:"taken,omitempty"`
-	// "success", "failure", "approved", "override" for a taken edge.
+	// "success", "failure", "approved", "override", "gap" for a taken edge.
 	Outcome       string `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1167,7 +2314,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +2326,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +2339,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -1230,7 +2377,8 @@ func (x *EdgeSettled) GetOutcome() string {
 	return ""
 }
 
-// NodeSkipped says that every edge into a node is dead.
+// NodeSkipped says that a node is passed over: every edge into it is dead, its
+// gate did not hold, or the CEO moved on without it.
 type NodeSkipped struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1239,7 +2387,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +2399,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +2412,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -1278,14 +2426,16 @@ type AttemptDispatched struct {
 	// More attempts that the CEO has granted in this visit, in all.
 	ExtraAttempts uint32 `protobuf:"varint,5,opt,name=extra_attempts,json=extraAttempts,proto3" json:"extra_attempts,omitempty"`
 	// Why it is not the first of its visit: "retry" or "continue".
-	Cause         string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
+	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
+	// Process of the child execution that is to do the work, if one is.
+	Process       string `protobuf:"bytes,7,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +2447,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +2460,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -1355,6 +2505,13 @@ func (x *AttemptDispatched) GetCause() string {
 	return ""
 }
 
+func (x *AttemptDispatched) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
 // AttemptClaimed gives a queued attempt to an agent.
 type AttemptClaimed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1366,7 +2523,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +2535,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +2548,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -1420,7 +2577,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +2589,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +2602,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -1465,15 +2622,17 @@ func (x *ClaimReleased) GetGeneration() uint32 {
 // AttemptParked frees the agent while the attempt waits.
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "lock".
-	WaitsFor      string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// "lock" or "rate".
+	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// When a "rate" limit ends.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +2644,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +2657,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -1506,6 +2665,13 @@ func (x *AttemptParked) GetWaitsFor() string {
 		return x.WaitsFor
 	}
 	return ""
+}
+
+func (x *AttemptParked) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 // AttemptEnded records the outcome of an attempt.
@@ -1519,7 +2685,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +2697,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +2710,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -1561,17 +2727,20 @@ func (x *AttemptEnded) GetTimedOut() bool {
 	return false
 }
 
-// RetryScheduled says when the next attempt is dispatched.
+// RetryScheduled says when the next attempt is dispatched: after a backoff or,
+// where nothing may start now, as soon as something may.
 type RetryScheduled struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	At    *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	// More attempts that the CEO has granted in this visit, in all; 0 leaves it.
+	ExtraAttempts uint32 `protobuf:"varint,2,opt,name=extra_attempts,json=extraAttempts,proto3" json:"extra_attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +2752,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +2765,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -1604,6 +2773,13 @@ func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
 		return x.At
 	}
 	return nil
+}
+
+func (x *RetryScheduled) GetExtraAttempts() uint32 {
+	if x != nil {
+		return x.ExtraAttempts
+	}
+	return 0
 }
 
 // NodeCompleted ends a visit of a node.
@@ -1616,7 +2792,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +2804,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +2817,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -1668,7 +2844,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +2856,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +2869,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -1741,7 +2917,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +2929,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +2942,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -1787,14 +2963,16 @@ type ApprovalDecided struct {
 	// The signed command, whole, so that anybody can check it again.
 	Signed *SignedCommand `protobuf:"bytes,5,opt,name=signed,proto3" json:"signed,omitempty"`
 	// Decision node that records it.
-	DecisionNode  string `protobuf:"bytes,6,opt,name=decision_node,json=decisionNode,proto3" json:"decision_node,omitempty"`
+	DecisionNode string `protobuf:"bytes,6,opt,name=decision_node,json=decisionNode,proto3" json:"decision_node,omitempty"`
+	// For an approval with choices: the id of the one that was chosen.
+	Choice        string `protobuf:"bytes,7,opt,name=choice,proto3" json:"choice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2984,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2997,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -1864,6 +3042,13 @@ func (x *ApprovalDecided) GetDecisionNode() string {
 	return ""
 }
 
+func (x *ApprovalDecided) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
 // ApprovalRefused records an answer that was not accepted.
 type ApprovalRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1875,7 +3060,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +3072,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +3085,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -1928,7 +3113,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +3125,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +3138,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -1981,7 +3166,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +3178,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +3191,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -2033,7 +3218,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +3230,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +3243,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -2078,7 +3263,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +3275,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +3288,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -2123,7 +3308,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +3320,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +3333,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -2170,7 +3355,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +3367,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +3380,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -2222,7 +3407,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +3419,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +3432,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -2270,7 +3455,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +3467,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +3480,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -2319,6 +3504,239 @@ func (x *DecisionSuperseded) GetEdge() *DecisionEdge {
 	return nil
 }
 
+// BallotOpened begins a vote on the options of a decision.
+type BallotOpened struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ballot        *Ballot                `protobuf:"bytes,1,opt,name=ballot,proto3" json:"ballot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BallotOpened) Reset() {
+	*x = BallotOpened{}
+	mi := &file_loom_v1_event_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BallotOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BallotOpened) ProtoMessage() {}
+
+func (x *BallotOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
+func (*BallotOpened) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *BallotOpened) GetBallot() *Ballot {
+	if x != nil {
+		return x.Ballot
+	}
+	return nil
+}
+
+// VoteCast records the vote of a role, in place of the one that it cast
+// before.
+type VoteCast struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Decision      string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	Vote          *Vote                  `protobuf:"bytes,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VoteCast) Reset() {
+	*x = VoteCast{}
+	mi := &file_loom_v1_event_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VoteCast) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VoteCast) ProtoMessage() {}
+
+func (x *VoteCast) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
+func (*VoteCast) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *VoteCast) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *VoteCast) GetVote() *Vote {
+	if x != nil {
+		return x.Vote
+	}
+	return nil
+}
+
+// BallotReferred passes a ballot that the votes did not decide to the lead, or
+// to the CEO.
+type BallotReferred struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Decision string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Who it waits for now.
+	Status        BallotStatus           `protobuf:"varint,2,opt,name=status,proto3,enum=loom.v1.BallotStatus" json:"status,omitempty"`
+	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BallotReferred) Reset() {
+	*x = BallotReferred{}
+	mi := &file_loom_v1_event_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BallotReferred) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BallotReferred) ProtoMessage() {}
+
+func (x *BallotReferred) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
+func (*BallotReferred) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *BallotReferred) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *BallotReferred) GetStatus() BallotStatus {
+	if x != nil {
+		return x.Status
+	}
+	return BallotStatus_BALLOT_STATUS_UNSPECIFIED
+}
+
+func (x *BallotReferred) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *BallotReferred) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// BallotClosed decides a ballot. The chosen and rejected edges come in events
+// of their own.
+type BallotClosed struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Decision string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// The option that was chosen.
+	Option        string `protobuf:"bytes,2,opt,name=option,proto3" json:"option,omitempty"`
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BallotClosed) Reset() {
+	*x = BallotClosed{}
+	mi := &file_loom_v1_event_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BallotClosed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BallotClosed) ProtoMessage() {}
+
+func (x *BallotClosed) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
+func (*BallotClosed) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *BallotClosed) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *BallotClosed) GetOption() string {
+	if x != nil {
+		return x.Option
+	}
+	return ""
+}
+
+func (x *BallotClosed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // LockRequested joins the queue of a commit lock.
 type LockRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2330,7 +3748,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +3760,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +3773,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -2386,7 +3804,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +3816,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +3829,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -2454,7 +3872,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +3884,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +3897,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -2514,7 +3932,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +3944,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +3957,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -2567,7 +3985,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +3997,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +4010,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -2620,7 +4038,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +4050,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +4063,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -2673,7 +4091,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +4103,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +4116,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -2725,7 +4143,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +4155,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +4168,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -2770,7 +4188,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +4200,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +4213,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -2818,7 +4236,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +4248,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +4261,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -2871,7 +4289,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xca\x15\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xac\x1e\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -2887,7 +4305,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"bead_filed\x18\x16 \x01(\v2\x12.loom.v1.BeadFiledH\x00R\tbeadFiled\x12<\n" +
 	"\rbead_occurred\x18\x17 \x01(\v2\x15.loom.v1.BeadOccurredH\x00R\fbeadOccurred\x12L\n" +
 	"\x13bead_status_changed\x18\x18 \x01(\v2\x1a.loom.v1.BeadStatusChangedH\x00R\x11beadStatusChanged\x12N\n" +
-	"\x13submission_rejected\x18\x19 \x01(\v2\x1b.loom.v1.SubmissionRejectedH\x00R\x12submissionRejected\x12H\n" +
+	"\x13submission_rejected\x18\x19 \x01(\v2\x1b.loom.v1.SubmissionRejectedH\x00R\x12submissionRejected\x129\n" +
+	"\fbead_updated\x18\x1a \x01(\v2\x14.loom.v1.BeadUpdatedH\x00R\vbeadUpdated\x12E\n" +
+	"\x10governor_tripped\x18\x1b \x01(\v2\x18.loom.v1.GovernorTrippedH\x00R\x0fgovernorTripped\x12E\n" +
+	"\x10governor_renewed\x18\x1c \x01(\v2\x18.loom.v1.GovernorRenewedH\x00R\x0fgovernorRenewed\x12H\n" +
 	"\x11execution_started\x18\x1e \x01(\v2\x19.loom.v1.ExecutionStartedH\x00R\x10executionStarted\x129\n" +
 	"\fedge_settled\x18\x1f \x01(\v2\x14.loom.v1.EdgeSettledH\x00R\vedgeSettled\x129\n" +
 	"\fnode_skipped\x18  \x01(\v2\x14.loom.v1.NodeSkippedH\x00R\vnodeSkipped\x12K\n" +
@@ -2907,9 +4328,26 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0ecandidate_made\x18. \x01(\v2\x16.loom.v1.CandidateMadeH\x00R\rcandidateMade\x12)\n" +
 	"\x06landed\x18/ \x01(\v2\x0f.loom.v1.LandedH\x00R\x06landed\x12B\n" +
 	"\x0fapproval_lapsed\x180 \x01(\v2\x17.loom.v1.ApprovalLapsedH\x00R\x0eapprovalLapsed\x12?\n" +
+	"\x0eoverride_given\x181 \x01(\v2\x16.loom.v1.OverrideGivenH\x00R\roverrideGiven\x12B\n" +
+	"\x0fcommand_refused\x182 \x01(\v2\x17.loom.v1.CommandRefusedH\x00R\x0ecommandRefused\x126\n" +
+	"\vwork_paused\x183 \x01(\v2\x13.loom.v1.WorkPausedH\x00R\n" +
+	"workPaused\x129\n" +
+	"\fwork_resumed\x184 \x01(\v2\x14.loom.v1.WorkResumedH\x00R\vworkResumed\x12B\n" +
+	"\x0fexecution_moved\x185 \x01(\v2\x17.loom.v1.ExecutionMovedH\x00R\x0eexecutionMoved\x126\n" +
+	"\vgate_failed\x186 \x01(\v2\x13.loom.v1.GateFailedH\x00R\n" +
+	"gateFailed\x120\n" +
+	"\tgap_noted\x187 \x01(\v2\x11.loom.v1.GapNotedH\x00R\bgapNoted\x12<\n" +
+	"\rchild_started\x188 \x01(\v2\x15.loom.v1.ChildStartedH\x00R\fchildStarted\x12E\n" +
+	"\x10execution_forked\x189 \x01(\v2\x18.loom.v1.ExecutionForkedH\x00R\x0fexecutionForked\x129\n" +
+	"\flimit_lifted\x18: \x01(\v2\x14.loom.v1.LimitLiftedH\x00R\vlimitLifted\x12?\n" +
+	"\x0eroles_reported\x18; \x01(\v2\x16.loom.v1.RolesReportedH\x00R\rrolesReported\x12?\n" +
 	"\x0edecision_added\x18< \x01(\v2\x16.loom.v1.DecisionAddedH\x00R\rdecisionAdded\x12B\n" +
 	"\x0fdecision_linked\x18= \x01(\v2\x17.loom.v1.DecisionLinkedH\x00R\x0edecisionLinked\x12N\n" +
-	"\x13decision_superseded\x18> \x01(\v2\x1b.loom.v1.DecisionSupersededH\x00R\x12decisionSuperseded\x12?\n" +
+	"\x13decision_superseded\x18> \x01(\v2\x1b.loom.v1.DecisionSupersededH\x00R\x12decisionSuperseded\x12<\n" +
+	"\rballot_opened\x18? \x01(\v2\x15.loom.v1.BallotOpenedH\x00R\fballotOpened\x120\n" +
+	"\tvote_cast\x18@ \x01(\v2\x11.loom.v1.VoteCastH\x00R\bvoteCast\x12B\n" +
+	"\x0fballot_referred\x18A \x01(\v2\x17.loom.v1.BallotReferredH\x00R\x0eballotReferred\x12<\n" +
+	"\rballot_closed\x18B \x01(\v2\x15.loom.v1.BallotClosedH\x00R\fballotClosed\x12?\n" +
 	"\x0elock_requested\x18F \x01(\v2\x16.loom.v1.LockRequestedH\x00R\rlockRequested\x129\n" +
 	"\flock_granted\x18G \x01(\v2\x14.loom.v1.LockGrantedH\x00R\vlockGranted\x129\n" +
 	"\flock_renewed\x18H \x01(\v2\x14.loom.v1.LockRenewedH\x00R\vlockRenewed\x12<\n" +
@@ -2922,47 +4360,106 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rtool_finished\x18S \x01(\v2\x15.loom.v1.ToolFinishedH\x00R\ftoolFinishedB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
-	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"[\n" +
+	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
 	"\x10DefinitionStored\x123\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
 	"definition\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\"o\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x18\n" +
+	"\achanged\x18\x03 \x01(\bR\achanged\"\x81\x01\n" +
+	"\rOverrideGiven\x12\x12\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
+	"\x05about\x18\x02 \x01(\tR\x05about\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12.\n" +
+	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\"`\n" +
+	"\x0eCommandRefused\x12\x12\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
+	"\x05about\x18\x02 \x01(\tR\x05about\x12$\n" +
+	"\x05error\x18\x03 \x01(\v2\x0e.loom.v1.ErrorR\x05error\"2\n" +
+	"\n" +
+	"WorkPaused\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.loom.v1.PauseR\x05pause\"L\n" +
+	"\vWorkResumed\x12)\n" +
+	"\x05scope\x18\x01 \x01(\x0e2\x13.loom.v1.PauseScopeR\x05scope\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"z\n" +
+	"\x0eExecutionMoved\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12\x1f\n" +
+	"\vreset_nodes\x18\x02 \x03(\tR\n" +
+	"resetNodes\x12\x1f\n" +
+	"\vreset_edges\x18\x03 \x03(\tR\n" +
+	"resetEdges\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"g\n" +
+	"\n" +
+	"GateFailed\x12+\n" +
+	"\x06action\x18\x01 \x01(\x0e2\x13.loom.v1.GateActionR\x06action\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\"\"\n" +
+	"\bGapNoted\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"@\n" +
+	"\fChildStarted\x12\x12\n" +
+	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
+	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
+	"\x0fExecutionForked\x12&\n" +
+	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
+	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"a\n" +
+	"\vLimitLifted\x12)\n" +
+	"\agranted\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12'\n" +
+	"\x0fdeadline_waived\x18\x02 \x01(\bR\x0edeadlineWaived\"M\n" +
+	"\rRolesReported\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
+	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"H\n" +
+	"\vBeadUpdated\x12!\n" +
+	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x89\x01\n" +
+	"\x0fGovernorTripped\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05filed\x18\x02 \x01(\rR\x05filed\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1a\n" +
+	"\bapproval\x18\x04 \x01(\tR\bapproval\")\n" +
+	"\x0fGovernorRenewed\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x8b\x01\n" +
 	"\tBeadFiled\x12!\n" +
 	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"q\n" +
+	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\x12\x1a\n" +
+	"\bgoverned\x18\x04 \x01(\tR\bgoverned\"q\n" +
 	"\fBeadOccurred\x12 \n" +
 	"\voccurrences\x18\x01 \x01(\rR\voccurrences\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"X\n" +
+	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"\x99\x01\n" +
 	"\x11BeadStatusChanged\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.BeadStatusR\x06status\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"T\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\x12%\n" +
+	"\x0erequest_digest\x18\x04 \x01(\tR\rrequestDigest\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\x8d\x01\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\xe2\x01\n" +
 	"\x10ExecutionStarted\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\tR\n" +
 	"definition\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12'\n" +
 	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x12\x16\n" +
-	"\x06checks\x18\x04 \x03(\tR\x06checks\"u\n" +
+	"\x06checks\x18\x04 \x03(\tR\x06checks\x12\x16\n" +
+	"\x06parent\x18\x05 \x01(\tR\x06parent\x12%\n" +
+	"\x0eparent_attempt\x18\x06 \x01(\tR\rparentAttempt\x12\x14\n" +
+	"\x05depth\x18\a \x01(\rR\x05depth\"u\n" +
 	"\vEdgeSettled\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\tR\x04edge\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x14\n" +
 	"\x05taken\x18\x04 \x01(\bR\x05taken\x12\x18\n" +
 	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"\r\n" +
-	"\vNodeSkipped\"\xca\x01\n" +
+	"\vNodeSkipped\"\xe4\x01\n" +
 	"\x11AttemptDispatched\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\rR\x06number\x126\n" +
 	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12%\n" +
 	"\x0eextra_attempts\x18\x05 \x01(\rR\rextraAttempts\x12\x14\n" +
-	"\x05cause\x18\x06 \x01(\tR\x05cause\"_\n" +
+	"\x05cause\x18\x06 \x01(\tR\x05cause\x12\x18\n" +
+	"\aprocess\x18\a \x01(\tR\aprocess\"_\n" +
 	"\x0eAttemptClaimed\x12-\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1e\n" +
 	"\n" +
@@ -2972,14 +4469,16 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
-	"generation\",\n" +
+	"generation\"^\n" +
 	"\rAttemptParked\x12\x1b\n" +
-	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\"W\n" +
+	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"W\n" +
 	"\fAttemptEnded\x12*\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x1b\n" +
-	"\ttimed_out\x18\x02 \x01(\bR\btimedOut\"<\n" +
+	"\ttimed_out\x18\x02 \x01(\bR\btimedOut\"c\n" +
 	"\x0eRetryScheduled\x12*\n" +
-	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"-\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12%\n" +
+	"\x0eextra_attempts\x18\x02 \x01(\rR\rextraAttempts\"-\n" +
 	"\rNodeCompleted\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\bR\tsucceeded\"\x8f\x01\n" +
 	"\rReworkStarted\x12\x0e\n" +
@@ -2991,14 +4490,15 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"resetEdges\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\"B\n" +
 	"\x11ApprovalRequested\x12-\n" +
-	"\bapproval\x18\x01 \x01(\v2\x11.loom.v1.ApprovalR\bapproval\"\xeb\x01\n" +
+	"\bapproval\x18\x01 \x01(\v2\x11.loom.v1.ApprovalR\bapproval\"\x83\x02\n" +
 	"\x0fApprovalDecided\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x125\n" +
 	"\bdecision\x18\x02 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x03 \x01(\tR\acomment\x12\x16\n" +
 	"\x06digest\x18\x04 \x01(\tR\x06digest\x12.\n" +
 	"\x06signed\x18\x05 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\x12#\n" +
-	"\rdecision_node\x18\x06 \x01(\tR\fdecisionNode\"S\n" +
+	"\rdecision_node\x18\x06 \x01(\tR\fdecisionNode\x12\x16\n" +
+	"\x06choice\x18\a \x01(\tR\x06choice\"S\n" +
 	"\x0fApprovalRefused\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12$\n" +
 	"\x05error\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05error\"D\n" +
@@ -3022,7 +4522,21 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x12DecisionSuperseded\x12\x10\n" +
 	"\x03old\x18\x01 \x01(\tR\x03old\x12\x10\n" +
 	"\x03new\x18\x02 \x01(\tR\x03new\x12)\n" +
-	"\x04edge\x18\x03 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\"Y\n" +
+	"\x04edge\x18\x03 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\"7\n" +
+	"\fBallotOpened\x12'\n" +
+	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"I\n" +
+	"\bVoteCast\x12\x1a\n" +
+	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
+	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\"\xa5\x01\n" +
+	"\x0eBallotReferred\x12\x1a\n" +
+	"\bdecision\x18\x01 \x01(\tR\bdecision\x12-\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x15.loom.v1.BallotStatusR\x06status\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"Z\n" +
+	"\fBallotClosed\x12\x1a\n" +
+	"\bdecision\x18\x01 \x01(\tR\bdecision\x12\x16\n" +
+	"\x06option\x18\x02 \x01(\tR\x06option\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"Y\n" +
 	"\rLockRequested\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -3080,144 +4594,206 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
 	(*DefinitionStored)(nil),      // 2: loom.v1.DefinitionStored
-	(*BeadFiled)(nil),             // 3: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 4: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 5: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 6: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 7: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 8: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 9: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 10: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 11: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 12: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 13: loom.v1.AttemptParked
-	(*AttemptEnded)(nil),          // 14: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 15: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 16: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 17: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 18: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 19: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 20: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 21: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 22: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 23: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 24: loom.v1.CandidateMade
-	(*Landed)(nil),                // 25: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 26: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 27: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 28: loom.v1.DecisionSuperseded
-	(*LockRequested)(nil),         // 29: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 30: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 31: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 32: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 33: loom.v1.LockExpired
-	(*LockWithdrawn)(nil),         // 34: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 35: loom.v1.TurnStarted
-	(*ModelAnswered)(nil),         // 36: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 37: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 38: loom.v1.ToolFinished
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*Identity)(nil),              // 40: loom.v1.Identity
-	(*ProjectConfig)(nil),         // 41: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 42: loom.v1.Definition
-	(*Bead)(nil),                  // 43: loom.v1.Bead
-	(BeadStatus)(0),               // 44: loom.v1.BeadStatus
-	(*Error)(nil),                 // 45: loom.v1.Error
-	(*Claimant)(nil),              // 46: loom.v1.Claimant
-	(*Outcome)(nil),               // 47: loom.v1.Outcome
-	(*Approval)(nil),              // 48: loom.v1.Approval
-	(ApprovalDecision)(0),         // 49: loom.v1.ApprovalDecision
-	(*SignedCommand)(nil),         // 50: loom.v1.SignedCommand
-	(ExecutionStatus)(0),          // 51: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 52: loom.v1.Change
-	(*Candidate)(nil),             // 53: loom.v1.Candidate
-	(*Landing)(nil),               // 54: loom.v1.Landing
-	(*DecisionNode)(nil),          // 55: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 56: loom.v1.DecisionEdge
-	(*LockClaim)(nil),             // 57: loom.v1.LockClaim
-	(*BlobRef)(nil),               // 58: loom.v1.BlobRef
-	(*ModelAnswer)(nil),           // 59: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 60: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 61: loom.v1.ToolResult
+	(*OverrideGiven)(nil),         // 3: loom.v1.OverrideGiven
+	(*CommandRefused)(nil),        // 4: loom.v1.CommandRefused
+	(*WorkPaused)(nil),            // 5: loom.v1.WorkPaused
+	(*WorkResumed)(nil),           // 6: loom.v1.WorkResumed
+	(*ExecutionMoved)(nil),        // 7: loom.v1.ExecutionMoved
+	(*GateFailed)(nil),            // 8: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 9: loom.v1.GapNoted
+	(*ChildStarted)(nil),          // 10: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 11: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 12: loom.v1.LimitLifted
+	(*RolesReported)(nil),         // 13: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 14: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 15: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 16: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 17: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 18: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 19: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 20: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 21: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 22: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 23: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 24: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 25: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 26: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 27: loom.v1.AttemptParked
+	(*AttemptEnded)(nil),          // 28: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 29: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 30: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 31: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 32: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 33: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 34: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 35: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 36: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 37: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 38: loom.v1.CandidateMade
+	(*Landed)(nil),                // 39: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 40: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 41: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 42: loom.v1.DecisionSuperseded
+	(*BallotOpened)(nil),          // 43: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 44: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 45: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 46: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 47: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 48: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 49: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 50: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 51: loom.v1.LockExpired
+	(*LockWithdrawn)(nil),         // 52: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 53: loom.v1.TurnStarted
+	(*ModelAnswered)(nil),         // 54: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 55: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 56: loom.v1.ToolFinished
+	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
+	(*Identity)(nil),              // 58: loom.v1.Identity
+	(*ProjectConfig)(nil),         // 59: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 60: loom.v1.Definition
+	(*SignedCommand)(nil),         // 61: loom.v1.SignedCommand
+	(*Error)(nil),                 // 62: loom.v1.Error
+	(*Pause)(nil),                 // 63: loom.v1.Pause
+	(PauseScope)(0),               // 64: loom.v1.PauseScope
+	(GateAction)(0),               // 65: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 66: loom.v1.ForkPoint
+	(*Execution)(nil),             // 67: loom.v1.Execution
+	(*Budget)(nil),                // 68: loom.v1.Budget
+	(*HostRoles)(nil),             // 69: loom.v1.HostRoles
+	(*Bead)(nil),                  // 70: loom.v1.Bead
+	(BeadStatus)(0),               // 71: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 72: loom.v1.Claimant
+	(*Outcome)(nil),               // 73: loom.v1.Outcome
+	(*Approval)(nil),              // 74: loom.v1.Approval
+	(ApprovalDecision)(0),         // 75: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 76: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 77: loom.v1.Change
+	(*Candidate)(nil),             // 78: loom.v1.Candidate
+	(*Landing)(nil),               // 79: loom.v1.Landing
+	(*DecisionNode)(nil),          // 80: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 81: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 82: loom.v1.Ballot
+	(*Vote)(nil),                  // 83: loom.v1.Vote
+	(BallotStatus)(0),             // 84: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 85: loom.v1.LockClaim
+	(*BlobRef)(nil),               // 86: loom.v1.BlobRef
+	(*ModelAnswer)(nil),           // 87: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 88: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 89: loom.v1.ToolResult
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	39, // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	40, // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	1,  // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
-	2,  // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	3,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	4,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	5,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	6,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	7,  // 8: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	8,  // 9: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	9,  // 10: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	10, // 11: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	11, // 12: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	12, // 13: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	13, // 14: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	14, // 15: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	15, // 16: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	16, // 17: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	17, // 18: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	18, // 19: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	19, // 20: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	20, // 21: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	22, // 22: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	23, // 23: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	24, // 24: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	25, // 25: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	21, // 26: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	26, // 27: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	27, // 28: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	28, // 29: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	29, // 30: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	30, // 31: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	31, // 32: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	32, // 33: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	33, // 34: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	34, // 35: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	35, // 36: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	36, // 37: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	37, // 38: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	38, // 39: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	41, // 40: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	42, // 41: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	43, // 42: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	44, // 43: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	45, // 44: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	39, // 45: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	46, // 46: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	47, // 47: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	39, // 48: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	48, // 49: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	49, // 50: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	50, // 51: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	45, // 52: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	51, // 53: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	52, // 54: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	53, // 55: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	54, // 56: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	55, // 57: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	56, // 58: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	56, // 59: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	57, // 60: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	39, // 61: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	39, // 62: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	58, // 63: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	59, // 64: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	60, // 65: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	61, // 66: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	67, // [67:67] is the sub-list for method output_type
-	67, // [67:67] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	57,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	58,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
+	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
+	17,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	18,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	19,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	20,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	14,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	15,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	16,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	21,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	22,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	23,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	24,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	25,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	26,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	27,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	28,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	29,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	30,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	31,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	32,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	33,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	34,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	36,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	37,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	38,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	39,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	35,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	3,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
+	4,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	5,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	6,   // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	7,   // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	8,   // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	9,   // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	10,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	11,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	12,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	13,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	40,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	41,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	42,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	43,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	44,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	45,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	46,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	47,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	48,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	49,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	50,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	51,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	52,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	53,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	54,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	55,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	56,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	59,  // 58: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	60,  // 59: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	61,  // 60: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	62,  // 61: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	63,  // 62: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	64,  // 63: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	65,  // 64: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	66,  // 65: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	67,  // 66: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	68,  // 67: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	69,  // 68: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	70,  // 69: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	57,  // 70: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	70,  // 71: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	71,  // 72: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	62,  // 73: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	57,  // 74: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	72,  // 75: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	57,  // 76: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	73,  // 77: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	57,  // 78: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	74,  // 79: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	75,  // 80: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	61,  // 81: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	62,  // 82: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	76,  // 83: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	77,  // 84: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	78,  // 85: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	79,  // 86: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	80,  // 87: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	81,  // 88: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	81,  // 89: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	82,  // 90: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	83,  // 91: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	84,  // 92: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	57,  // 93: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	85,  // 94: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	57,  // 95: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	57,  // 96: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	86,  // 97: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	87,  // 98: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	88,  // 99: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	89,  // 100: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	101, // [101:101] is the sub-list for method output_type
+	101, // [101:101] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -3240,6 +4816,9 @@ func file_loom_v1_event_proto_init() {
 		(*Event_BeadOccurred)(nil),
 		(*Event_BeadStatusChanged)(nil),
 		(*Event_SubmissionRejected)(nil),
+		(*Event_BeadUpdated)(nil),
+		(*Event_GovernorTripped)(nil),
+		(*Event_GovernorRenewed)(nil),
 		(*Event_ExecutionStarted)(nil),
 		(*Event_EdgeSettled)(nil),
 		(*Event_NodeSkipped)(nil),
@@ -3259,9 +4838,24 @@ func file_loom_v1_event_proto_init() {
 		(*Event_CandidateMade)(nil),
 		(*Event_Landed)(nil),
 		(*Event_ApprovalLapsed)(nil),
+		(*Event_OverrideGiven)(nil),
+		(*Event_CommandRefused)(nil),
+		(*Event_WorkPaused)(nil),
+		(*Event_WorkResumed)(nil),
+		(*Event_ExecutionMoved)(nil),
+		(*Event_GateFailed)(nil),
+		(*Event_GapNoted)(nil),
+		(*Event_ChildStarted)(nil),
+		(*Event_ExecutionForked)(nil),
+		(*Event_LimitLifted)(nil),
+		(*Event_RolesReported)(nil),
 		(*Event_DecisionAdded)(nil),
 		(*Event_DecisionLinked)(nil),
 		(*Event_DecisionSuperseded)(nil),
+		(*Event_BallotOpened)(nil),
+		(*Event_VoteCast)(nil),
+		(*Event_BallotReferred)(nil),
+		(*Event_BallotClosed)(nil),
 		(*Event_LockRequested)(nil),
 		(*Event_LockGranted)(nil),
 		(*Event_LockRenewed)(nil),
@@ -3279,7 +4873,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

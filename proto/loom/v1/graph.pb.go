@@ -226,6 +226,128 @@ func (DecisionEdgeType) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_graph_proto_rawDescGZIP(), []int{2}
 }
 
+// VoteRule says how votes become a decision.
+type VoteRule int32
+
+const (
+	// The same as majority.
+	VoteRule_VOTE_RULE_UNSPECIFIED VoteRule = 0
+	// The option with more than half of the votes cast.
+	VoteRule_VOTE_RULE_MAJORITY VoteRule = 1
+	// The option with the largest sum of confidence.
+	VoteRule_VOTE_RULE_WEIGHTED VoteRule = 2
+	// The option that every vote is for.
+	VoteRule_VOTE_RULE_UNANIMOUS VoteRule = 3
+	// The option that the lead votes for; the other votes are advice.
+	VoteRule_VOTE_RULE_LEAD VoteRule = 4
+)
+
+// Enum value maps for VoteRule.
+var (
+	VoteRule_name = map[int32]string{
+		0: "VOTE_RULE_UNSPECIFIED",
+		1: "VOTE_RULE_MAJORITY",
+		2: "VOTE_RULE_WEIGHTED",
+		3: "VOTE_RULE_UNANIMOUS",
+		4: "VOTE_RULE_LEAD",
+	}
+	VoteRule_value = map[string]int32{
+		"VOTE_RULE_UNSPECIFIED": 0,
+		"VOTE_RULE_MAJORITY":    1,
+		"VOTE_RULE_WEIGHTED":    2,
+		"VOTE_RULE_UNANIMOUS":   3,
+		"VOTE_RULE_LEAD":        4,
+	}
+)
+
+func (x VoteRule) Enum() *VoteRule {
+	p := new(VoteRule)
+	*p = x
+	return p
+}
+
+func (x VoteRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VoteRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_graph_proto_enumTypes[3].Descriptor()
+}
+
+func (VoteRule) Type() protoreflect.EnumType {
+	return &file_loom_v1_graph_proto_enumTypes[3]
+}
+
+func (x VoteRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VoteRule.Descriptor instead.
+func (VoteRule) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{3}
+}
+
+// BallotStatus is who a ballot waits for.
+type BallotStatus int32
+
+const (
+	// Not set.
+	BallotStatus_BALLOT_STATUS_UNSPECIFIED BallotStatus = 0
+	// Its voters.
+	BallotStatus_BALLOT_STATUS_OPEN BallotStatus = 1
+	// The lead: the votes decided nothing.
+	BallotStatus_BALLOT_STATUS_LEAD BallotStatus = 2
+	// The CEO: the lead did not answer in time.
+	BallotStatus_BALLOT_STATUS_CEO BallotStatus = 3
+	// Nobody: it is decided.
+	BallotStatus_BALLOT_STATUS_CLOSED BallotStatus = 4
+)
+
+// Enum value maps for BallotStatus.
+var (
+	BallotStatus_name = map[int32]string{
+		0: "BALLOT_STATUS_UNSPECIFIED",
+		1: "BALLOT_STATUS_OPEN",
+		2: "BALLOT_STATUS_LEAD",
+		3: "BALLOT_STATUS_CEO",
+		4: "BALLOT_STATUS_CLOSED",
+	}
+	BallotStatus_value = map[string]int32{
+		"BALLOT_STATUS_UNSPECIFIED": 0,
+		"BALLOT_STATUS_OPEN":        1,
+		"BALLOT_STATUS_LEAD":        2,
+		"BALLOT_STATUS_CEO":         3,
+		"BALLOT_STATUS_CLOSED":      4,
+	}
+)
+
+func (x BallotStatus) Enum() *BallotStatus {
+	p := new(BallotStatus)
+	*p = x
+	return p
+}
+
+func (x BallotStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BallotStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_graph_proto_enumTypes[4].Descriptor()
+}
+
+func (BallotStatus) Type() protoreflect.EnumType {
+	return &file_loom_v1_graph_proto_enumTypes[4]
+}
+
+func (x BallotStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BallotStatus.Descriptor instead.
+func (BallotStatus) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{4}
+}
+
 // DecisionNode is a node of the decision graph.
 type DecisionNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -468,9 +590,11 @@ func (x *DecisionEdge) GetTime() *timestamppb.Timestamp {
 
 // DecisionGraph is the state of the decision graph core and its JSON export.
 type DecisionGraph struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Nodes         []*DecisionNode        `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Edges         []*DecisionEdge        `protobuf:"bytes,2,rep,name=edges,proto3" json:"edges,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Nodes []*DecisionNode        `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Edges []*DecisionEdge        `protobuf:"bytes,2,rep,name=edges,proto3" json:"edges,omitempty"`
+	// Ballots, in the order they were opened.
+	Ballots       []*Ballot `protobuf:"bytes,3,rep,name=ballots,proto3" json:"ballots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +643,682 @@ func (x *DecisionGraph) GetEdges() []*DecisionEdge {
 	return nil
 }
 
+func (x *DecisionGraph) GetBallots() []*Ballot {
+	if x != nil {
+		return x.Ballots
+	}
+	return nil
+}
+
+// Ballot is a vote on the options of a decision. Each role has one vote.
+type Ballot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Decision node that is voted on; there is one ballot on it at most.
+	Decision string `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Option nodes; 2 to 20.
+	Options []string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty"`
+	Rule    VoteRule `protobuf:"varint,3,opt,name=rule,proto3,enum=loom.v1.VoteRule" json:"rule,omitempty"`
+	// Votes that must have been cast; at least 1, at most the number of voters.
+	Quorum uint32 `protobuf:"varint,4,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	// Roles that vote; 1 to 20. The lead may always break a tie.
+	Voters []string     `protobuf:"bytes,5,rep,name=voters,proto3" json:"voters,omitempty"`
+	Status BallotStatus `protobuf:"varint,6,opt,name=status,proto3,enum=loom.v1.BallotStatus" json:"status,omitempty"`
+	// When whoever it waits for has had its time; unset for the CEO.
+	Until *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
+	// Votes, one a role, in the order they were first cast.
+	Votes []*Vote `protobuf:"bytes,8,rep,name=votes,proto3" json:"votes,omitempty"`
+	// The option that was chosen, and how that came about.
+	Result    string                 `protobuf:"bytes,9,opt,name=result,proto3" json:"result,omitempty"`
+	Reason    string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	OpenedBy  *Identity              `protobuf:"bytes,11,opt,name=opened_by,json=openedBy,proto3" json:"opened_by,omitempty"`
+	OpenedAt  *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=opened_at,json=openedAt,proto3" json:"opened_at,omitempty"`
+	ClosedAt  *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
+	Bead      string                 `protobuf:"bytes,14,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution string                 `protobuf:"bytes,15,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Seconds that voters, and then the lead, have.
+	Seconds       uint32 `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ballot) Reset() {
+	*x = Ballot{}
+	mi := &file_loom_v1_graph_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ballot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ballot) ProtoMessage() {}
+
+func (x *Ballot) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
+func (*Ballot) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Ballot) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *Ballot) GetOptions() []string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *Ballot) GetRule() VoteRule {
+	if x != nil {
+		return x.Rule
+	}
+	return VoteRule_VOTE_RULE_UNSPECIFIED
+}
+
+func (x *Ballot) GetQuorum() uint32 {
+	if x != nil {
+		return x.Quorum
+	}
+	return 0
+}
+
+func (x *Ballot) GetVoters() []string {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+func (x *Ballot) GetStatus() BallotStatus {
+	if x != nil {
+		return x.Status
+	}
+	return BallotStatus_BALLOT_STATUS_UNSPECIFIED
+}
+
+func (x *Ballot) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Ballot) GetVotes() []*Vote {
+	if x != nil {
+		return x.Votes
+	}
+	return nil
+}
+
+func (x *Ballot) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *Ballot) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Ballot) GetOpenedBy() *Identity {
+	if x != nil {
+		return x.OpenedBy
+	}
+	return nil
+}
+
+func (x *Ballot) GetOpenedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OpenedAt
+	}
+	return nil
+}
+
+func (x *Ballot) GetClosedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClosedAt
+	}
+	return nil
+}
+
+func (x *Ballot) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *Ballot) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *Ballot) GetSeconds() uint32 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+// Vote is the word of a role.
+type Vote struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Role   string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Option string                 `protobuf:"bytes,2,opt,name=option,proto3" json:"option,omitempty"`
+	// 0 to 100.
+	Confidence    uint32                 `protobuf:"varint,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
+	Rationale     string                 `protobuf:"bytes,4,opt,name=rationale,proto3" json:"rationale,omitempty"`
+	Voter         *Identity              `protobuf:"bytes,5,opt,name=voter,proto3" json:"voter,omitempty"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vote) Reset() {
+	*x = Vote{}
+	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vote) ProtoMessage() {}
+
+func (x *Vote) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vote.ProtoReflect.Descriptor instead.
+func (*Vote) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Vote) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Vote) GetOption() string {
+	if x != nil {
+		return x.Option
+	}
+	return ""
+}
+
+func (x *Vote) GetConfidence() uint32 {
+	if x != nil {
+		return x.Confidence
+	}
+	return 0
+}
+
+func (x *Vote) GetRationale() string {
+	if x != nil {
+		return x.Rationale
+	}
+	return ""
+}
+
+func (x *Vote) GetVoter() *Identity {
+	if x != nil {
+		return x.Voter
+	}
+	return nil
+}
+
+func (x *Vote) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// DecisionContext is the part of a decision graph that somebody who works on
+// something should know, within a budget, the most telling first.
+type DecisionContext struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Items []*ContextItem         `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Tokens that the items take, by the estimate of 4 bytes a token.
+	Tokens uint32 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Candidates that the budget had no room for.
+	LeftOut uint32 `protobuf:"varint,3,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// The items as text for a prompt.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionContext) Reset() {
+	*x = DecisionContext{}
+	mi := &file_loom_v1_graph_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionContext) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionContext) ProtoMessage() {}
+
+func (x *DecisionContext) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionContext.ProtoReflect.Descriptor instead.
+func (*DecisionContext) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DecisionContext) GetItems() []*ContextItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *DecisionContext) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *DecisionContext) GetLeftOut() uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
+}
+
+func (x *DecisionContext) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// ContextItem is a node and why it was chosen.
+type ContextItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  *DecisionNode          `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Rank, from 1: lower ones come first whatever their score.
+	Rank uint32 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Order within a rank, 0 to 1, higher first.
+	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
+	// For a person, for example "led to by d7, 2 steps away".
+	Why           string `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	Tokens        uint32 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContextItem) Reset() {
+	*x = ContextItem{}
+	mi := &file_loom_v1_graph_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContextItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContextItem) ProtoMessage() {}
+
+func (x *ContextItem) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContextItem.ProtoReflect.Descriptor instead.
+func (*ContextItem) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ContextItem) GetNode() *DecisionNode {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *ContextItem) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *ContextItem) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *ContextItem) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ContextItem) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+// Narrative tells how things came to be as they are, oldest first.
+type Narrative struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []*NarrativeLine       `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Narrative) Reset() {
+	*x = Narrative{}
+	mi := &file_loom_v1_graph_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Narrative) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Narrative) ProtoMessage() {}
+
+func (x *Narrative) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Narrative.ProtoReflect.Descriptor instead.
+func (*Narrative) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Narrative) GetLines() []*NarrativeLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+// NarrativeLine is one thing that happened.
+type NarrativeLine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NarrativeLine) Reset() {
+	*x = NarrativeLine{}
+	mi := &file_loom_v1_graph_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NarrativeLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NarrativeLine) ProtoMessage() {}
+
+func (x *NarrativeLine) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NarrativeLine.ProtoReflect.Descriptor instead.
+func (*NarrativeLine) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NarrativeLine) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *NarrativeLine) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NarrativeLine) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Pulse is how healthy a decision graph is.
+type Pulse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Nodes uint32                 `protobuf:"varint,1,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Edges uint32                 `protobuf:"varint,2,opt,name=edges,proto3" json:"edges,omitempty"`
+	// Counts by type, and by status, in words.
+	Types    map[string]uint32 `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Statuses map[string]uint32 `protobuf:"bytes,4,rep,name=statuses,proto3" json:"statuses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Each list has the oldest, at most 20; its count is all.
+	Findings      []*PulseFinding `protobuf:"bytes,5,rep,name=findings,proto3" json:"findings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pulse) Reset() {
+	*x = Pulse{}
+	mi := &file_loom_v1_graph_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pulse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pulse) ProtoMessage() {}
+
+func (x *Pulse) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
+func (*Pulse) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Pulse) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *Pulse) GetEdges() uint32 {
+	if x != nil {
+		return x.Edges
+	}
+	return 0
+}
+
+func (x *Pulse) GetTypes() map[string]uint32 {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *Pulse) GetStatuses() map[string]uint32 {
+	if x != nil {
+		return x.Statuses
+	}
+	return nil
+}
+
+func (x *Pulse) GetFindings() []*PulseFinding {
+	if x != nil {
+		return x.Findings
+	}
+	return nil
+}
+
+// PulseFinding is one sort of thing that wants attention.
+type PulseFinding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "orphan", "stale-goal", "low-confidence", "undecided", "revisit" or
+	// "contradiction".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it means, for a person.
+	Meaning       string          `protobuf:"bytes,2,opt,name=meaning,proto3" json:"meaning,omitempty"`
+	Count         uint32          `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Nodes         []*DecisionNode `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PulseFinding) Reset() {
+	*x = PulseFinding{}
+	mi := &file_loom_v1_graph_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PulseFinding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PulseFinding) ProtoMessage() {}
+
+func (x *PulseFinding) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PulseFinding.ProtoReflect.Descriptor instead.
+func (*PulseFinding) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PulseFinding) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *PulseFinding) GetMeaning() string {
+	if x != nil {
+		return x.Meaning
+	}
+	return ""
+}
+
+func (x *PulseFinding) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *PulseFinding) GetNodes() []*DecisionNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 var File_loom_v1_graph_proto protoreflect.FileDescriptor
 
 const file_loom_v1_graph_proto_rawDesc = "" +
@@ -548,10 +1348,73 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\x06weight\x18\x05 \x01(\x01R\x06weight\x12\x1c\n" +
 	"\trationale\x18\x06 \x01(\tR\trationale\x12)\n" +
 	"\x06author\x18\a \x01(\v2\x11.loom.v1.IdentityR\x06author\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"i\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x94\x01\n" +
 	"\rDecisionGraph\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.loom.v1.DecisionNodeR\x05nodes\x12+\n" +
-	"\x05edges\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05edges*\xea\x01\n" +
+	"\x05edges\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05edges\x12)\n" +
+	"\aballots\x18\x03 \x03(\v2\x0f.loom.v1.BallotR\aballots\"\xb9\x04\n" +
+	"\x06Ballot\x12\x1a\n" +
+	"\bdecision\x18\x01 \x01(\tR\bdecision\x12\x18\n" +
+	"\aoptions\x18\x02 \x03(\tR\aoptions\x12%\n" +
+	"\x04rule\x18\x03 \x01(\x0e2\x11.loom.v1.VoteRuleR\x04rule\x12\x16\n" +
+	"\x06quorum\x18\x04 \x01(\rR\x06quorum\x12\x16\n" +
+	"\x06voters\x18\x05 \x03(\tR\x06voters\x12-\n" +
+	"\x06status\x18\x06 \x01(\x0e2\x15.loom.v1.BallotStatusR\x06status\x120\n" +
+	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12#\n" +
+	"\x05votes\x18\b \x03(\v2\r.loom.v1.VoteR\x05votes\x12\x16\n" +
+	"\x06result\x18\t \x01(\tR\x06result\x12\x16\n" +
+	"\x06reason\x18\n" +
+	" \x01(\tR\x06reason\x12.\n" +
+	"\topened_by\x18\v \x01(\v2\x11.loom.v1.IdentityR\bopenedBy\x127\n" +
+	"\topened_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\bopenedAt\x127\n" +
+	"\tclosed_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12\x12\n" +
+	"\x04bead\x18\x0e \x01(\tR\x04bead\x12\x1c\n" +
+	"\texecution\x18\x0f \x01(\tR\texecution\x12\x18\n" +
+	"\aseconds\x18\x10 \x01(\rR\aseconds\"\xc9\x01\n" +
+	"\x04Vote\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x16\n" +
+	"\x06option\x18\x02 \x01(\tR\x06option\x12\x1e\n" +
+	"\n" +
+	"confidence\x18\x03 \x01(\rR\n" +
+	"confidence\x12\x1c\n" +
+	"\trationale\x18\x04 \x01(\tR\trationale\x12'\n" +
+	"\x05voter\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x05voter\x12.\n" +
+	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x84\x01\n" +
+	"\x0fDecisionContext\x12*\n" +
+	"\x05items\x18\x01 \x03(\v2\x14.loom.v1.ContextItemR\x05items\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\rR\x06tokens\x12\x19\n" +
+	"\bleft_out\x18\x03 \x01(\rR\aleftOut\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x8c\x01\n" +
+	"\vContextItem\x12)\n" +
+	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x14\n" +
+	"\x05score\x18\x03 \x01(\x01R\x05score\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\rR\x06tokens\"9\n" +
+	"\tNarrative\x12,\n" +
+	"\x05lines\x18\x01 \x03(\v2\x16.loom.v1.NarrativeLineR\x05lines\"g\n" +
+	"\rNarrativeLine\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xc8\x02\n" +
+	"\x05Pulse\x12\x14\n" +
+	"\x05nodes\x18\x01 \x01(\rR\x05nodes\x12\x14\n" +
+	"\x05edges\x18\x02 \x01(\rR\x05edges\x12/\n" +
+	"\x05types\x18\x03 \x03(\v2\x19.loom.v1.Pulse.TypesEntryR\x05types\x128\n" +
+	"\bstatuses\x18\x04 \x03(\v2\x1c.loom.v1.Pulse.StatusesEntryR\bstatuses\x121\n" +
+	"\bfindings\x18\x05 \x03(\v2\x15.loom.v1.PulseFindingR\bfindings\x1a8\n" +
+	"\n" +
+	"TypesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\x1a;\n" +
+	"\rStatusesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x7f\n" +
+	"\fPulseFinding\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
+	"\ameaning\x18\x02 \x01(\tR\ameaning\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12+\n" +
+	"\x05nodes\x18\x04 \x03(\v2\x15.loom.v1.DecisionNodeR\x05nodes*\xea\x01\n" +
 	"\fDecisionType\x12\x1d\n" +
 	"\x19DECISION_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DECISION_TYPE_GOAL\x10\x01\x12\x1a\n" +
@@ -574,7 +1437,19 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\x1bDECISION_EDGE_TYPE_REQUIRES\x10\x04\x12\x1d\n" +
 	"\x19DECISION_EDGE_TYPE_BLOCKS\x10\x05\x12\x1e\n" +
 	"\x1aDECISION_EDGE_TYPE_ENABLES\x10\x06\x12!\n" +
-	"\x1dDECISION_EDGE_TYPE_SUPERSEDES\x10\aB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x1dDECISION_EDGE_TYPE_SUPERSEDES\x10\a*\x82\x01\n" +
+	"\bVoteRule\x12\x19\n" +
+	"\x15VOTE_RULE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12VOTE_RULE_MAJORITY\x10\x01\x12\x16\n" +
+	"\x12VOTE_RULE_WEIGHTED\x10\x02\x12\x17\n" +
+	"\x13VOTE_RULE_UNANIMOUS\x10\x03\x12\x12\n" +
+	"\x0eVOTE_RULE_LEAD\x10\x04*\x8e\x01\n" +
+	"\fBallotStatus\x12\x1d\n" +
+	"\x19BALLOT_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12BALLOT_STATUS_OPEN\x10\x01\x12\x16\n" +
+	"\x12BALLOT_STATUS_LEAD\x10\x02\x12\x15\n" +
+	"\x11BALLOT_STATUS_CEO\x10\x03\x12\x18\n" +
+	"\x14BALLOT_STATUS_CLOSED\x10\x04B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_graph_proto_rawDescOnce sync.Once
@@ -588,35 +1463,65 @@ func file_loom_v1_graph_proto_rawDescGZIP() []byte {
 	return file_loom_v1_graph_proto_rawDescData
 }
 
-var file_loom_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_loom_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_loom_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_loom_v1_graph_proto_goTypes = []any{
 	(DecisionType)(0),             // 0: loom.v1.DecisionType
 	(DecisionStatus)(0),           // 1: loom.v1.DecisionStatus
 	(DecisionEdgeType)(0),         // 2: loom.v1.DecisionEdgeType
-	(*DecisionNode)(nil),          // 3: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 4: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 5: loom.v1.DecisionGraph
-	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
-	(*Identity)(nil),              // 7: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(VoteRule)(0),                 // 3: loom.v1.VoteRule
+	(BallotStatus)(0),             // 4: loom.v1.BallotStatus
+	(*DecisionNode)(nil),          // 5: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 6: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 7: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 8: loom.v1.Ballot
+	(*Vote)(nil),                  // 9: loom.v1.Vote
+	(*DecisionContext)(nil),       // 10: loom.v1.DecisionContext
+	(*ContextItem)(nil),           // 11: loom.v1.ContextItem
+	(*Narrative)(nil),             // 12: loom.v1.Narrative
+	(*NarrativeLine)(nil),         // 13: loom.v1.NarrativeLine
+	(*Pulse)(nil),                 // 14: loom.v1.Pulse
+	(*PulseFinding)(nil),          // 15: loom.v1.PulseFinding
+	nil,                           // 16: loom.v1.Pulse.TypesEntry
+	nil,                           // 17: loom.v1.Pulse.StatusesEntry
+	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
+	(*Identity)(nil),              // 19: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 }
 var file_loom_v1_graph_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.DecisionNode.type:type_name -> loom.v1.DecisionType
 	1,  // 1: loom.v1.DecisionNode.status:type_name -> loom.v1.DecisionStatus
-	6,  // 2: loom.v1.DecisionNode.metadata:type_name -> google.protobuf.Struct
-	7,  // 3: loom.v1.DecisionNode.author:type_name -> loom.v1.Identity
-	8,  // 4: loom.v1.DecisionNode.time:type_name -> google.protobuf.Timestamp
+	18, // 2: loom.v1.DecisionNode.metadata:type_name -> google.protobuf.Struct
+	19, // 3: loom.v1.DecisionNode.author:type_name -> loom.v1.Identity
+	20, // 4: loom.v1.DecisionNode.time:type_name -> google.protobuf.Timestamp
 	2,  // 5: loom.v1.DecisionEdge.type:type_name -> loom.v1.DecisionEdgeType
-	7,  // 6: loom.v1.DecisionEdge.author:type_name -> loom.v1.Identity
-	8,  // 7: loom.v1.DecisionEdge.time:type_name -> google.protobuf.Timestamp
-	3,  // 8: loom.v1.DecisionGraph.nodes:type_name -> loom.v1.DecisionNode
-	4,  // 9: loom.v1.DecisionGraph.edges:type_name -> loom.v1.DecisionEdge
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	19, // 6: loom.v1.DecisionEdge.author:type_name -> loom.v1.Identity
+	20, // 7: loom.v1.DecisionEdge.time:type_name -> google.protobuf.Timestamp
+	5,  // 8: loom.v1.DecisionGraph.nodes:type_name -> loom.v1.DecisionNode
+	6,  // 9: loom.v1.DecisionGraph.edges:type_name -> loom.v1.DecisionEdge
+	8,  // 10: loom.v1.DecisionGraph.ballots:type_name -> loom.v1.Ballot
+	3,  // 11: loom.v1.Ballot.rule:type_name -> loom.v1.VoteRule
+	4,  // 12: loom.v1.Ballot.status:type_name -> loom.v1.BallotStatus
+	20, // 13: loom.v1.Ballot.until:type_name -> google.protobuf.Timestamp
+	9,  // 14: loom.v1.Ballot.votes:type_name -> loom.v1.Vote
+	19, // 15: loom.v1.Ballot.opened_by:type_name -> loom.v1.Identity
+	20, // 16: loom.v1.Ballot.opened_at:type_name -> google.protobuf.Timestamp
+	20, // 17: loom.v1.Ballot.closed_at:type_name -> google.protobuf.Timestamp
+	19, // 18: loom.v1.Vote.voter:type_name -> loom.v1.Identity
+	20, // 19: loom.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	11, // 20: loom.v1.DecisionContext.items:type_name -> loom.v1.ContextItem
+	5,  // 21: loom.v1.ContextItem.node:type_name -> loom.v1.DecisionNode
+	13, // 22: loom.v1.Narrative.lines:type_name -> loom.v1.NarrativeLine
+	20, // 23: loom.v1.NarrativeLine.time:type_name -> google.protobuf.Timestamp
+	16, // 24: loom.v1.Pulse.types:type_name -> loom.v1.Pulse.TypesEntry
+	17, // 25: loom.v1.Pulse.statuses:type_name -> loom.v1.Pulse.StatusesEntry
+	15, // 26: loom.v1.Pulse.findings:type_name -> loom.v1.PulseFinding
+	5,  // 27: loom.v1.PulseFinding.nodes:type_name -> loom.v1.DecisionNode
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_graph_proto_init() }
@@ -630,8 +1535,8 @@ func file_loom_v1_graph_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_graph_proto_rawDesc), len(file_loom_v1_graph_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   3,
+			NumEnums:      5,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

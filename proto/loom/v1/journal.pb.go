@@ -409,7 +409,9 @@ func (x *Notice) GetEvent() *Event {
 	return nil
 }
 
-// Assignment is a message of the work queue.
+// Assignment is a message of the work queue: a ticket for any work of its role.
+// The attempt names it; who comes with it claims with any, and is told by the
+// brief what to work on.
 //
 // Subject: loom.v1.work.ROLE.PLACE.PRIORITY.ATTEMPT-gGENERATION. Publishing it
 // again while it is there is refused by the stream and harmless.

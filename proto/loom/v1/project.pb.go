@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -34,7 +35,17 @@ type ProjectConfig struct {
 	// Process for submissions that name none.
 	DefaultProcess string `protobuf:"bytes,4,opt,name=default_process,json=defaultProcess,proto3" json:"default_process,omitempty"`
 	// Commands that every verification must see pass.
-	Checks        []string `protobuf:"bytes,5,rep,name=checks,proto3" json:"checks,omitempty"`
+	Checks []string `protobuf:"bytes,5,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Who is to mend what, first match first; unset means the built-in rules.
+	Routes []*Route `protobuf:"bytes,6,rep,name=routes,proto3" json:"routes,omitempty"`
+	// Bounds on work that files itself; unset means the defaults.
+	Governor *Governor `protobuf:"bytes,7,opt,name=governor,proto3" json:"governor,omitempty"`
+	// How long a queued attempt waits for an agent of its role to appear before
+	// the CEO is asked; unset means 2 minutes.
+	Grace *durationpb.Duration `protobuf:"bytes,8,opt,name=grace,proto3" json:"grace,omitempty"`
+	// Remote repository that work lands on, before the branch here follows: the
+	// name of a remote of the repository, or a URL. Empty means none.
+	Remote        string `protobuf:"bytes,9,opt,name=remote,proto3" json:"remote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -104,6 +115,365 @@ func (x *ProjectConfig) GetChecks() []string {
 	return nil
 }
 
+func (x *ProjectConfig) GetRoutes() []*Route {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetGovernor() *Governor {
+	if x != nil {
+		return x.Governor
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetGrace() *durationpb.Duration {
+	if x != nil {
+		return x.Grace
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetRemote() string {
+	if x != nil {
+		return x.Remote
+	}
+	return ""
+}
+
+// Route says what becomes of an error report that it matches. Patterns are
+// globs with * and ?; an empty one matches everything.
+type Route struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	Kind    string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Message string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// Attributes that the report must have, as patterns.
+	Attributes map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Statuses from and to, inclusive; 0 and 0 match all.
+	StatusFrom int32 `protobuf:"varint,5,opt,name=status_from,json=statusFrom,proto3" json:"status_from,omitempty"`
+	StatusTo   int32 `protobuf:"varint,6,opt,name=status_to,json=statusTo,proto3" json:"status_to,omitempty"`
+	// Role that the bead is meant for.
+	Assignee string `protobuf:"bytes,7,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	// Process; empty means auto-bug-workflow.
+	Process  string   `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
+	Priority Priority `protobuf:"varint,9,opt,name=priority,proto3,enum=loom.v1.Priority" json:"priority,omitempty"`
+	Labels   []string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty"`
+	// True files nothing, and writes nothing: such a report is answered without a
+	// bead.
+	Ignore        bool `protobuf:"varint,11,opt,name=ignore,proto3" json:"ignore,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Route) Reset() {
+	*x = Route{}
+	mi := &file_loom_v1_project_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Route) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Route) ProtoMessage() {}
+
+func (x *Route) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Route.ProtoReflect.Descriptor instead.
+func (*Route) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Route) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *Route) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Route) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Route) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *Route) GetStatusFrom() int32 {
+	if x != nil {
+		return x.StatusFrom
+	}
+	return 0
+}
+
+func (x *Route) GetStatusTo() int32 {
+	if x != nil {
+		return x.StatusTo
+	}
+	return 0
+}
+
+func (x *Route) GetAssignee() string {
+	if x != nil {
+		return x.Assignee
+	}
+	return ""
+}
+
+func (x *Route) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Route) GetPriority() Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return Priority_PRIORITY_UNSPECIFIED
+}
+
+func (x *Route) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Route) GetIgnore() bool {
+	if x != nil {
+		return x.Ignore
+	}
+	return false
+}
+
+// Governor bounds how many beads may be filed without a person: by error
+// reports, and by Loom itself and its agents. Zero means the default.
+type Governor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Beads by error reports in a window; default 100.
+	Reported uint32 `protobuf:"varint,1,opt,name=reported,proto3" json:"reported,omitempty"`
+	// Beads that Loom and its agents file themselves in a window; default 10.
+	SelfFiled uint32 `protobuf:"varint,2,opt,name=self_filed,json=selfFiled,proto3" json:"self_filed,omitempty"`
+	// Length of a window; default 1 hour.
+	Window        *durationpb.Duration `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Governor) Reset() {
+	*x = Governor{}
+	mi := &file_loom_v1_project_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Governor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Governor) ProtoMessage() {}
+
+func (x *Governor) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Governor.ProtoReflect.Descriptor instead.
+func (*Governor) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Governor) GetReported() uint32 {
+	if x != nil {
+		return x.Reported
+	}
+	return 0
+}
+
+func (x *Governor) GetSelfFiled() uint32 {
+	if x != nil {
+		return x.SelfFiled
+	}
+	return 0
+}
+
+func (x *Governor) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+// GovernorState is how much of a window is used.
+type GovernorState struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	WindowStart *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=window_start,json=windowStart,proto3" json:"window_start,omitempty"`
+	Reported    uint32                 `protobuf:"varint,2,opt,name=reported,proto3" json:"reported,omitempty"`
+	SelfFiled   uint32                 `protobuf:"varint,3,opt,name=self_filed,json=selfFiled,proto3" json:"self_filed,omitempty"`
+	// Approval that told the operator in this window, while the governor holds
+	// back.
+	Approval string `protobuf:"bytes,4,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Kinds that the governor holds back in this window.
+	Tripped       []string `protobuf:"bytes,5,rep,name=tripped,proto3" json:"tripped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GovernorState) Reset() {
+	*x = GovernorState{}
+	mi := &file_loom_v1_project_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GovernorState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GovernorState) ProtoMessage() {}
+
+func (x *GovernorState) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GovernorState.ProtoReflect.Descriptor instead.
+func (*GovernorState) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GovernorState) GetWindowStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WindowStart
+	}
+	return nil
+}
+
+func (x *GovernorState) GetReported() uint32 {
+	if x != nil {
+		return x.Reported
+	}
+	return 0
+}
+
+func (x *GovernorState) GetSelfFiled() uint32 {
+	if x != nil {
+		return x.SelfFiled
+	}
+	return 0
+}
+
+func (x *GovernorState) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+func (x *GovernorState) GetTripped() []string {
+	if x != nil {
+		return x.Tripped
+	}
+	return nil
+}
+
+// HostRoles is which roles a host has live agents of.
+type HostRoles struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Number of agents by role.
+	Agents        map[string]uint32 `protobuf:"bytes,2,rep,name=agents,proto3" json:"agents,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostRoles) Reset() {
+	*x = HostRoles{}
+	mi := &file_loom_v1_project_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostRoles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostRoles) ProtoMessage() {}
+
+func (x *HostRoles) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostRoles.ProtoReflect.Descriptor instead.
+func (*HostRoles) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *HostRoles) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *HostRoles) GetAgents() map[string]uint32 {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
 // ProjectState is the whole state of a project's cores: its snapshot, and what
 // two replays are compared by.
 type ProjectState struct {
@@ -128,15 +498,29 @@ type ProjectState struct {
 	// Request hashes of the last 24 hours.
 	Requests map[string]*RememberedRequest `protobuf:"bytes,13,rep,name=requests,proto3" json:"requests,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Nonces of signed commands, for good.
-	Nonces        map[string]bool `protobuf:"bytes,14,rep,name=nonces,proto3" json:"nonces,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	EdgeCount     uint64          `protobuf:"varint,15,opt,name=edge_count,json=edgeCount,proto3" json:"edge_count,omitempty"`
+	Nonces    map[string]bool `protobuf:"bytes,14,rep,name=nonces,proto3" json:"nonces,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	EdgeCount uint64          `protobuf:"varint,15,opt,name=edge_count,json=edgeCount,proto3" json:"edge_count,omitempty"`
+	// Names of definitions whose newest version the CEO gave: those that come
+	// with the host no longer take their place.
+	Changed map[string]bool `protobuf:"bytes,16,rep,name=changed,proto3" json:"changed,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Pauses of processes and of the project.
+	Pauses []*Pause `protobuf:"bytes,17,rep,name=pauses,proto3" json:"pauses,omitempty"`
+	// What hosts said of their agents, by host.
+	Hosts map[string]*HostRoles `protobuf:"bytes,18,rep,name=hosts,proto3" json:"hosts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Roles that were seen live once and have no agent now, and since when.
+	Absent   map[string]*timestamppb.Timestamp `protobuf:"bytes,19,rep,name=absent,proto3" json:"absent,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Governor *GovernorState                    `protobuf:"bytes,20,opt,name=governor,proto3" json:"governor,omitempty"`
+	// When definitions were stored, by hash.
+	StoredAt map[string]*timestamppb.Timestamp `protobuf:"bytes,21,rep,name=stored_at,json=storedAt,proto3" json:"stored_at,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// When a host first said which roles it has agents of; unset while none has.
+	RolesSince    *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=roles_since,json=rolesSince,proto3" json:"roles_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectState) Reset() {
 	*x = ProjectState{}
-	mi := &file_loom_v1_project_proto_msgTypes[1]
+	mi := &file_loom_v1_project_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -148,7 +532,7 @@ func (x *ProjectState) String() string {
 func (*ProjectState) ProtoMessage() {}
 
 func (x *ProjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[1]
+	mi := &file_loom_v1_project_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -161,7 +545,7 @@ func (x *ProjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectState.ProtoReflect.Descriptor instead.
 func (*ProjectState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ProjectState) GetConfig() *ProjectConfig {
@@ -269,6 +653,55 @@ func (x *ProjectState) GetEdgeCount() uint64 {
 	return 0
 }
 
+func (x *ProjectState) GetChanged() map[string]bool {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+func (x *ProjectState) GetPauses() []*Pause {
+	if x != nil {
+		return x.Pauses
+	}
+	return nil
+}
+
+func (x *ProjectState) GetHosts() map[string]*HostRoles {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
+func (x *ProjectState) GetAbsent() map[string]*timestamppb.Timestamp {
+	if x != nil {
+		return x.Absent
+	}
+	return nil
+}
+
+func (x *ProjectState) GetGovernor() *GovernorState {
+	if x != nil {
+		return x.Governor
+	}
+	return nil
+}
+
+func (x *ProjectState) GetStoredAt() map[string]*timestamppb.Timestamp {
+	if x != nil {
+		return x.StoredAt
+	}
+	return nil
+}
+
+func (x *ProjectState) GetRolesSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RolesSince
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -282,7 +715,7 @@ type RememberedRequest struct {
 
 func (x *RememberedRequest) Reset() {
 	*x = RememberedRequest{}
-	mi := &file_loom_v1_project_proto_msgTypes[2]
+	mi := &file_loom_v1_project_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -294,7 +727,7 @@ func (x *RememberedRequest) String() string {
 func (*RememberedRequest) ProtoMessage() {}
 
 func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[2]
+	mi := &file_loom_v1_project_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -307,7 +740,7 @@ func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedRequest.ProtoReflect.Descriptor instead.
 func (*RememberedRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RememberedRequest) GetId() string {
@@ -335,7 +768,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa5\x01\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x02\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -343,7 +776,48 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"repository\x12#\n" +
 	"\rtarget_branch\x18\x03 \x01(\tR\ftargetBranch\x12'\n" +
 	"\x0fdefault_process\x18\x04 \x01(\tR\x0edefaultProcess\x12\x16\n" +
-	"\x06checks\x18\x05 \x03(\tR\x06checks\"\x86\v\n" +
+	"\x06checks\x18\x05 \x03(\tR\x06checks\x12&\n" +
+	"\x06routes\x18\x06 \x03(\v2\x0e.loom.v1.RouteR\x06routes\x12-\n" +
+	"\bgovernor\x18\a \x01(\v2\x11.loom.v1.GovernorR\bgovernor\x12/\n" +
+	"\x05grace\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x16\n" +
+	"\x06remote\x18\t \x01(\tR\x06remote\"\xa1\x03\n" +
+	"\x05Route\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12>\n" +
+	"\n" +
+	"attributes\x18\x04 \x03(\v2\x1e.loom.v1.Route.AttributesEntryR\n" +
+	"attributes\x12\x1f\n" +
+	"\vstatus_from\x18\x05 \x01(\x05R\n" +
+	"statusFrom\x12\x1b\n" +
+	"\tstatus_to\x18\x06 \x01(\x05R\bstatusTo\x12\x1a\n" +
+	"\bassignee\x18\a \x01(\tR\bassignee\x12\x18\n" +
+	"\aprocess\x18\b \x01(\tR\aprocess\x12-\n" +
+	"\bpriority\x18\t \x01(\x0e2\x11.loom.v1.PriorityR\bpriority\x12\x16\n" +
+	"\x06labels\x18\n" +
+	" \x03(\tR\x06labels\x12\x16\n" +
+	"\x06ignore\x18\v \x01(\bR\x06ignore\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
+	"\bGovernor\x12\x1a\n" +
+	"\breported\x18\x01 \x01(\rR\breported\x12\x1d\n" +
+	"\n" +
+	"self_filed\x18\x02 \x01(\rR\tselfFiled\x121\n" +
+	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\"\xbf\x01\n" +
+	"\rGovernorState\x12=\n" +
+	"\fwindow_start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vwindowStart\x12\x1a\n" +
+	"\breported\x18\x02 \x01(\rR\breported\x12\x1d\n" +
+	"\n" +
+	"self_filed\x18\x03 \x01(\rR\tselfFiled\x12\x1a\n" +
+	"\bapproval\x18\x04 \x01(\tR\bapproval\x12\x18\n" +
+	"\atripped\x18\x05 \x03(\tR\atripped\"\x94\x01\n" +
+	"\tHostRoles\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x126\n" +
+	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
+	"\vAgentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xcc\x10\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -365,7 +839,15 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\brequests\x18\r \x03(\v2#.loom.v1.ProjectState.RequestsEntryR\brequests\x129\n" +
 	"\x06nonces\x18\x0e \x03(\v2!.loom.v1.ProjectState.NoncesEntryR\x06nonces\x12\x1d\n" +
 	"\n" +
-	"edge_count\x18\x0f \x01(\x04R\tedgeCount\x1aG\n" +
+	"edge_count\x18\x0f \x01(\x04R\tedgeCount\x12<\n" +
+	"\achanged\x18\x10 \x03(\v2\".loom.v1.ProjectState.ChangedEntryR\achanged\x12&\n" +
+	"\x06pauses\x18\x11 \x03(\v2\x0e.loom.v1.PauseR\x06pauses\x126\n" +
+	"\x05hosts\x18\x12 \x03(\v2 .loom.v1.ProjectState.HostsEntryR\x05hosts\x129\n" +
+	"\x06absent\x18\x13 \x03(\v2!.loom.v1.ProjectState.AbsentEntryR\x06absent\x122\n" +
+	"\bgovernor\x18\x14 \x01(\v2\x16.loom.v1.GovernorStateR\bgovernor\x12@\n" +
+	"\tstored_at\x18\x15 \x03(\v2#.loom.v1.ProjectState.StoredAtEntryR\bstoredAt\x12;\n" +
+	"\vroles_since\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"rolesSince\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -391,7 +873,20 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1a.loom.v1.RememberedRequestR\x05value:\x028\x01\x1a9\n" +
 	"\vNoncesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"k\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\x1a:\n" +
+	"\fChangedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\x1aL\n" +
+	"\n" +
+	"HostsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
+	"\x05value\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05value:\x028\x01\x1aU\n" +
+	"\vAbsentEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1aW\n" +
+	"\rStoredAtEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"k\n" +
 	"\x11RememberedRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -409,53 +904,84 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
-	(*ProjectState)(nil),          // 1: loom.v1.ProjectState
-	(*RememberedRequest)(nil),     // 2: loom.v1.RememberedRequest
-	nil,                           // 3: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 4: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 5: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 6: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 7: loom.v1.ProjectState.LatestEntry
-	nil,                           // 8: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 9: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 10: loom.v1.ProjectState.NoncesEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 12: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 13: loom.v1.CommitLocks
-	(*Bead)(nil),                  // 14: loom.v1.Bead
-	(*Execution)(nil),             // 15: loom.v1.Execution
-	(*Approval)(nil),              // 16: loom.v1.Approval
-	(*Definition)(nil),            // 17: loom.v1.Definition
-	(*Turn)(nil),                  // 18: loom.v1.Turn
+	(*Route)(nil),                 // 1: loom.v1.Route
+	(*Governor)(nil),              // 2: loom.v1.Governor
+	(*GovernorState)(nil),         // 3: loom.v1.GovernorState
+	(*HostRoles)(nil),             // 4: loom.v1.HostRoles
+	(*ProjectState)(nil),          // 5: loom.v1.ProjectState
+	(*RememberedRequest)(nil),     // 6: loom.v1.RememberedRequest
+	nil,                           // 7: loom.v1.Route.AttributesEntry
+	nil,                           // 8: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 9: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 10: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 11: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 12: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 13: loom.v1.ProjectState.LatestEntry
+	nil,                           // 14: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 15: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 16: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 17: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 18: loom.v1.ProjectState.HostsEntry
+	nil,                           // 19: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 20: loom.v1.ProjectState.StoredAtEntry
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(Priority)(0),                 // 22: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 24: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 25: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 26: loom.v1.Pause
+	(*Bead)(nil),                  // 27: loom.v1.Bead
+	(*Execution)(nil),             // 28: loom.v1.Execution
+	(*Approval)(nil),              // 29: loom.v1.Approval
+	(*Definition)(nil),            // 30: loom.v1.Definition
+	(*Turn)(nil),                  // 31: loom.v1.Turn
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
-	0,  // 0: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	11, // 1: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	3,  // 2: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	4,  // 3: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	5,  // 4: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	6,  // 5: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	7,  // 6: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	12, // 7: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	13, // 8: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	8,  // 9: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	9,  // 10: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	10, // 11: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	11, // 12: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	14, // 13: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	15, // 14: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	16, // 15: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	17, // 16: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	18, // 17: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	2,  // 18: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
+	2,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
+	21, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	7,  // 3: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	22, // 4: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	21, // 5: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	23, // 6: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	8,  // 7: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	0,  // 8: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
+	23, // 9: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	9,  // 10: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	10, // 11: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	11, // 12: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	12, // 13: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	13, // 14: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	24, // 15: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	25, // 16: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	14, // 17: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	15, // 18: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	16, // 19: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	17, // 20: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	26, // 21: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	18, // 22: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	19, // 23: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	3,  // 24: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
+	20, // 25: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	23, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	23, // 27: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	27, // 28: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	28, // 29: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	29, // 30: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	30, // 31: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	31, // 32: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 33: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 34: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	23, // 35: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	23, // 36: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -463,6 +989,7 @@ func file_loom_v1_project_proto_init() {
 	if File_loom_v1_project_proto != nil {
 		return
 	}
+	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_submission_proto_init()
@@ -474,7 +1001,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

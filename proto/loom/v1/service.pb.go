@@ -22,10 +22,103 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// GraphQuestion is what can be asked of a decision graph.
+type GraphQuestion int32
+
+const (
+	// The same as list.
+	GraphQuestion_GRAPH_QUESTION_UNSPECIFIED GraphQuestion = 0
+	// Nodes by type, status, bead and execution, oldest first; all edges among
+	// them.
+	GraphQuestion_GRAPH_QUESTION_LIST GraphQuestion = 1
+	// Nodes with all words of text in title or description, best first.
+	GraphQuestion_GRAPH_QUESTION_SEARCH GraphQuestion = 2
+	// The newest nodes, newest first.
+	GraphQuestion_GRAPH_QUESTION_RECENT GraphQuestion = 3
+	// Active goals.
+	GraphQuestion_GRAPH_QUESTION_GOALS GraphQuestion = 4
+	// What led to id, and what id led to, along edges of edge_types.
+	GraphQuestion_GRAPH_QUESTION_ANCESTORS   GraphQuestion = 5
+	GraphQuestion_GRAPH_QUESTION_DESCENDANTS GraphQuestion = 6
+	// A shortest way from id to to.
+	GraphQuestion_GRAPH_QUESTION_PATH GraphQuestion = 7
+	// What is at most depth edges away from id.
+	GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD GraphQuestion = 8
+	// What somebody who works on bead, execution, id or text should know.
+	GraphQuestion_GRAPH_QUESTION_CONTEXT GraphQuestion = 9
+	// How things came to be: of id, a bead or an execution in id, or of all.
+	GraphQuestion_GRAPH_QUESTION_NARRATIVE GraphQuestion = 10
+	// What wants attention.
+	GraphQuestion_GRAPH_QUESTION_PULSE GraphQuestion = 11
+	// Ballots; with id, the one on that decision.
+	GraphQuestion_GRAPH_QUESTION_BALLOTS GraphQuestion = 12
+)
+
+// Enum value maps for GraphQuestion.
+var (
+	GraphQuestion_name = map[int32]string{
+		0:  "GRAPH_QUESTION_UNSPECIFIED",
+		1:  "GRAPH_QUESTION_LIST",
+		2:  "GRAPH_QUESTION_SEARCH",
+		3:  "GRAPH_QUESTION_RECENT",
+		4:  "GRAPH_QUESTION_GOALS",
+		5:  "GRAPH_QUESTION_ANCESTORS",
+		6:  "GRAPH_QUESTION_DESCENDANTS",
+		7:  "GRAPH_QUESTION_PATH",
+		8:  "GRAPH_QUESTION_NEIGHBOURHOOD",
+		9:  "GRAPH_QUESTION_CONTEXT",
+		10: "GRAPH_QUESTION_NARRATIVE",
+		11: "GRAPH_QUESTION_PULSE",
+		12: "GRAPH_QUESTION_BALLOTS",
+	}
+	GraphQuestion_value = map[string]int32{
+		"GRAPH_QUESTION_UNSPECIFIED":   0,
+		"GRAPH_QUESTION_LIST":          1,
+		"GRAPH_QUESTION_SEARCH":        2,
+		"GRAPH_QUESTION_RECENT":        3,
+		"GRAPH_QUESTION_GOALS":         4,
+		"GRAPH_QUESTION_ANCESTORS":     5,
+		"GRAPH_QUESTION_DESCENDANTS":   6,
+		"GRAPH_QUESTION_PATH":          7,
+		"GRAPH_QUESTION_NEIGHBOURHOOD": 8,
+		"GRAPH_QUESTION_CONTEXT":       9,
+		"GRAPH_QUESTION_NARRATIVE":     10,
+		"GRAPH_QUESTION_PULSE":         11,
+		"GRAPH_QUESTION_BALLOTS":       12,
+	}
+)
+
+func (x GraphQuestion) Enum() *GraphQuestion {
+	p := new(GraphQuestion)
+	*p = x
+	return p
+}
+
+func (x GraphQuestion) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GraphQuestion) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_service_proto_enumTypes[0].Descriptor()
+}
+
+func (GraphQuestion) Type() protoreflect.EnumType {
+	return &file_loom_v1_service_proto_enumTypes[0]
+}
+
+func (x GraphQuestion) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GraphQuestion.Descriptor instead.
+func (GraphQuestion) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{0}
+}
+
 // Query asks for a view of a project.
 //
 // Subjects: loom.v1.svc.VIEW, with VIEW one of bead, execution, inbox, graph,
-// lock, project. Answer: View. Reads change nothing and see everything that
+// lock, project, workflow, pause. Answer: View. Reads change nothing and see everything that
 // was acknowledged before they were asked.
 type Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -33,10 +126,26 @@ type Query struct {
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// A bead, an execution or an approval; empty lists them.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Filter of a list: beads by status, decisions by type; empty is all.
+	// Filter of a list: beads and executions by status, decisions by type; empty
+	// is all.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// At most so many, newest first; 0 means 100.
-	Limit         uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// For beads: those whose id, goal, description or labels have all of these
+	// words, in any case.
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// For beads: those with all of these labels.
+	Labels []string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
+	// For beads: "task", "bug" or "approval".
+	Type string `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
+	// For beads and executions: those of this process.
+	Process string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
+	// For beads: those with this parent.
+	Parent string `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`
+	// For beads: those meant for this role.
+	Assignee string `protobuf:"bytes,10,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	// List on after this id, as the last of the page before.
+	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -99,6 +208,1167 @@ func (x *Query) GetLimit() uint32 {
 	return 0
 }
 
+func (x *Query) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Query) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Query) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Query) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Query) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Query) GetAssignee() string {
+	if x != nil {
+		return x.Assignee
+	}
+	return ""
+}
+
+func (x *Query) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// StoredDefinition is a definition that a project has.
+type StoredDefinition struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Hash    string                 `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	// Whether it is the newest of its name.
+	Latest bool `protobuf:"varint,4,opt,name=latest,proto3" json:"latest,omitempty"`
+	// Whether the CEO gave it.
+	Changed  bool                   `protobuf:"varint,5,opt,name=changed,proto3" json:"changed,omitempty"`
+	StoredAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=stored_at,json=storedAt,proto3" json:"stored_at,omitempty"`
+	// Executions pinned to it, and how many of them run.
+	Executions uint32 `protobuf:"varint,7,opt,name=executions,proto3" json:"executions,omitempty"`
+	Running    uint32 `protobuf:"varint,8,opt,name=running,proto3" json:"running,omitempty"`
+	// The definition itself, in an answer about one.
+	Definition    *Definition `protobuf:"bytes,9,opt,name=definition,proto3" json:"definition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredDefinition) Reset() {
+	*x = StoredDefinition{}
+	mi := &file_loom_v1_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredDefinition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredDefinition) ProtoMessage() {}
+
+func (x *StoredDefinition) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredDefinition.ProtoReflect.Descriptor instead.
+func (*StoredDefinition) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *StoredDefinition) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StoredDefinition) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *StoredDefinition) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *StoredDefinition) GetLatest() bool {
+	if x != nil {
+		return x.Latest
+	}
+	return false
+}
+
+func (x *StoredDefinition) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+func (x *StoredDefinition) GetStoredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StoredAt
+	}
+	return nil
+}
+
+func (x *StoredDefinition) GetExecutions() uint32 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *StoredDefinition) GetRunning() uint32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *StoredDefinition) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+// BeadRequest changes a bead, or begins its work anew.
+//
+// Subject: loom.v1.svc.update, for operators. Answer: SubmitReply.
+type BeadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means the id's.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Types that are valid to be assigned to Verb:
+	//
+	//	*BeadRequest_Update
+	//	*BeadRequest_Close
+	//	*BeadRequest_Reopen
+	Verb          isBeadRequest_Verb `protobuf_oneof:"verb"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeadRequest) Reset() {
+	*x = BeadRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeadRequest) ProtoMessage() {}
+
+func (x *BeadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeadRequest.ProtoReflect.Descriptor instead.
+func (*BeadRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *BeadRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *BeadRequest) GetVerb() isBeadRequest_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return nil
+}
+
+func (x *BeadRequest) GetUpdate() *UpdateBead {
+	if x != nil {
+		if x, ok := x.Verb.(*BeadRequest_Update); ok {
+			return x.Update
+		}
+	}
+	return nil
+}
+
+func (x *BeadRequest) GetClose() *CloseBead {
+	if x != nil {
+		if x, ok := x.Verb.(*BeadRequest_Close); ok {
+			return x.Close
+		}
+	}
+	return nil
+}
+
+func (x *BeadRequest) GetReopen() *ReopenBead {
+	if x != nil {
+		if x, ok := x.Verb.(*BeadRequest_Reopen); ok {
+			return x.Reopen
+		}
+	}
+	return nil
+}
+
+type isBeadRequest_Verb interface {
+	isBeadRequest_Verb()
+}
+
+type BeadRequest_Update struct {
+	Update *UpdateBead `protobuf:"bytes,10,opt,name=update,proto3,oneof"`
+}
+
+type BeadRequest_Close struct {
+	Close *CloseBead `protobuf:"bytes,11,opt,name=close,proto3,oneof"`
+}
+
+type BeadRequest_Reopen struct {
+	Reopen *ReopenBead `protobuf:"bytes,12,opt,name=reopen,proto3,oneof"`
+}
+
+func (*BeadRequest_Update) isBeadRequest_Verb() {}
+
+func (*BeadRequest_Close) isBeadRequest_Verb() {}
+
+func (*BeadRequest_Reopen) isBeadRequest_Verb() {}
+
+// ForkRequest forks an execution.
+//
+// Subject: loom.v1.svc.fork, for operators. Answer: SubmitReply.
+type ForkRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Node      string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// As of this moment; unset means now. At most one of position, time and
+	// number.
+	At     *Position              `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	Time   *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	Reason string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The caller's own id, at most 128 bytes.
+	Request string `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	// As of this event of the project; 0 means not by number.
+	Number        uint64 `protobuf:"varint,7,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForkRequest) Reset() {
+	*x = ForkRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForkRequest) ProtoMessage() {}
+
+func (x *ForkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForkRequest.ProtoReflect.Descriptor instead.
+func (*ForkRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ForkRequest) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *ForkRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ForkRequest) GetAt() *Position {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *ForkRequest) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ForkRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ForkRequest) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *ForkRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// StateRequest asks for an execution as of a moment of its history.
+//
+// Subject: loom.v1.svc.state. Answer: StateReply.
+type StateRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	// As of this place in the journal, inclusive, or of this time; unset means
+	// now. At most one of position, time and number.
+	At   *Position              `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// As of this event of the project, by its number; 0 means not by number.
+	Number        uint64 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateRequest) Reset() {
+	*x = StateRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateRequest) ProtoMessage() {}
+
+func (x *StateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
+func (*StateRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StateRequest) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *StateRequest) GetAt() *Position {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *StateRequest) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *StateRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// StateReply is an execution as of a moment.
+type StateReply struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Error      *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Execution  *Execution             `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
+	Definition *Definition            `protobuf:"bytes,3,opt,name=definition,proto3" json:"definition,omitempty"`
+	// Number and time of the last event that it has seen, and its place.
+	Number        uint64                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	Position      *Position              `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateReply) Reset() {
+	*x = StateReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateReply) ProtoMessage() {}
+
+func (x *StateReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateReply.ProtoReflect.Descriptor instead.
+func (*StateReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *StateReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *StateReply) GetExecution() *Execution {
+	if x != nil {
+		return x.Execution
+	}
+	return nil
+}
+
+func (x *StateReply) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *StateReply) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *StateReply) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *StateReply) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+// MetricsRequest asks how workflows fare.
+//
+// Subject: loom.v1.svc.metrics; HTTP: /api/v1/metrics/workflows. Answer:
+// MetricsReply.
+type MetricsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means all.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Process; empty means all.
+	Process string `protobuf:"bytes,2,opt,name=process,proto3" json:"process,omitempty"`
+	// Executions that started at or after from and before to; unset is open.
+	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MetricsRequest) Reset() {
+	*x = MetricsRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MetricsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MetricsRequest) ProtoMessage() {}
+
+func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
+func (*MetricsRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MetricsRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *MetricsRequest) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *MetricsRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *MetricsRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// MetricsReply has one entry for each process with an execution in the time.
+type MetricsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Error         *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Workflows     []*WorkflowMetrics     `protobuf:"bytes,2,rep,name=workflows,proto3" json:"workflows,omitempty"`
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MetricsReply) Reset() {
+	*x = MetricsReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MetricsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MetricsReply) ProtoMessage() {}
+
+func (x *MetricsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MetricsReply.ProtoReflect.Descriptor instead.
+func (*MetricsReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *MetricsReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *MetricsReply) GetWorkflows() []*WorkflowMetrics {
+	if x != nil {
+		return x.Workflows
+	}
+	return nil
+}
+
+func (x *MetricsReply) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// WorkflowMetrics is how executions of one process fared. What was never
+// measured is unset, and not 0. A child and a fork count as executions of their
+// own; a forked one counts with what it was forked with.
+type WorkflowMetrics struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process string                 `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Executions begun; those that ended, by how; those still running.
+	Started   uint64 `protobuf:"varint,2,opt,name=started,proto3" json:"started,omitempty"`
+	Completed uint64 `protobuf:"varint,3,opt,name=completed,proto3" json:"completed,omitempty"`
+	Rejected  uint64 `protobuf:"varint,4,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	Aborted   uint64 `protobuf:"varint,5,opt,name=aborted,proto3" json:"aborted,omitempty"`
+	Failed    uint64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	Running   uint64 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
+	// Completed of ended; unset while none ended. All rates are 0 to 1.
+	SuccessRate *float64 `protobuf:"fixed64,8,opt,name=success_rate,json=successRate,proto3,oneof" json:"success_rate,omitempty"`
+	// Executions with at least one escalation, of those started.
+	EscalationRate *float64 `protobuf:"fixed64,9,opt,name=escalation_rate,json=escalationRate,proto3,oneof" json:"escalation_rate,omitempty"`
+	// Escalations in all.
+	Escalations uint64 `protobuf:"varint,10,opt,name=escalations,proto3" json:"escalations,omitempty"`
+	// From filing to the end of completed executions, and of that the time in
+	// which no approval or escalation was open. One that is not its bead's first
+	// counts from its own start. Time that it was paused or blocked counts.
+	Resolution *Quantiles     `protobuf:"bytes,11,opt,name=resolution,proto3" json:"resolution,omitempty"`
+	Working    *Quantiles     `protobuf:"bytes,12,opt,name=working,proto3" json:"working,omitempty"`
+	Nodes      []*NodeMetrics `protobuf:"bytes,13,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Targets, and what was measured against each.
+	Targets       []*Target `protobuf:"bytes,14,rep,name=targets,proto3" json:"targets,omitempty"`
+	InputTokens   uint64    `protobuf:"varint,15,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens  uint64    `protobuf:"varint,16,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	CostMicroUsd  uint64    `protobuf:"varint,17,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowMetrics) Reset() {
+	*x = WorkflowMetrics{}
+	mi := &file_loom_v1_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowMetrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowMetrics) ProtoMessage() {}
+
+func (x *WorkflowMetrics) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowMetrics.ProtoReflect.Descriptor instead.
+func (*WorkflowMetrics) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *WorkflowMetrics) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *WorkflowMetrics) GetStarted() uint64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetCompleted() uint64 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetRejected() uint64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetAborted() uint64 {
+	if x != nil {
+		return x.Aborted
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetRunning() uint64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetSuccessRate() float64 {
+	if x != nil && x.SuccessRate != nil {
+		return *x.SuccessRate
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetEscalationRate() float64 {
+	if x != nil && x.EscalationRate != nil {
+		return *x.EscalationRate
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetEscalations() uint64 {
+	if x != nil {
+		return x.Escalations
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetResolution() *Quantiles {
+	if x != nil {
+		return x.Resolution
+	}
+	return nil
+}
+
+func (x *WorkflowMetrics) GetWorking() *Quantiles {
+	if x != nil {
+		return x.Working
+	}
+	return nil
+}
+
+func (x *WorkflowMetrics) GetNodes() []*NodeMetrics {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *WorkflowMetrics) GetTargets() []*Target {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *WorkflowMetrics) GetInputTokens() uint64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetOutputTokens() uint64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetCostMicroUsd() uint64 {
+	if x != nil {
+		return x.CostMicroUsd
+	}
+	return 0
+}
+
+// Quantiles describes durations in milliseconds; all 0 when count is 0.
+type Quantiles struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Count         uint64                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	MeanMs        float64                `protobuf:"fixed64,2,opt,name=mean_ms,json=meanMs,proto3" json:"mean_ms,omitempty"`
+	P50Ms         float64                `protobuf:"fixed64,3,opt,name=p50_ms,json=p50Ms,proto3" json:"p50_ms,omitempty"`
+	P90Ms         float64                `protobuf:"fixed64,4,opt,name=p90_ms,json=p90Ms,proto3" json:"p90_ms,omitempty"`
+	P99Ms         float64                `protobuf:"fixed64,5,opt,name=p99_ms,json=p99Ms,proto3" json:"p99_ms,omitempty"`
+	MaxMs         float64                `protobuf:"fixed64,6,opt,name=max_ms,json=maxMs,proto3" json:"max_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quantiles) Reset() {
+	*x = Quantiles{}
+	mi := &file_loom_v1_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quantiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quantiles) ProtoMessage() {}
+
+func (x *Quantiles) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quantiles.ProtoReflect.Descriptor instead.
+func (*Quantiles) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Quantiles) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Quantiles) GetMeanMs() float64 {
+	if x != nil {
+		return x.MeanMs
+	}
+	return 0
+}
+
+func (x *Quantiles) GetP50Ms() float64 {
+	if x != nil {
+		return x.P50Ms
+	}
+	return 0
+}
+
+func (x *Quantiles) GetP90Ms() float64 {
+	if x != nil {
+		return x.P90Ms
+	}
+	return 0
+}
+
+func (x *Quantiles) GetP99Ms() float64 {
+	if x != nil {
+		return x.P99Ms
+	}
+	return 0
+}
+
+func (x *Quantiles) GetMaxMs() float64 {
+	if x != nil {
+		return x.MaxMs
+	}
+	return 0
+}
+
+// NodeMetrics is how one task or approval node of a process fared. A visit
+// begins when the node is dispatched, or asks the CEO, for the first time; it
+// ends when the node completes, or is passed over, reset by rework or a move,
+// or dropped with its execution.
+type NodeMetrics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Visits that ended, and how many of them well.
+	Visits    uint64 `protobuf:"varint,2,opt,name=visits,proto3" json:"visits,omitempty"`
+	Succeeded uint64 `protobuf:"varint,3,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	// Visits by how many attempts they took: index 0 is one attempt. The last,
+	// index 9, is ten or more.
+	Attempts []uint64 `protobuf:"varint,4,rep,packed,name=attempts,proto3" json:"attempts,omitempty"`
+	// Mean attempts of a visit; for a node that may continue, its cycles.
+	MeanAttempts *float64 `protobuf:"fixed64,5,opt,name=mean_attempts,json=meanAttempts,proto3,oneof" json:"mean_attempts,omitempty"`
+	// Attempts that timed out; visits that ended by sending work back.
+	Timeouts      uint64     `protobuf:"varint,6,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
+	Reworks       uint64     `protobuf:"varint,7,opt,name=reworks,proto3" json:"reworks,omitempty"`
+	Escalations   uint64     `protobuf:"varint,8,opt,name=escalations,proto3" json:"escalations,omitempty"`
+	Duration      *Quantiles `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
+	MultiDispatch bool       `protobuf:"varint,10,opt,name=multi_dispatch,json=multiDispatch,proto3" json:"multi_dispatch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeMetrics) Reset() {
+	*x = NodeMetrics{}
+	mi := &file_loom_v1_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeMetrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeMetrics) ProtoMessage() {}
+
+func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeMetrics.ProtoReflect.Descriptor instead.
+func (*NodeMetrics) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *NodeMetrics) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeMetrics) GetVisits() uint64 {
+	if x != nil {
+		return x.Visits
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetSucceeded() uint64 {
+	if x != nil {
+		return x.Succeeded
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetAttempts() []uint64 {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *NodeMetrics) GetMeanAttempts() float64 {
+	if x != nil && x.MeanAttempts != nil {
+		return *x.MeanAttempts
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetTimeouts() uint64 {
+	if x != nil {
+		return x.Timeouts
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetReworks() uint64 {
+	if x != nil {
+		return x.Reworks
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetEscalations() uint64 {
+	if x != nil {
+		return x.Escalations
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetDuration() *Quantiles {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+func (x *NodeMetrics) GetMultiDispatch() bool {
+	if x != nil {
+		return x.MultiDispatch
+	}
+	return false
+}
+
+// Target is a goal for a process beside what was measured:
+//
+//   - "resolution of simple bugs": 90th percentile of resolution. A simple bug
+//     is a bead of type bug whose execution completed with a change of at most
+//     two files: the fault and its test.
+//   - "resolution of simple bugs without the CEO's time": the same of working.
+//   - "investigations that succeed": of visits of multi-dispatch nodes that
+//     ended by themselves or escalated, those that succeeded and did not
+//     escalate.
+//   - "fixes that pass verification": the same of nodes of kind verify.
+//   - "executions that escalate": the escalation rate.
+//   - "investigation cycles per completed execution": attempts of multi-dispatch
+//     nodes over all their visits, for each completed execution that had any.
+type Target struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// "<" or ">".
+	Relation string  `protobuf:"bytes,2,opt,name=relation,proto3" json:"relation,omitempty"`
+	Goal     float64 `protobuf:"fixed64,3,opt,name=goal,proto3" json:"goal,omitempty"`
+	// Unset while there is nothing to measure.
+	Measured *float64 `protobuf:"fixed64,4,opt,name=measured,proto3,oneof" json:"measured,omitempty"`
+	// Unset like measured.
+	Met *bool `protobuf:"varint,5,opt,name=met,proto3,oneof" json:"met,omitempty"`
+	// "ratio", "seconds" or "cycles".
+	Unit          string `protobuf:"bytes,6,opt,name=unit,proto3" json:"unit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Target) Reset() {
+	*x = Target{}
+	mi := &file_loom_v1_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Target) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Target) ProtoMessage() {}
+
+func (x *Target) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Target.ProtoReflect.Descriptor instead.
+func (*Target) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Target) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Target) GetRelation() string {
+	if x != nil {
+		return x.Relation
+	}
+	return ""
+}
+
+func (x *Target) GetGoal() float64 {
+	if x != nil {
+		return x.Goal
+	}
+	return 0
+}
+
+func (x *Target) GetMeasured() float64 {
+	if x != nil && x.Measured != nil {
+		return *x.Measured
+	}
+	return 0
+}
+
+func (x *Target) GetMet() bool {
+	if x != nil && x.Met != nil {
+		return *x.Met
+	}
+	return false
+}
+
+func (x *Target) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
 // View is the answer to a Query.
 type View struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -112,14 +1382,22 @@ type View struct {
 	// Diff text of an approval that was asked for by id.
 	Diff string `protobuf:"bytes,8,opt,name=diff,proto3" json:"diff,omitempty"`
 	// Definition of an execution that was asked for by id.
-	Definition    *Definition `protobuf:"bytes,9,opt,name=definition,proto3" json:"definition,omitempty"`
+	Definition  *Definition         `protobuf:"bytes,9,opt,name=definition,proto3" json:"definition,omitempty"`
+	Definitions []*StoredDefinition `protobuf:"bytes,10,rep,name=definitions,proto3" json:"definitions,omitempty"`
+	// Pauses in force in the project.
+	Pauses []*Pause `protobuf:"bytes,11,rep,name=pauses,proto3" json:"pauses,omitempty"`
+	// Id to list on after, when there is more.
+	Next string `protobuf:"bytes,12,opt,name=next,proto3" json:"next,omitempty"`
+	// Of the view lock with the filter "files", in the place of locks: the files
+	// that changes under way touch, by path, first come first; at most 10,000.
+	Claims        []*FileClaim `protobuf:"bytes,13,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_loom_v1_service_proto_msgTypes[1]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -131,7 +1409,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[1]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -144,7 +1422,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *View) GetError() *Error {
@@ -210,6 +1488,34 @@ func (x *View) GetDefinition() *Definition {
 	return nil
 }
 
+func (x *View) GetDefinitions() []*StoredDefinition {
+	if x != nil {
+		return x.Definitions
+	}
+	return nil
+}
+
+func (x *View) GetPauses() []*Pause {
+	if x != nil {
+		return x.Pauses
+	}
+	return nil
+}
+
+func (x *View) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+func (x *View) GetClaims() []*FileClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 // NoticesRequest reads history.
 //
 // Subject: loom.v1.svc.notices. Answer: NoticesReply.
@@ -221,14 +1527,18 @@ type NoticesRequest struct {
 	Bead      string  `protobuf:"bytes,3,opt,name=bead,proto3" json:"bead,omitempty"`
 	Execution string  `protobuf:"bytes,4,opt,name=execution,proto3" json:"execution,omitempty"`
 	// At most so many; 0 means 200, the most is 1000.
-	Limit         uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only of these kinds, for example "edge-settled"; none means all.
+	Kinds []string `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// Only of this journal time or later.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[2]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -240,7 +1550,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[2]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -253,7 +1563,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -291,6 +1601,20 @@ func (x *NoticesRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *NoticesRequest) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *NoticesRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // NoticesReply is a page of history.
 type NoticesReply struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -306,7 +1630,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[3]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +1642,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[3]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +1655,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -374,7 +1698,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[4]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +1710,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[4]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +1723,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -420,7 +1744,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[5]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -432,7 +1756,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[5]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -445,7 +1769,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -466,20 +1790,22 @@ func (x *HistoryReply) GetTransitions() []*Transition {
 type Transition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "PROJECT-NUMBER" of the event that made it.
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Execution     string                 `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
-	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
-	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
-	Outcome       string                 `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
-	Summary       string                 `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Execution string                 `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
+	From      string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	To        string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	Outcome   string                 `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Time      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	Summary   string                 `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
+	// On whose behalf the event that made it is.
+	Actor         *Identity `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[6]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +1817,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[6]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +1830,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Transition) GetId() string {
@@ -556,6 +1882,13 @@ func (x *Transition) GetSummary() string {
 	return ""
 }
 
+func (x *Transition) GetActor() *Identity {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
 // HostRequest asks a host about itself.
 //
 // Subject: loom.v1.svc.host. Answer: HostReply.
@@ -567,7 +1900,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[7]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +1912,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[7]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +1925,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 // HostReply says what a host is.
@@ -616,7 +1949,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[8]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +1961,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[8]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +1974,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -716,18 +2049,20 @@ func (x *HostReply) GetModel() string {
 
 // RoleCount is how many agents of a role a host runs.
 type RoleCount struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	Desired       uint32                 `protobuf:"varint,2,opt,name=desired,proto3" json:"desired,omitempty"`
-	Actual        uint32                 `protobuf:"varint,3,opt,name=actual,proto3" json:"actual,omitempty"`
-	Busy          uint32                 `protobuf:"varint,4,opt,name=busy,proto3" json:"busy,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Role    string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Desired uint32                 `protobuf:"varint,2,opt,name=desired,proto3" json:"desired,omitempty"`
+	Actual  uint32                 `protobuf:"varint,3,opt,name=actual,proto3" json:"actual,omitempty"`
+	Busy    uint32                 `protobuf:"varint,4,opt,name=busy,proto3" json:"busy,omitempty"`
+	// What answers for the role.
+	Model         string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[9]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +2074,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[9]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +2087,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -783,16 +2118,550 @@ func (x *RoleCount) GetBusy() uint32 {
 	return 0
 }
 
+func (x *RoleCount) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+// GraphRequest asks the decision graph of a project.
+//
+// Subject: loom.v1.svc.ask. Answer: GraphReply. It sees everything that was
+// acknowledged before it was asked.
+type GraphRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means the host's only project.
+	Project  string        `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	Question GraphQuestion `protobuf:"varint,2,opt,name=question,proto3,enum=loom.v1.GraphQuestion" json:"question,omitempty"`
+	// A decision; for a narrative also a bead or an execution.
+	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	// The other end of a path.
+	To        string             `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	Text      string             `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	Type      DecisionType       `protobuf:"varint,6,opt,name=type,proto3,enum=loom.v1.DecisionType" json:"type,omitempty"`
+	Status    DecisionStatus     `protobuf:"varint,7,opt,name=status,proto3,enum=loom.v1.DecisionStatus" json:"status,omitempty"`
+	Bead      string             `protobuf:"bytes,8,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution string             `protobuf:"bytes,9,opt,name=execution,proto3" json:"execution,omitempty"`
+	EdgeTypes []DecisionEdgeType `protobuf:"varint,10,rep,packed,name=edge_types,json=edgeTypes,proto3,enum=loom.v1.DecisionEdgeType" json:"edge_types,omitempty"`
+	// Of a neighbourhood; 0 means 1, the most is 10.
+	Depth uint32 `protobuf:"varint,11,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Nodes at most; 0 means 200, the most is 2,000.
+	Limit uint32 `protobuf:"varint,12,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Budget of a context; 0 means 1,024.
+	Tokens uint32 `protobuf:"varint,13,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// As of the project's event with this number, or of a time; unset means now.
+	// At most one of the two.
+	At            uint64                 `protobuf:"varint,14,opt,name=at,proto3" json:"at,omitempty"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GraphRequest) Reset() {
+	*x = GraphRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GraphRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GraphRequest) ProtoMessage() {}
+
+func (x *GraphRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
+func (*GraphRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GraphRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *GraphRequest) GetQuestion() GraphQuestion {
+	if x != nil {
+		return x.Question
+	}
+	return GraphQuestion_GRAPH_QUESTION_UNSPECIFIED
+}
+
+func (x *GraphRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *GraphRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *GraphRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *GraphRequest) GetType() DecisionType {
+	if x != nil {
+		return x.Type
+	}
+	return DecisionType_DECISION_TYPE_UNSPECIFIED
+}
+
+func (x *GraphRequest) GetStatus() DecisionStatus {
+	if x != nil {
+		return x.Status
+	}
+	return DecisionStatus_DECISION_STATUS_UNSPECIFIED
+}
+
+func (x *GraphRequest) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *GraphRequest) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *GraphRequest) GetEdgeTypes() []DecisionEdgeType {
+	if x != nil {
+		return x.EdgeTypes
+	}
+	return nil
+}
+
+func (x *GraphRequest) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *GraphRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *GraphRequest) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *GraphRequest) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *GraphRequest) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// GraphReply answers a GraphRequest.
+type GraphReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// Nodes and the edges among them; for a path, along it.
+	Graph     *DecisionGraph   `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
+	Context   *DecisionContext `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
+	Narrative *Narrative       `protobuf:"bytes,4,opt,name=narrative,proto3" json:"narrative,omitempty"`
+	Pulse     *Pulse           `protobuf:"bytes,5,opt,name=pulse,proto3" json:"pulse,omitempty"`
+	Ballots   []*Ballot        `protobuf:"bytes,6,rep,name=ballots,proto3" json:"ballots,omitempty"`
+	// Number of the project's last event that the answer has seen.
+	Number uint64 `protobuf:"varint,7,opt,name=number,proto3" json:"number,omitempty"`
+	// True when the limit left nodes out.
+	Cut           bool `protobuf:"varint,8,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GraphReply) Reset() {
+	*x = GraphReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GraphReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GraphReply) ProtoMessage() {}
+
+func (x *GraphReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
+func (*GraphReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GraphReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *GraphReply) GetGraph() *DecisionGraph {
+	if x != nil {
+		return x.Graph
+	}
+	return nil
+}
+
+func (x *GraphReply) GetContext() *DecisionContext {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+func (x *GraphReply) GetNarrative() *Narrative {
+	if x != nil {
+		return x.Narrative
+	}
+	return nil
+}
+
+func (x *GraphReply) GetPulse() *Pulse {
+	if x != nil {
+		return x.Pulse
+	}
+	return nil
+}
+
+func (x *GraphReply) GetBallots() []*Ballot {
+	if x != nil {
+		return x.Ballots
+	}
+	return nil
+}
+
+func (x *GraphReply) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *GraphReply) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+// DecisionRequest writes to the decision graph.
+//
+// Subject: loom.v1.svc.decide, for operators. Answer: Answer.
+type DecisionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means the host's only project.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Types that are valid to be assigned to Verb:
+	//
+	//	*DecisionRequest_Add
+	//	*DecisionRequest_Link
+	//	*DecisionRequest_Supersede
+	//	*DecisionRequest_Open
+	//	*DecisionRequest_Vote
+	Verb          isDecisionRequest_Verb `protobuf_oneof:"verb"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionRequest) Reset() {
+	*x = DecisionRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionRequest) ProtoMessage() {}
+
+func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
+func (*DecisionRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *DecisionRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *DecisionRequest) GetVerb() isDecisionRequest_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return nil
+}
+
+func (x *DecisionRequest) GetAdd() *AddDecision {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Add); ok {
+			return x.Add
+		}
+	}
+	return nil
+}
+
+func (x *DecisionRequest) GetLink() *LinkDecision {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Link); ok {
+			return x.Link
+		}
+	}
+	return nil
+}
+
+func (x *DecisionRequest) GetSupersede() *SupersedeDecision {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Supersede); ok {
+			return x.Supersede
+		}
+	}
+	return nil
+}
+
+func (x *DecisionRequest) GetOpen() *OpenBallot {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Open); ok {
+			return x.Open
+		}
+	}
+	return nil
+}
+
+func (x *DecisionRequest) GetVote() *CastVote {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Vote); ok {
+			return x.Vote
+		}
+	}
+	return nil
+}
+
+type isDecisionRequest_Verb interface {
+	isDecisionRequest_Verb()
+}
+
+type DecisionRequest_Add struct {
+	Add *AddDecision `protobuf:"bytes,10,opt,name=add,proto3,oneof"`
+}
+
+type DecisionRequest_Link struct {
+	Link *LinkDecision `protobuf:"bytes,11,opt,name=link,proto3,oneof"`
+}
+
+type DecisionRequest_Supersede struct {
+	Supersede *SupersedeDecision `protobuf:"bytes,12,opt,name=supersede,proto3,oneof"`
+}
+
+type DecisionRequest_Open struct {
+	Open *OpenBallot `protobuf:"bytes,13,opt,name=open,proto3,oneof"`
+}
+
+type DecisionRequest_Vote struct {
+	Vote *CastVote `protobuf:"bytes,14,opt,name=vote,proto3,oneof"`
+}
+
+func (*DecisionRequest_Add) isDecisionRequest_Verb() {}
+
+func (*DecisionRequest_Link) isDecisionRequest_Verb() {}
+
+func (*DecisionRequest_Supersede) isDecisionRequest_Verb() {}
+
+func (*DecisionRequest_Open) isDecisionRequest_Verb() {}
+
+func (*DecisionRequest_Vote) isDecisionRequest_Verb() {}
+
 var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"_\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
 	"\x06filter\x18\x03 \x01(\tR\x06filter\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x8c\x03\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12\x16\n" +
+	"\x06labels\x18\x06 \x03(\tR\x06labels\x12\x12\n" +
+	"\x04type\x18\a \x01(\tR\x04type\x12\x18\n" +
+	"\aprocess\x18\b \x01(\tR\aprocess\x12\x16\n" +
+	"\x06parent\x18\t \x01(\tR\x06parent\x12\x1a\n" +
+	"\bassignee\x18\n" +
+	" \x01(\tR\bassignee\x12\x14\n" +
+	"\x05after\x18\v \x01(\tR\x05after\"\xae\x02\n" +
+	"\x10StoredDefinition\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\tR\x04hash\x12\x16\n" +
+	"\x06latest\x18\x04 \x01(\bR\x06latest\x12\x18\n" +
+	"\achanged\x18\x05 \x01(\bR\achanged\x127\n" +
+	"\tstored_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bstoredAt\x12\x1e\n" +
+	"\n" +
+	"executions\x18\a \x01(\rR\n" +
+	"executions\x12\x18\n" +
+	"\arunning\x18\b \x01(\rR\arunning\x123\n" +
+	"\n" +
+	"definition\x18\t \x01(\v2\x13.loom.v1.DefinitionR\n" +
+	"definition\"\xb9\x01\n" +
+	"\vBeadRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12-\n" +
+	"\x06update\x18\n" +
+	" \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\x06update\x12*\n" +
+	"\x05close\x18\v \x01(\v2\x12.loom.v1.CloseBeadH\x00R\x05close\x12-\n" +
+	"\x06reopen\x18\f \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\x06reopenB\x06\n" +
+	"\x04verb\"\xdc\x01\n" +
+	"\vForkRequest\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12!\n" +
+	"\x02at\x18\x03 \x01(\v2\x11.loom.v1.PositionR\x02at\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
+	"\arequest\x18\x06 \x01(\tR\arequest\x12\x16\n" +
+	"\x06number\x18\a \x01(\x04R\x06number\"\x97\x01\n" +
+	"\fStateRequest\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12!\n" +
+	"\x02at\x18\x02 \x01(\v2\x11.loom.v1.PositionR\x02at\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\"\x90\x02\n" +
+	"\n" +
+	"StateReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x120\n" +
+	"\texecution\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\texecution\x123\n" +
+	"\n" +
+	"definition\x18\x03 \x01(\v2\x13.loom.v1.DefinitionR\n" +
+	"definition\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\x12.\n" +
+	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12-\n" +
+	"\bposition\x18\x06 \x01(\v2\x11.loom.v1.PositionR\bposition\"\xa0\x01\n" +
+	"\x0eMetricsRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\tR\aprocess\x12.\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\x9d\x01\n" +
+	"\fMetricsReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x126\n" +
+	"\tworkflows\x18\x02 \x03(\v2\x18.loom.v1.WorkflowMetricsR\tworkflows\x12/\n" +
+	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8f\x05\n" +
+	"\x0fWorkflowMetrics\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x18\n" +
+	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
+	"\tcompleted\x18\x03 \x01(\x04R\tcompleted\x12\x1a\n" +
+	"\brejected\x18\x04 \x01(\x04R\brejected\x12\x18\n" +
+	"\aaborted\x18\x05 \x01(\x04R\aaborted\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\x04R\x06failed\x12\x18\n" +
+	"\arunning\x18\a \x01(\x04R\arunning\x12&\n" +
+	"\fsuccess_rate\x18\b \x01(\x01H\x00R\vsuccessRate\x88\x01\x01\x12,\n" +
+	"\x0fescalation_rate\x18\t \x01(\x01H\x01R\x0eescalationRate\x88\x01\x01\x12 \n" +
+	"\vescalations\x18\n" +
+	" \x01(\x04R\vescalations\x122\n" +
+	"\n" +
+	"resolution\x18\v \x01(\v2\x12.loom.v1.QuantilesR\n" +
+	"resolution\x12,\n" +
+	"\aworking\x18\f \x01(\v2\x12.loom.v1.QuantilesR\aworking\x12*\n" +
+	"\x05nodes\x18\r \x03(\v2\x14.loom.v1.NodeMetricsR\x05nodes\x12)\n" +
+	"\atargets\x18\x0e \x03(\v2\x0f.loom.v1.TargetR\atargets\x12!\n" +
+	"\finput_tokens\x18\x0f \x01(\x04R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x10 \x01(\x04R\foutputTokens\x12$\n" +
+	"\x0ecost_micro_usd\x18\x11 \x01(\x04R\fcostMicroUsdB\x0f\n" +
+	"\r_success_rateB\x12\n" +
+	"\x10_escalation_rate\"\x96\x01\n" +
+	"\tQuantiles\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x17\n" +
+	"\amean_ms\x18\x02 \x01(\x01R\x06meanMs\x12\x15\n" +
+	"\x06p50_ms\x18\x03 \x01(\x01R\x05p50Ms\x12\x15\n" +
+	"\x06p90_ms\x18\x04 \x01(\x01R\x05p90Ms\x12\x15\n" +
+	"\x06p99_ms\x18\x05 \x01(\x01R\x05p99Ms\x12\x15\n" +
+	"\x06max_ms\x18\x06 \x01(\x01R\x05maxMs\"\xde\x02\n" +
+	"\vNodeMetrics\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
+	"\x06visits\x18\x02 \x01(\x04R\x06visits\x12\x1c\n" +
+	"\tsucceeded\x18\x03 \x01(\x04R\tsucceeded\x12\x1a\n" +
+	"\battempts\x18\x04 \x03(\x04R\battempts\x12(\n" +
+	"\rmean_attempts\x18\x05 \x01(\x01H\x00R\fmeanAttempts\x88\x01\x01\x12\x1a\n" +
+	"\btimeouts\x18\x06 \x01(\x04R\btimeouts\x12\x18\n" +
+	"\areworks\x18\a \x01(\x04R\areworks\x12 \n" +
+	"\vescalations\x18\b \x01(\x04R\vescalations\x12.\n" +
+	"\bduration\x18\t \x01(\v2\x12.loom.v1.QuantilesR\bduration\x12%\n" +
+	"\x0emulti_dispatch\x18\n" +
+	" \x01(\bR\rmultiDispatchB\x10\n" +
+	"\x0e_mean_attempts\"\xad\x01\n" +
+	"\x06Target\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brelation\x18\x02 \x01(\tR\brelation\x12\x12\n" +
+	"\x04goal\x18\x03 \x01(\x01R\x04goal\x12\x1f\n" +
+	"\bmeasured\x18\x04 \x01(\x01H\x00R\bmeasured\x88\x01\x01\x12\x15\n" +
+	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
+	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
+	"\t_measuredB\x06\n" +
+	"\x04_met\"\xb1\x04\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -806,13 +2675,20 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04diff\x18\b \x01(\tR\x04diff\x123\n" +
 	"\n" +
 	"definition\x18\t \x01(\v2\x13.loom.v1.DefinitionR\n" +
-	"definition\"\x99\x01\n" +
+	"definition\x12;\n" +
+	"\vdefinitions\x18\n" +
+	" \x03(\v2\x19.loom.v1.StoredDefinitionR\vdefinitions\x12&\n" +
+	"\x06pauses\x18\v \x03(\v2\x0e.loom.v1.PauseR\x06pauses\x12\x12\n" +
+	"\x04next\x18\f \x01(\tR\x04next\x12*\n" +
+	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\"\xe1\x01\n" +
 	"\x0eNoticesRequest\x12%\n" +
 	"\x05after\x18\x01 \x01(\v2\x0f.loom.v1.CursorR\x05after\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
 	"\x04bead\x18\x03 \x01(\tR\x04bead\x12\x1c\n" +
 	"\texecution\x18\x04 \x01(\tR\texecution\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\x96\x01\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x120\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x96\x01\n" +
 	"\fNoticesReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12)\n" +
 	"\anotices\x18\x02 \x03(\v2\x0f.loom.v1.NoticeR\anotices\x12#\n" +
@@ -822,7 +2698,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\texecution\x18\x01 \x01(\tR\texecution\"k\n" +
 	"\fHistoryReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x125\n" +
-	"\vtransitions\x18\x02 \x03(\v2\x13.loom.v1.TransitionR\vtransitions\"\xc2\x01\n" +
+	"\vtransitions\x18\x02 \x03(\v2\x13.loom.v1.TransitionR\vtransitions\"\xeb\x01\n" +
 	"\n" +
 	"Transition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
@@ -831,7 +2707,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12\x18\n" +
 	"\aoutcome\x18\x05 \x01(\tR\aoutcome\x12.\n" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
-	"\asummary\x18\a \x01(\tR\asummary\"\r\n" +
+	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
+	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
 	"\vHostRequest\"\xbe\x02\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
@@ -847,12 +2724,65 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"started_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x10\n" +
 	"\x03ceo\x18\t \x01(\tR\x03ceo\x12\x14\n" +
 	"\x05model\x18\n" +
-	" \x01(\tR\x05model\"e\n" +
+	" \x01(\tR\x05model\"{\n" +
 	"\tRoleCount\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\rR\adesired\x12\x16\n" +
 	"\x06actual\x18\x03 \x01(\rR\x06actual\x12\x12\n" +
-	"\x04busy\x18\x04 \x01(\rR\x04busyB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x04busy\x18\x04 \x01(\rR\x04busy\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\"\xdc\x03\n" +
+	"\fGraphRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
+	"\bquestion\x18\x02 \x01(\x0e2\x16.loom.v1.GraphQuestionR\bquestion\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12)\n" +
+	"\x04type\x18\x06 \x01(\x0e2\x15.loom.v1.DecisionTypeR\x04type\x12/\n" +
+	"\x06status\x18\a \x01(\x0e2\x17.loom.v1.DecisionStatusR\x06status\x12\x12\n" +
+	"\x04bead\x18\b \x01(\tR\x04bead\x12\x1c\n" +
+	"\texecution\x18\t \x01(\tR\texecution\x128\n" +
+	"\n" +
+	"edge_types\x18\n" +
+	" \x03(\x0e2\x19.loom.v1.DecisionEdgeTypeR\tedgeTypes\x12\x14\n" +
+	"\x05depth\x18\v \x01(\rR\x05depth\x12\x14\n" +
+	"\x05limit\x18\f \x01(\rR\x05limit\x12\x16\n" +
+	"\x06tokens\x18\r \x01(\rR\x06tokens\x12\x0e\n" +
+	"\x02at\x18\x0e \x01(\x04R\x02at\x12.\n" +
+	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc1\x02\n" +
+	"\n" +
+	"GraphReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12,\n" +
+	"\x05graph\x18\x02 \x01(\v2\x16.loom.v1.DecisionGraphR\x05graph\x122\n" +
+	"\acontext\x18\x03 \x01(\v2\x18.loom.v1.DecisionContextR\acontext\x120\n" +
+	"\tnarrative\x18\x04 \x01(\v2\x12.loom.v1.NarrativeR\tnarrative\x12$\n" +
+	"\x05pulse\x18\x05 \x01(\v2\x0e.loom.v1.PulseR\x05pulse\x12)\n" +
+	"\aballots\x18\x06 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12\x16\n" +
+	"\x06number\x18\a \x01(\x04R\x06number\x12\x10\n" +
+	"\x03cut\x18\b \x01(\bR\x03cut\"\x9a\x02\n" +
+	"\x0fDecisionRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12(\n" +
+	"\x03add\x18\n" +
+	" \x01(\v2\x14.loom.v1.AddDecisionH\x00R\x03add\x12+\n" +
+	"\x04link\x18\v \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\x04link\x12:\n" +
+	"\tsupersede\x18\f \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\tsupersede\x12)\n" +
+	"\x04open\x18\r \x01(\v2\x13.loom.v1.OpenBallotH\x00R\x04open\x12'\n" +
+	"\x04vote\x18\x0e \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04voteB\x06\n" +
+	"\x04verb*\x81\x03\n" +
+	"\rGraphQuestion\x12\x1e\n" +
+	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
+	"\x15GRAPH_QUESTION_SEARCH\x10\x02\x12\x19\n" +
+	"\x15GRAPH_QUESTION_RECENT\x10\x03\x12\x18\n" +
+	"\x14GRAPH_QUESTION_GOALS\x10\x04\x12\x1c\n" +
+	"\x18GRAPH_QUESTION_ANCESTORS\x10\x05\x12\x1e\n" +
+	"\x1aGRAPH_QUESTION_DESCENDANTS\x10\x06\x12\x17\n" +
+	"\x13GRAPH_QUESTION_PATH\x10\a\x12 \n" +
+	"\x1cGRAPH_QUESTION_NEIGHBOURHOOD\x10\b\x12\x1a\n" +
+	"\x16GRAPH_QUESTION_CONTEXT\x10\t\x12\x1c\n" +
+	"\x18GRAPH_QUESTION_NARRATIVE\x10\n" +
+	"\x12\x18\n" +
+	"\x14GRAPH_QUESTION_PULSE\x10\v\x12\x1a\n" +
+	"\x16GRAPH_QUESTION_BALLOTS\x10\fB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_service_proto_rawDescOnce sync.Once
@@ -866,54 +2796,134 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 	return file_loom_v1_service_proto_rawDescData
 }
 
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_loom_v1_service_proto_goTypes = []any{
-	(*Query)(nil),                 // 0: loom.v1.Query
-	(*View)(nil),                  // 1: loom.v1.View
-	(*NoticesRequest)(nil),        // 2: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 3: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 4: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 5: loom.v1.HistoryReply
-	(*Transition)(nil),            // 6: loom.v1.Transition
-	(*HostRequest)(nil),           // 7: loom.v1.HostRequest
-	(*HostReply)(nil),             // 8: loom.v1.HostReply
-	(*RoleCount)(nil),             // 9: loom.v1.RoleCount
-	(*Error)(nil),                 // 10: loom.v1.Error
-	(*Bead)(nil),                  // 11: loom.v1.Bead
-	(*Execution)(nil),             // 12: loom.v1.Execution
-	(*Approval)(nil),              // 13: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 14: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 15: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 16: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 17: loom.v1.Definition
-	(*Cursor)(nil),                // 18: loom.v1.Cursor
-	(*Notice)(nil),                // 19: loom.v1.Notice
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
+	(*Query)(nil),                 // 1: loom.v1.Query
+	(*StoredDefinition)(nil),      // 2: loom.v1.StoredDefinition
+	(*BeadRequest)(nil),           // 3: loom.v1.BeadRequest
+	(*ForkRequest)(nil),           // 4: loom.v1.ForkRequest
+	(*StateRequest)(nil),          // 5: loom.v1.StateRequest
+	(*StateReply)(nil),            // 6: loom.v1.StateReply
+	(*MetricsRequest)(nil),        // 7: loom.v1.MetricsRequest
+	(*MetricsReply)(nil),          // 8: loom.v1.MetricsReply
+	(*WorkflowMetrics)(nil),       // 9: loom.v1.WorkflowMetrics
+	(*Quantiles)(nil),             // 10: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 11: loom.v1.NodeMetrics
+	(*Target)(nil),                // 12: loom.v1.Target
+	(*View)(nil),                  // 13: loom.v1.View
+	(*NoticesRequest)(nil),        // 14: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 15: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 16: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 17: loom.v1.HistoryReply
+	(*Transition)(nil),            // 18: loom.v1.Transition
+	(*HostRequest)(nil),           // 19: loom.v1.HostRequest
+	(*HostReply)(nil),             // 20: loom.v1.HostReply
+	(*RoleCount)(nil),             // 21: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 22: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 23: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 24: loom.v1.DecisionRequest
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*Definition)(nil),            // 26: loom.v1.Definition
+	(*UpdateBead)(nil),            // 27: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 28: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 29: loom.v1.ReopenBead
+	(*Position)(nil),              // 30: loom.v1.Position
+	(*Error)(nil),                 // 31: loom.v1.Error
+	(*Execution)(nil),             // 32: loom.v1.Execution
+	(*Bead)(nil),                  // 33: loom.v1.Bead
+	(*Approval)(nil),              // 34: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 35: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 36: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 37: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 38: loom.v1.Pause
+	(*FileClaim)(nil),             // 39: loom.v1.FileClaim
+	(*Cursor)(nil),                // 40: loom.v1.Cursor
+	(*Notice)(nil),                // 41: loom.v1.Notice
+	(*Identity)(nil),              // 42: loom.v1.Identity
+	(DecisionType)(0),             // 43: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 44: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 45: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 46: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 47: loom.v1.Narrative
+	(*Pulse)(nil),                 // 48: loom.v1.Pulse
+	(*Ballot)(nil),                // 49: loom.v1.Ballot
+	(*AddDecision)(nil),           // 50: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 51: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 52: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 53: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 54: loom.v1.CastVote
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	10, // 0: loom.v1.View.error:type_name -> loom.v1.Error
-	11, // 1: loom.v1.View.beads:type_name -> loom.v1.Bead
-	12, // 2: loom.v1.View.executions:type_name -> loom.v1.Execution
-	13, // 3: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	14, // 4: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	15, // 5: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	16, // 6: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	17, // 7: loom.v1.View.definition:type_name -> loom.v1.Definition
-	18, // 8: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	10, // 9: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	19, // 10: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	18, // 11: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	10, // 12: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	6,  // 13: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	20, // 14: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	10, // 15: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	9,  // 16: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	20, // 17: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	25, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	26, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	27, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	28, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	29, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	30, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	25, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	30, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	25, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	31, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	32, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	26, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	25, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	30, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	25, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	25, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	31, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	9,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	25, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	10, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	10, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	11, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	12, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	10, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	31, // 24: loom.v1.View.error:type_name -> loom.v1.Error
+	33, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
+	32, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
+	34, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	35, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	36, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	37, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	26, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
+	2,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	38, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	39, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	40, // 35: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	25, // 36: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	31, // 37: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	41, // 38: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	40, // 39: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	31, // 40: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	18, // 41: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	25, // 42: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	42, // 43: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	31, // 44: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	21, // 45: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	25, // 46: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 47: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	43, // 48: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	44, // 49: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	45, // 50: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	25, // 51: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	31, // 52: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	35, // 53: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	46, // 54: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	47, // 55: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	48, // 56: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	49, // 57: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	50, // 58: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	51, // 59: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	52, // 60: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	53, // 61: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	54, // 62: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -921,6 +2931,7 @@ func file_loom_v1_service_proto_init() {
 	if File_loom_v1_service_proto != nil {
 		return
 	}
+	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
@@ -928,18 +2939,34 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_project_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_workflow_proto_init()
+	file_loom_v1_service_proto_msgTypes[2].OneofWrappers = []any{
+		(*BeadRequest_Update)(nil),
+		(*BeadRequest_Close)(nil),
+		(*BeadRequest_Reopen)(nil),
+	}
+	file_loom_v1_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[11].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[23].OneofWrappers = []any{
+		(*DecisionRequest_Add)(nil),
+		(*DecisionRequest_Link)(nil),
+		(*DecisionRequest_Supersede)(nil),
+		(*DecisionRequest_Open)(nil),
+		(*DecisionRequest_Vote)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   10,
+			NumEnums:      1,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_loom_v1_service_proto_goTypes,
 		DependencyIndexes: file_loom_v1_service_proto_depIdxs,
+		EnumInfos:         file_loom_v1_service_proto_enumTypes,
 		MessageInfos:      file_loom_v1_service_proto_msgTypes,
 	}.Build()
 	File_loom_v1_service_proto = out.File

@@ -184,8 +184,14 @@ type Submission struct {
 	Budget *Budget  `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
 	// The publisher's own id for this submission, at most 128 bytes.
 	IdempotencyKey string `protobuf:"bytes,11,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Bead that this one is a part of.
+	Parent string `protobuf:"bytes,12,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Beads that must be closed before this one is worked on; at most 32.
+	BlockedBy []string `protobuf:"bytes,13,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
+	// Role that the work is meant for, where the process leaves a choice.
+	Assignee      string `protobuf:"bytes,14,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Submission) Reset() {
@@ -295,14 +301,35 @@ func (x *Submission) GetIdempotencyKey() string {
 	return ""
 }
 
-// SubmitReply answers a Submission or an ErrorReport.
+func (x *Submission) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Submission) GetBlockedBy() []string {
+	if x != nil {
+		return x.BlockedBy
+	}
+	return nil
+}
+
+func (x *Submission) GetAssignee() string {
+	if x != nil {
+		return x.Assignee
+	}
+	return ""
+}
+
+// SubmitReply answers a Submission, an ErrorReport or a BeadRequest.
 type SubmitReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bead that was filed, or found by its key or fingerprint.
 	Bead string `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
-	// Execution that works on it.
+	// Execution that works on it; empty while the bead waits for others.
 	Execution string `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
-	// True when nothing new was filed.
+	// True when nothing new was filed, or nothing changed.
 	Duplicate bool `protobuf:"varint,3,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
 	// Set when the submission was refused; the other fields are then empty.
 	Error         *Error `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
@@ -522,7 +549,28 @@ type Bead struct {
 	// Why it has its status, where that needs a word.
 	Reason string `protobuf:"bytes,20,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The report that filed it, for an error.
-	Report        *ErrorReport `protobuf:"bytes,21,opt,name=report,proto3" json:"report,omitempty"`
+	Report *ErrorReport `protobuf:"bytes,21,opt,name=report,proto3" json:"report,omitempty"`
+	// Bead that this one is a part of.
+	Parent string `protobuf:"bytes,22,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Beads that must be closed first. Only closed ones free it: one that failed
+	// or was aborted keeps it blocked until somebody says otherwise.
+	BlockedBy []string `protobuf:"bytes,23,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
+	// Role that the work is meant for, where the process leaves a choice.
+	Assignee string `protobuf:"bytes,24,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	// Executions so far; the newest is execution.
+	Executions uint32 `protobuf:"varint,25,opt,name=executions,proto3" json:"executions,omitempty"`
+	// Beads that have this one as parent, and beads that it blocks. Set in
+	// answers to a query for one bead, not kept.
+	Children []string `protobuf:"bytes,26,rep,name=children,proto3" json:"children,omitempty"`
+	Blocks   []string `protobuf:"bytes,27,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	// For an error that came back: the newest bead before this one that was filed
+	// for the same error and has ended.
+	Follows string `protobuf:"bytes,28,opt,name=follows,proto3" json:"follows,omitempty"`
+	// While it is blocked: since when.
+	BlockedSince *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=blocked_since,json=blockedSince,proto3" json:"blocked_since,omitempty"`
+	// For a bead that asks a role for its vote: the decision that is voted on.
+	// Only the runtime sets it.
+	Ballot        string `protobuf:"bytes,30,opt,name=ballot,proto3" json:"ballot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,11 +752,74 @@ func (x *Bead) GetReport() *ErrorReport {
 	return nil
 }
 
+func (x *Bead) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Bead) GetBlockedBy() []string {
+	if x != nil {
+		return x.BlockedBy
+	}
+	return nil
+}
+
+func (x *Bead) GetAssignee() string {
+	if x != nil {
+		return x.Assignee
+	}
+	return ""
+}
+
+func (x *Bead) GetExecutions() uint32 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *Bead) GetChildren() []string {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+func (x *Bead) GetBlocks() []string {
+	if x != nil {
+		return x.Blocks
+	}
+	return nil
+}
+
+func (x *Bead) GetFollows() string {
+	if x != nil {
+		return x.Follows
+	}
+	return ""
+}
+
+func (x *Bead) GetBlockedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BlockedSince
+	}
+	return nil
+}
+
+func (x *Bead) GetBallot() string {
+	if x != nil {
+		return x.Ballot
+	}
+	return ""
+}
+
 var File_loom_v1_submission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_submission_proto_rawDesc = "" +
 	"\n" +
-	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xa1\x03\n" +
+	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xf4\x03\n" +
 	"\n" +
 	"Submission\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
@@ -722,7 +833,11 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x06labels\x18\t \x03(\tR\x06labels\x12'\n" +
 	"\x06budget\x18\n" +
 	" \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12'\n" +
-	"\x0fidempotency_key\x18\v \x01(\tR\x0eidempotencyKey\"\x83\x01\n" +
+	"\x0fidempotency_key\x18\v \x01(\tR\x0eidempotencyKey\x12\x16\n" +
+	"\x06parent\x18\f \x01(\tR\x06parent\x12\x1d\n" +
+	"\n" +
+	"blocked_by\x18\r \x03(\tR\tblockedBy\x12\x1a\n" +
+	"\bassignee\x18\x0e \x01(\tR\bassignee\"\x83\x01\n" +
 	"\vSubmitReply\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x1c\n" +
@@ -742,7 +857,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x91\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xab\b\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -767,7 +882,19 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"updated_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12,\n" +
 	"\bfiled_by\x18\x13 \x01(\v2\x11.loom.v1.IdentityR\afiledBy\x12\x16\n" +
 	"\x06reason\x18\x14 \x01(\tR\x06reason\x12,\n" +
-	"\x06report\x18\x15 \x01(\v2\x14.loom.v1.ErrorReportR\x06report*d\n" +
+	"\x06report\x18\x15 \x01(\v2\x14.loom.v1.ErrorReportR\x06report\x12\x16\n" +
+	"\x06parent\x18\x16 \x01(\tR\x06parent\x12\x1d\n" +
+	"\n" +
+	"blocked_by\x18\x17 \x03(\tR\tblockedBy\x12\x1a\n" +
+	"\bassignee\x18\x18 \x01(\tR\bassignee\x12\x1e\n" +
+	"\n" +
+	"executions\x18\x19 \x01(\rR\n" +
+	"executions\x12\x1a\n" +
+	"\bchildren\x18\x1a \x03(\tR\bchildren\x12\x16\n" +
+	"\x06blocks\x18\x1b \x03(\tR\x06blocks\x12\x18\n" +
+	"\afollows\x18\x1c \x01(\tR\afollows\x12?\n" +
+	"\rblocked_since\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\fblockedSince\x12\x16\n" +
+	"\x06ballot\x18\x1e \x01(\tR\x06ballot*d\n" +
 	"\bBeadType\x12\x19\n" +
 	"\x15BEAD_TYPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eBEAD_TYPE_TASK\x10\x01\x12\x11\n" +
@@ -831,11 +958,12 @@ var file_loom_v1_submission_proto_depIdxs = []int32{
 	9,  // 14: loom.v1.Bead.updated_at:type_name -> google.protobuf.Timestamp
 	12, // 15: loom.v1.Bead.filed_by:type_name -> loom.v1.Identity
 	4,  // 16: loom.v1.Bead.report:type_name -> loom.v1.ErrorReport
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	9,  // 17: loom.v1.Bead.blocked_since:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }

@@ -150,6 +150,120 @@ func (NodeKind) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
 }
 
+// GateAction is what happens when a gate does not hold.
+type GateAction int32
+
+const (
+	// The same as block.
+	GateAction_GATE_ACTION_UNSPECIFIED GateAction = 0
+	// The CEO is asked: approve lets the node start, retry reads the gate again.
+	GateAction_GATE_ACTION_BLOCK GateAction = 1
+	// The node is passed over, and the gap is noted.
+	GateAction_GATE_ACTION_SKIP GateAction = 2
+	// Work goes back to an ancestor.
+	GateAction_GATE_ACTION_REPLAN GateAction = 3
+	// The execution ends as failed.
+	GateAction_GATE_ACTION_FAIL GateAction = 4
+)
+
+// Enum value maps for GateAction.
+var (
+	GateAction_name = map[int32]string{
+		0: "GATE_ACTION_UNSPECIFIED",
+		1: "GATE_ACTION_BLOCK",
+		2: "GATE_ACTION_SKIP",
+		3: "GATE_ACTION_REPLAN",
+		4: "GATE_ACTION_FAIL",
+	}
+	GateAction_value = map[string]int32{
+		"GATE_ACTION_UNSPECIFIED": 0,
+		"GATE_ACTION_BLOCK":       1,
+		"GATE_ACTION_SKIP":        2,
+		"GATE_ACTION_REPLAN":      3,
+		"GATE_ACTION_FAIL":        4,
+	}
+)
+
+func (x GateAction) Enum() *GateAction {
+	p := new(GateAction)
+	*p = x
+	return p
+}
+
+func (x GateAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GateAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[2].Descriptor()
+}
+
+func (GateAction) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[2]
+}
+
+func (x GateAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GateAction.Descriptor instead.
+func (GateAction) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+}
+
+// Criticality says what it means when a node has failed for good.
+type Criticality int32
+
+const (
+	// The CEO is asked; other branches go on.
+	Criticality_CRITICALITY_UNSPECIFIED Criticality = 0
+	// The CEO is asked, and nothing else starts until there is an answer.
+	Criticality_CRITICALITY_CRITICAL Criticality = 1
+	// The node is passed over, and the gap is noted for those after it.
+	Criticality_CRITICALITY_OPTIONAL Criticality = 2
+)
+
+// Enum value maps for Criticality.
+var (
+	Criticality_name = map[int32]string{
+		0: "CRITICALITY_UNSPECIFIED",
+		1: "CRITICALITY_CRITICAL",
+		2: "CRITICALITY_OPTIONAL",
+	}
+	Criticality_value = map[string]int32{
+		"CRITICALITY_UNSPECIFIED": 0,
+		"CRITICALITY_CRITICAL":    1,
+		"CRITICALITY_OPTIONAL":    2,
+	}
+)
+
+func (x Criticality) Enum() *Criticality {
+	p := new(Criticality)
+	*p = x
+	return p
+}
+
+func (x Criticality) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Criticality) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[3].Descriptor()
+}
+
+func (Criticality) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[3]
+}
+
+func (x Criticality) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Criticality.Descriptor instead.
+func (Criticality) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+}
+
 // EdgeOutcome says on what result of its source an edge is taken.
 type EdgeOutcome int32
 
@@ -187,11 +301,11 @@ func (x EdgeOutcome) String() string {
 }
 
 func (EdgeOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[2].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[4].Descriptor()
 }
 
 func (EdgeOutcome) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[2]
+	return &file_loom_v1_workflow_proto_enumTypes[4]
 }
 
 func (x EdgeOutcome) Number() protoreflect.EnumNumber {
@@ -200,7 +314,7 @@ func (x EdgeOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EdgeOutcome.Descriptor instead.
 func (EdgeOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
 }
 
 // ExecutionStatus is where an execution is in its life.
@@ -217,6 +331,8 @@ const (
 	ExecutionStatus_EXECUTION_STATUS_REJECTED ExecutionStatus = 3
 	// The CEO closed it.
 	ExecutionStatus_EXECUTION_STATUS_ABORTED ExecutionStatus = 4
+	// A gate failed it, or nobody could go on with it.
+	ExecutionStatus_EXECUTION_STATUS_FAILED ExecutionStatus = 5
 )
 
 // Enum value maps for ExecutionStatus.
@@ -227,6 +343,7 @@ var (
 		2: "EXECUTION_STATUS_COMPLETED",
 		3: "EXECUTION_STATUS_REJECTED",
 		4: "EXECUTION_STATUS_ABORTED",
+		5: "EXECUTION_STATUS_FAILED",
 	}
 	ExecutionStatus_value = map[string]int32{
 		"EXECUTION_STATUS_UNSPECIFIED": 0,
@@ -234,6 +351,7 @@ var (
 		"EXECUTION_STATUS_COMPLETED":   2,
 		"EXECUTION_STATUS_REJECTED":    3,
 		"EXECUTION_STATUS_ABORTED":     4,
+		"EXECUTION_STATUS_FAILED":      5,
 	}
 )
 
@@ -248,11 +366,11 @@ func (x ExecutionStatus) String() string {
 }
 
 func (ExecutionStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[3].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[5].Descriptor()
 }
 
 func (ExecutionStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[3]
+	return &file_loom_v1_workflow_proto_enumTypes[5]
 }
 
 func (x ExecutionStatus) Number() protoreflect.EnumNumber {
@@ -261,7 +379,7 @@ func (x ExecutionStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExecutionStatus.Descriptor instead.
 func (ExecutionStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 // NodeStatus is where a node is in its present visit.
@@ -280,7 +398,8 @@ const (
 	NodeStatus_NODE_STATUS_SUCCEEDED NodeStatus = 4
 	// Ended badly.
 	NodeStatus_NODE_STATUS_FAILED NodeStatus = 5
-	// Every edge into it is dead.
+	// Passed over: every edge into it is dead, its gate did not hold, or the CEO
+	// moved on without it.
 	NodeStatus_NODE_STATUS_SKIPPED NodeStatus = 6
 )
 
@@ -317,11 +436,11 @@ func (x NodeStatus) String() string {
 }
 
 func (NodeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[4].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[6].Descriptor()
 }
 
 func (NodeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[4]
+	return &file_loom_v1_workflow_proto_enumTypes[6]
 }
 
 func (x NodeStatus) Number() protoreflect.EnumNumber {
@@ -330,7 +449,64 @@ func (x NodeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeStatus.Descriptor instead.
 func (NodeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+}
+
+// PauseScope is how much a pause covers.
+type PauseScope int32
+
+const (
+	// Not set; refused.
+	PauseScope_PAUSE_SCOPE_UNSPECIFIED PauseScope = 0
+	// One execution.
+	PauseScope_PAUSE_SCOPE_EXECUTION PauseScope = 1
+	// All executions of one process.
+	PauseScope_PAUSE_SCOPE_PROCESS PauseScope = 2
+	// All executions of the project.
+	PauseScope_PAUSE_SCOPE_PROJECT PauseScope = 3
+)
+
+// Enum value maps for PauseScope.
+var (
+	PauseScope_name = map[int32]string{
+		0: "PAUSE_SCOPE_UNSPECIFIED",
+		1: "PAUSE_SCOPE_EXECUTION",
+		2: "PAUSE_SCOPE_PROCESS",
+		3: "PAUSE_SCOPE_PROJECT",
+	}
+	PauseScope_value = map[string]int32{
+		"PAUSE_SCOPE_UNSPECIFIED": 0,
+		"PAUSE_SCOPE_EXECUTION":   1,
+		"PAUSE_SCOPE_PROCESS":     2,
+		"PAUSE_SCOPE_PROJECT":     3,
+	}
+)
+
+func (x PauseScope) Enum() *PauseScope {
+	p := new(PauseScope)
+	*p = x
+	return p
+}
+
+func (x PauseScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PauseScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[7].Descriptor()
+}
+
+func (PauseScope) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[7]
+}
+
+func (x PauseScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PauseScope.Descriptor instead.
+func (PauseScope) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 // OutcomeStatus is how an attempt ended.
@@ -374,11 +550,11 @@ func (x OutcomeStatus) String() string {
 }
 
 func (OutcomeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[5].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[8].Descriptor()
 }
 
 func (OutcomeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[5]
+	return &file_loom_v1_workflow_proto_enumTypes[8]
 }
 
 func (x OutcomeStatus) Number() protoreflect.EnumNumber {
@@ -387,7 +563,7 @@ func (x OutcomeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeStatus.Descriptor instead.
 func (OutcomeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 // ApprovalKind says why the CEO is asked.
@@ -427,11 +603,11 @@ func (x ApprovalKind) String() string {
 }
 
 func (ApprovalKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[6].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[9].Descriptor()
 }
 
 func (ApprovalKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[6]
+	return &file_loom_v1_workflow_proto_enumTypes[9]
 }
 
 func (x ApprovalKind) Number() protoreflect.EnumNumber {
@@ -440,7 +616,7 @@ func (x ApprovalKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalKind.Descriptor instead.
 func (ApprovalKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 // ApprovalDecision is what the CEO may answer.
@@ -492,11 +668,11 @@ func (x ApprovalDecision) String() string {
 }
 
 func (ApprovalDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[7].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
 }
 
 func (ApprovalDecision) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[7]
+	return &file_loom_v1_workflow_proto_enumTypes[10]
 }
 
 func (x ApprovalDecision) Number() protoreflect.EnumNumber {
@@ -505,7 +681,7 @@ func (x ApprovalDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalDecision.Descriptor instead.
 func (ApprovalDecision) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 // Definition is a compiled workflow: what an execution is pinned to.
@@ -600,7 +776,8 @@ type NodeDefinition struct {
 	RoleFrom string `protobuf:"bytes,5,opt,name=role_from,json=roleFrom,proto3" json:"role_from,omitempty"`
 	// Dispatches a visit may use; 0 was compiled to the default already.
 	MaxAttempts uint32 `protobuf:"varint,6,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
-	// Longest time from dispatch to outcome; unset means 30 minutes.
+	// Longest time from dispatch to outcome; unset means 30 minutes, or no limit
+	// for a child execution, which has limits of its own.
 	Timeout *durationpb.Duration `protobuf:"bytes,7,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	Kind    NodeKind             `protobuf:"varint,8,opt,name=kind,proto3,enum=loom.v1.NodeKind" json:"kind,omitempty"`
 	// Whether an outcome "continue" is allowed.
@@ -613,7 +790,19 @@ type NodeDefinition struct {
 	// True when the failure edge waits for the attempts to be used up.
 	FailureEdgeAfterAttempts bool `protobuf:"varint,12,opt,name=failure_edge_after_attempts,json=failureEdgeAfterAttempts,proto3" json:"failure_edge_after_attempts,omitempty"`
 	// What the agent is asked to do, for its prompt.
-	Description   string `protobuf:"bytes,13,opt,name=description,proto3" json:"description,omitempty"`
+	Description string `protobuf:"bytes,13,opt,name=description,proto3" json:"description,omitempty"`
+	// What must hold before the node starts.
+	Gate *Gate `protobuf:"bytes,14,opt,name=gate,proto3" json:"gate,omitempty"`
+	// What its final failure means for the rest of the execution.
+	Criticality Criticality `protobuf:"varint,15,opt,name=criticality,proto3,enum=loom.v1.Criticality" json:"criticality,omitempty"`
+	// Process that does the node's work as a child execution; the node then has
+	// no role.
+	Process string `protobuf:"bytes,16,opt,name=process,proto3" json:"process,omitempty"`
+	// How whoever works on it is to act, beside the role's own persona; at most
+	// 2 KiB.
+	Persona string `protobuf:"bytes,17,opt,name=persona,proto3" json:"persona,omitempty"`
+	// How long to wait between attempts.
+	Backoff       *Backoff `protobuf:"bytes,18,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,6 +928,169 @@ func (x *NodeDefinition) GetDescription() string {
 	return ""
 }
 
+func (x *NodeDefinition) GetGate() *Gate {
+	if x != nil {
+		return x.Gate
+	}
+	return nil
+}
+
+func (x *NodeDefinition) GetCriticality() Criticality {
+	if x != nil {
+		return x.Criticality
+	}
+	return Criticality_CRITICALITY_UNSPECIFIED
+}
+
+func (x *NodeDefinition) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *NodeDefinition) GetPersona() string {
+	if x != nil {
+		return x.Persona
+	}
+	return ""
+}
+
+func (x *NodeDefinition) GetBackoff() *Backoff {
+	if x != nil {
+		return x.Backoff
+	}
+	return nil
+}
+
+// Gate is a condition that is read when a node is about to start.
+type Gate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// CEL over bead, context, execution and the outcomes of earlier tasks.
+	Condition string     `protobuf:"bytes,1,opt,name=condition,proto3" json:"condition,omitempty"`
+	OnFailure GateAction `protobuf:"varint,2,opt,name=on_failure,json=onFailure,proto3,enum=loom.v1.GateAction" json:"on_failure,omitempty"`
+	// For replan: the ancestor that work goes back to.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// For replan: how often in an execution; after that the gate blocks.
+	Max           uint32 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gate) Reset() {
+	*x = Gate{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gate) ProtoMessage() {}
+
+func (x *Gate) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gate.ProtoReflect.Descriptor instead.
+func (*Gate) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Gate) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
+}
+
+func (x *Gate) GetOnFailure() GateAction {
+	if x != nil {
+		return x.OnFailure
+	}
+	return GateAction_GATE_ACTION_UNSPECIFIED
+}
+
+func (x *Gate) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Gate) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+// Backoff is how long to wait before attempt N+1: initial times 2 to the N-1,
+// at most limit, 20 % more or less.
+type Backoff struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset means 1 second.
+	Initial *durationpb.Duration `protobuf:"bytes,1,opt,name=initial,proto3" json:"initial,omitempty"`
+	// Unset means 1 minute.
+	Limit         *durationpb.Duration `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Backoff) Reset() {
+	*x = Backoff{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Backoff) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Backoff) ProtoMessage() {}
+
+func (x *Backoff) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
+func (*Backoff) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Backoff) GetInitial() *durationpb.Duration {
+	if x != nil {
+		return x.Initial
+	}
+	return nil
+}
+
+func (x *Backoff) GetLimit() *durationpb.Duration {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
 // FailurePolicy sends failed work back to an ancestor, a bounded number of
 // times in an execution.
 type FailurePolicy struct {
@@ -751,7 +1103,7 @@ type FailurePolicy struct {
 
 func (x *FailurePolicy) Reset() {
 	*x = FailurePolicy{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +1115,7 @@ func (x *FailurePolicy) String() string {
 func (*FailurePolicy) ProtoMessage() {}
 
 func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +1128,7 @@ func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailurePolicy.ProtoReflect.Descriptor instead.
 func (*FailurePolicy) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FailurePolicy) GetMax() uint32 {
@@ -806,7 +1158,7 @@ type ReworkRule struct {
 
 func (x *ReworkRule) Reset() {
 	*x = ReworkRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +1170,7 @@ func (x *ReworkRule) String() string {
 func (*ReworkRule) ProtoMessage() {}
 
 func (x *ReworkRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +1183,7 @@ func (x *ReworkRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkRule.ProtoReflect.Descriptor instead.
 func (*ReworkRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReworkRule) GetTo() string {
@@ -863,7 +1215,7 @@ type EdgeDefinition struct {
 
 func (x *EdgeDefinition) Reset() {
 	*x = EdgeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +1227,7 @@ func (x *EdgeDefinition) String() string {
 func (*EdgeDefinition) ProtoMessage() {}
 
 func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +1240,7 @@ func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeDefinition.ProtoReflect.Descriptor instead.
 func (*EdgeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EdgeDefinition) GetId() string {
@@ -974,13 +1326,40 @@ type Execution struct {
 	// named, by node, of which each node's newest word counts.
 	ProjectChecks []string          `protobuf:"bytes,25,rep,name=project_checks,json=projectChecks,proto3" json:"project_checks,omitempty"`
 	NamedChecks   map[string]string `protobuf:"bytes,26,rep,name=named_checks,json=namedChecks,proto3" json:"named_checks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What was left out: nodes that failed or were gated, and why.
+	Gaps []*Gap `protobuf:"bytes,27,rep,name=gaps,proto3" json:"gaps,omitempty"`
+	// For a child: the execution and the attempt of it that it works for.
+	Parent        string `protobuf:"bytes,28,opt,name=parent,proto3" json:"parent,omitempty"`
+	ParentAttempt string `protobuf:"bytes,29,opt,name=parent_attempt,json=parentAttempt,proto3" json:"parent_attempt,omitempty"`
+	// For a fork: what it was made from.
+	ForkedFrom *ForkPoint `protobuf:"bytes,30,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
+	// Set while the CEO has paused this very execution.
+	Paused *Pause `protobuf:"bytes,31,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Approval that is open about the whole execution: a limit was reached.
+	LimitApproval string `protobuf:"bytes,32,opt,name=limit_approval,json=limitApproval,proto3" json:"limit_approval,omitempty"`
+	// Limits that the CEO has lifted: what may be spent now, in all, and that
+	// the deadline no longer counts. Unset means as the bead has it.
+	Granted        *Budget `protobuf:"bytes,33,opt,name=granted,proto3" json:"granted,omitempty"`
+	DeadlineWaived bool    `protobuf:"varint,34,opt,name=deadline_waived,json=deadlineWaived,proto3" json:"deadline_waived,omitempty"`
+	// Node whose open escalation halts all others, if any.
+	HaltedBy string `protobuf:"bytes,35,opt,name=halted_by,json=haltedBy,proto3" json:"halted_by,omitempty"`
+	// How deep it is nested: 0, or one more than its parent.
+	Depth uint32 `protobuf:"varint,36,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Since when it is held: paused, by itself, its process, its project or its
+	// parent; blocked by other beads; or waiting at a limit. Nothing is started
+	// or claimed, and no timer runs.
+	HeldSince *timestamppb.Timestamp `protobuf:"bytes,39,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
+	// How long it was held before, in all. That is no wall time of its bead.
+	HeldFor *durationpb.Duration `protobuf:"bytes,40,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	// When the CEO last moved it, and why.
+	Moved         *Mark `protobuf:"bytes,41,opt,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1371,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1384,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Execution) GetId() string {
@@ -1190,6 +1569,299 @@ func (x *Execution) GetNamedChecks() map[string]string {
 	return nil
 }
 
+func (x *Execution) GetGaps() []*Gap {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+func (x *Execution) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Execution) GetParentAttempt() string {
+	if x != nil {
+		return x.ParentAttempt
+	}
+	return ""
+}
+
+func (x *Execution) GetForkedFrom() *ForkPoint {
+	if x != nil {
+		return x.ForkedFrom
+	}
+	return nil
+}
+
+func (x *Execution) GetPaused() *Pause {
+	if x != nil {
+		return x.Paused
+	}
+	return nil
+}
+
+func (x *Execution) GetLimitApproval() string {
+	if x != nil {
+		return x.LimitApproval
+	}
+	return ""
+}
+
+func (x *Execution) GetGranted() *Budget {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+func (x *Execution) GetDeadlineWaived() bool {
+	if x != nil {
+		return x.DeadlineWaived
+	}
+	return false
+}
+
+func (x *Execution) GetHaltedBy() string {
+	if x != nil {
+		return x.HaltedBy
+	}
+	return ""
+}
+
+func (x *Execution) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *Execution) GetHeldSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HeldSince
+	}
+	return nil
+}
+
+func (x *Execution) GetHeldFor() *durationpb.Duration {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
+func (x *Execution) GetMoved() *Mark {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+// Gap is something that an execution went on without.
+type Gap struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gap) Reset() {
+	*x = Gap{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gap) ProtoMessage() {}
+
+func (x *Gap) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gap.ProtoReflect.Descriptor instead.
+func (*Gap) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Gap) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Gap) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Gap) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// ForkPoint is where an execution was forked off another.
+type ForkPoint struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Node      string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the project's event that it was forked as of.
+	Number        uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForkPoint) Reset() {
+	*x = ForkPoint{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForkPoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForkPoint) ProtoMessage() {}
+
+func (x *ForkPoint) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForkPoint.ProtoReflect.Descriptor instead.
+func (*ForkPoint) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ForkPoint) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *ForkPoint) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ForkPoint) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// Pause says that nothing is started or claimed. What agents hold, they give
+// back at the next step; no timer runs.
+type Pause struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Scope PauseScope             `protobuf:"varint,1,opt,name=scope,proto3,enum=loom.v1.PauseScope" json:"scope,omitempty"`
+	// The execution or process; empty for a project.
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	By            *Identity              `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pause) Reset() {
+	*x = Pause{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pause) ProtoMessage() {}
+
+func (x *Pause) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pause.ProtoReflect.Descriptor instead.
+func (*Pause) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Pause) GetScope() PauseScope {
+	if x != nil {
+		return x.Scope
+	}
+	return PauseScope_PAUSE_SCOPE_UNSPECIFIED
+}
+
+func (x *Pause) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Pause) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Pause) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Pause) GetBy() *Identity {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
 // NodeState is the state of one node of an execution.
 type NodeState struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1213,14 +1885,22 @@ type NodeState struct {
 	// When a backoff ends.
 	RetryAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
 	// Kind of the approval that is open.
-	Asks          ApprovalKind `protobuf:"varint,11,opt,name=asks,proto3,enum=loom.v1.ApprovalKind" json:"asks,omitempty"`
+	Asks ApprovalKind `protobuf:"varint,11,opt,name=asks,proto3,enum=loom.v1.ApprovalKind" json:"asks,omitempty"`
+	// Whether the CEO let this visit start against its gate.
+	GateWaived bool `protobuf:"varint,12,opt,name=gate_waived,json=gateWaived,proto3" json:"gate_waived,omitempty"`
+	// How often its gate sent work back, in the whole execution.
+	Replans uint32 `protobuf:"varint,13,opt,name=replans,proto3" json:"replans,omitempty"`
+	// Whether the approval that is open is about its gate.
+	Gated bool `protobuf:"varint,14,opt,name=gated,proto3" json:"gated,omitempty"`
+	// Whether the approval that is open halts all other nodes.
+	Halts         bool `protobuf:"varint,15,opt,name=halts,proto3" json:"halts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1912,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1925,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeState) GetStatus() NodeStatus {
@@ -1325,6 +2005,34 @@ func (x *NodeState) GetAsks() ApprovalKind {
 	return ApprovalKind_APPROVAL_KIND_UNSPECIFIED
 }
 
+func (x *NodeState) GetGateWaived() bool {
+	if x != nil {
+		return x.GateWaived
+	}
+	return false
+}
+
+func (x *NodeState) GetReplans() uint32 {
+	if x != nil {
+		return x.Replans
+	}
+	return 0
+}
+
+func (x *NodeState) GetGated() bool {
+	if x != nil {
+		return x.Gated
+	}
+	return false
+}
+
+func (x *NodeState) GetHalts() bool {
+	if x != nil {
+		return x.Halts
+	}
+	return false
+}
+
 // Attempt is one dispatch of a node to an agent.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1342,18 +2050,31 @@ type Attempt struct {
 	Claimant *Claimant `protobuf:"bytes,8,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// Raised whenever it is queued anew; part of the work subject.
 	Generation uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
-	// What it waits for while it is parked: "lock".
-	Parked        string                 `protobuf:"bytes,10,opt,name=parked,proto3" json:"parked,omitempty"`
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
-	Outcome       *Outcome               `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	TimedOut      bool                   `protobuf:"varint,13,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	// What it waits for while it is parked: "lock" or "rate".
+	Parked   string                 `protobuf:"bytes,10,opt,name=parked,proto3" json:"parked,omitempty"`
+	EndedAt  *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Outcome  *Outcome               `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	TimedOut bool                   `protobuf:"varint,13,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	// Process of the child execution that does the work, if one does; nobody
+	// claims such an attempt.
+	Process string `protobuf:"bytes,14,opt,name=process,proto3" json:"process,omitempty"`
+	// That child execution.
+	Child string `protobuf:"bytes,15,opt,name=child,proto3" json:"child,omitempty"`
+	// When it was last queued.
+	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	// Since when it is parked for a rate limit, without the time in which the
+	// execution was held, and until when.
+	ParkedAt    *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=parked_at,json=parkedAt,proto3" json:"parked_at,omitempty"`
+	ParkedUntil *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=parked_until,json=parkedUntil,proto3" json:"parked_until,omitempty"`
+	// How long it was parked for rate limits before, in all.
+	ParkedFor     *durationpb.Duration `protobuf:"bytes,19,opt,name=parked_for,json=parkedFor,proto3" json:"parked_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +2086,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +2099,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Attempt) GetId() string {
@@ -1472,6 +2193,48 @@ func (x *Attempt) GetTimedOut() bool {
 	return false
 }
 
+func (x *Attempt) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Attempt) GetChild() string {
+	if x != nil {
+		return x.Child
+	}
+	return ""
+}
+
+func (x *Attempt) GetQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.QueuedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetParkedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ParkedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetParkedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ParkedUntil
+	}
+	return nil
+}
+
+func (x *Attempt) GetParkedFor() *durationpb.Duration {
+	if x != nil {
+		return x.ParkedFor
+	}
+	return nil
+}
+
 // Claimant is the agent that holds an attempt.
 type Claimant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1486,7 +2249,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +2261,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +2274,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -1564,7 +2327,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +2339,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +2352,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -1683,7 +2446,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +2458,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +2471,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Change) GetBase() string {
@@ -1774,7 +2537,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +2549,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +2562,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -1844,7 +2607,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +2619,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2632,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -1918,7 +2681,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2693,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2706,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -1997,14 +2760,16 @@ type Landing struct {
 	Target string `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
 	Token  uint64 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
 	// What happened to the user's checkout, for a person.
-	Checkout      string `protobuf:"bytes,5,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	Checkout string `protobuf:"bytes,5,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	// Remote repository that has the commit on the target; empty for none.
+	Remote        string `protobuf:"bytes,6,opt,name=remote,proto3" json:"remote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2781,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2794,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Landing) GetCommit() string {
@@ -2067,6 +2832,13 @@ func (x *Landing) GetCheckout() string {
 	return ""
 }
 
+func (x *Landing) GetRemote() string {
+	if x != nil {
+		return x.Remote
+	}
+	return ""
+}
+
 // CheckRun is one required command and how it ended.
 type CheckRun struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2082,7 +2854,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2866,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2879,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -2145,16 +2917,71 @@ func (x *CheckRun) GetOutput() *BlobRef {
 	return nil
 }
 
+// Choice is one of several things that the CEO may choose.
+type Choice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An option of the decision graph.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Choice) Reset() {
+	*x = Choice{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Choice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Choice) ProtoMessage() {}
+
+func (x *Choice) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Choice.ProtoReflect.Descriptor instead.
+func (*Choice) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Choice) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Choice) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
 // Approval is a question to the CEO and, once given, the answer.
 type Approval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The approval bead's id.
-	Id        string       `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Bead      string       `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
-	Execution string       `protobuf:"bytes,3,opt,name=execution,proto3" json:"execution,omitempty"`
-	Node      string       `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	Visit     uint32       `protobuf:"varint,5,opt,name=visit,proto3" json:"visit,omitempty"`
-	Kind      ApprovalKind `protobuf:"varint,6,opt,name=kind,proto3,enum=loom.v1.ApprovalKind" json:"kind,omitempty"`
+	Id        string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Bead      string `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution string `protobuf:"bytes,3,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Empty when it is about the whole execution, or about none.
+	Node  string       `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Visit uint32       `protobuf:"varint,5,opt,name=visit,proto3" json:"visit,omitempty"`
+	Kind  ApprovalKind `protobuf:"varint,6,opt,name=kind,proto3,enum=loom.v1.ApprovalKind" json:"kind,omitempty"`
 	// The question, one line.
 	Question string `protobuf:"bytes,7,opt,name=question,proto3" json:"question,omitempty"`
 	// Why it is asked, for an escalation: a code and a sentence.
@@ -2176,14 +3003,25 @@ type Approval struct {
 	DecidedBy *Identity              `protobuf:"bytes,17,opt,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
 	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
 	// Commands that verification will have to see pass.
-	Checks        []string `protobuf:"bytes,19,rep,name=checks,proto3" json:"checks,omitempty"`
+	Checks []string `protobuf:"bytes,19,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Whether nothing else of the execution starts until it is answered.
+	Halts bool `protobuf:"varint,20,opt,name=halts,proto3" json:"halts,omitempty"`
+	// Whether it is about the node's gate, which keeps it from starting.
+	Gate bool `protobuf:"varint,21,opt,name=gate,proto3" json:"gate,omitempty"`
+	// For a vote that neither its voters nor the lead decided: the decision that
+	// was voted on, and what can be chosen.
+	Ballot  string    `protobuf:"bytes,22,opt,name=ballot,proto3" json:"ballot,omitempty"`
+	Choices []*Choice `protobuf:"bytes,23,rep,name=choices,proto3" json:"choices,omitempty"`
+	// Files of its change that changes of other work, proposed before, touch too.
+	// Set in answers to a query for one approval, not kept.
+	Overlaps      []*FileClaim `protobuf:"bytes,24,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +3033,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +3046,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Approval) GetId() string {
@@ -2344,6 +3182,130 @@ func (x *Approval) GetChecks() []string {
 	return nil
 }
 
+func (x *Approval) GetHalts() bool {
+	if x != nil {
+		return x.Halts
+	}
+	return false
+}
+
+func (x *Approval) GetGate() bool {
+	if x != nil {
+		return x.Gate
+	}
+	return false
+}
+
+func (x *Approval) GetBallot() string {
+	if x != nil {
+		return x.Ballot
+	}
+	return ""
+}
+
+func (x *Approval) GetChoices() []*Choice {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
+}
+
+func (x *Approval) GetOverlaps() []*FileClaim {
+	if x != nil {
+		return x.Overlaps
+	}
+	return nil
+}
+
+// FileClaim says that a change that is proposed, and neither landed nor given
+// up, touches a file. Whoever proposed first holds the file; when that lands,
+// later changes of it begin anew on the newest target.
+type FileClaim struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Path      string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Bead      string                 `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution string                 `protobuf:"bytes,3,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Who proposed the change, and when.
+	Holder *Claimant              `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	Since  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	// Whether another change claims the file before this one.
+	Waits         bool `protobuf:"varint,6,opt,name=waits,proto3" json:"waits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileClaim) Reset() {
+	*x = FileClaim{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileClaim) ProtoMessage() {}
+
+func (x *FileClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
+func (*FileClaim) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FileClaim) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FileClaim) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *FileClaim) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *FileClaim) GetHolder() *Claimant {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+func (x *FileClaim) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *FileClaim) GetWaits() bool {
+	if x != nil {
+		return x.Waits
+	}
+	return false
+}
+
 var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
@@ -2355,7 +3317,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12-\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
-	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\"\xcf\x04\n" +
+	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\"\x8a\x06\n" +
 	"\x0eNodeDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x11.loom.v1.NodeTypeR\x04type\x12\x12\n" +
@@ -2371,10 +3333,24 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"on_failure\x18\v \x01(\v2\x16.loom.v1.FailurePolicyR\tonFailure\x12=\n" +
 	"\x1bfailure_edge_after_attempts\x18\f \x01(\bR\x18failureEdgeAfterAttempts\x12 \n" +
-	"\vdescription\x18\r \x01(\tR\vdescription\x1a:\n" +
+	"\vdescription\x18\r \x01(\tR\vdescription\x12!\n" +
+	"\x04gate\x18\x0e \x01(\v2\r.loom.v1.GateR\x04gate\x126\n" +
+	"\vcriticality\x18\x0f \x01(\x0e2\x14.loom.v1.CriticalityR\vcriticality\x12\x18\n" +
+	"\aprocess\x18\x10 \x01(\tR\aprocess\x12\x18\n" +
+	"\apersona\x18\x11 \x01(\tR\apersona\x12*\n" +
+	"\abackoff\x18\x12 \x01(\v2\x10.loom.v1.BackoffR\abackoff\x1a:\n" +
 	"\fOutcomeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"N\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\x04Gate\x12\x1c\n" +
+	"\tcondition\x18\x01 \x01(\tR\tcondition\x122\n" +
+	"\n" +
+	"on_failure\x18\x02 \x01(\x0e2\x13.loom.v1.GateActionR\tonFailure\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x10\n" +
+	"\x03max\x18\x04 \x01(\rR\x03max\"o\n" +
+	"\aBackoff\x123\n" +
+	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12/\n" +
+	"\x05limit\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05limit\"N\n" +
 	"\rFailurePolicy\x12\x10\n" +
 	"\x03max\x18\x01 \x01(\rR\x03max\x12+\n" +
 	"\x06rework\x18\x02 \x03(\v2\x13.loom.v1.ReworkRuleR\x06rework\"0\n" +
@@ -2387,7 +3363,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xe4\t\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xf2\r\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -2421,7 +3397,22 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"modelCalls\x12\x1a\n" +
 	"\bscripted\x18\x18 \x01(\bR\bscripted\x12%\n" +
 	"\x0eproject_checks\x18\x19 \x03(\tR\rprojectChecks\x12F\n" +
-	"\fnamed_checks\x18\x1a \x03(\v2#.loom.v1.Execution.NamedChecksEntryR\vnamedChecks\x1aL\n" +
+	"\fnamed_checks\x18\x1a \x03(\v2#.loom.v1.Execution.NamedChecksEntryR\vnamedChecks\x12 \n" +
+	"\x04gaps\x18\x1b \x03(\v2\f.loom.v1.GapR\x04gaps\x12\x16\n" +
+	"\x06parent\x18\x1c \x01(\tR\x06parent\x12%\n" +
+	"\x0eparent_attempt\x18\x1d \x01(\tR\rparentAttempt\x123\n" +
+	"\vforked_from\x18\x1e \x01(\v2\x12.loom.v1.ForkPointR\n" +
+	"forkedFrom\x12&\n" +
+	"\x06paused\x18\x1f \x01(\v2\x0e.loom.v1.PauseR\x06paused\x12%\n" +
+	"\x0elimit_approval\x18  \x01(\tR\rlimitApproval\x12)\n" +
+	"\agranted\x18! \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12'\n" +
+	"\x0fdeadline_waived\x18\" \x01(\bR\x0edeadlineWaived\x12\x1b\n" +
+	"\thalted_by\x18# \x01(\tR\bhaltedBy\x12\x14\n" +
+	"\x05depth\x18$ \x01(\rR\x05depth\x129\n" +
+	"\n" +
+	"held_since\x18' \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x124\n" +
+	"\bheld_for\x18( \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
+	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -2432,7 +3423,21 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\x1a>\n" +
 	"\x10NamedChecksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b%\x10&J\x04\b&\x10'\"]\n" +
+	"\x03Gap\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"U\n" +
+	"\tForkPoint\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\xb3\x01\n" +
+	"\x05Pause\x12)\n" +
+	"\x05scope\x18\x01 \x01(\x0e2\x13.loom.v1.PauseScopeR\x05scope\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12!\n" +
+	"\x02by\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x02by\"\x94\x04\n" +
 	"\tNodeState\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.NodeStatusR\x06status\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x1a\n" +
@@ -2445,7 +3450,12 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bapproval\x18\t \x01(\tR\bapproval\x125\n" +
 	"\bretry_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\aretryAt\x12)\n" +
-	"\x04asks\x18\v \x01(\x0e2\x15.loom.v1.ApprovalKindR\x04asks\"\xcf\x03\n" +
+	"\x04asks\x18\v \x01(\x0e2\x15.loom.v1.ApprovalKindR\x04asks\x12\x1f\n" +
+	"\vgate_waived\x18\f \x01(\bR\n" +
+	"gateWaived\x12\x18\n" +
+	"\areplans\x18\r \x01(\rR\areplans\x12\x14\n" +
+	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
+	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xea\x05\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -2462,7 +3472,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	" \x01(\tR\x06parked\x125\n" +
 	"\bended_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12*\n" +
 	"\aoutcome\x18\f \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x1b\n" +
-	"\ttimed_out\x18\r \x01(\bR\btimedOut\"J\n" +
+	"\ttimed_out\x18\r \x01(\bR\btimedOut\x12\x18\n" +
+	"\aprocess\x18\x0e \x01(\tR\aprocess\x12\x14\n" +
+	"\x05child\x18\x0f \x01(\tR\x05child\x127\n" +
+	"\tqueued_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x127\n" +
+	"\tparked_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bparkedAt\x12=\n" +
+	"\fparked_until\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\vparkedUntil\x128\n" +
+	"\n" +
+	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\"J\n" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
@@ -2504,19 +3521,23 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04base\x18\x03 \x01(\tR\x04base\x12!\n" +
 	"\fpatch_digest\x18\x04 \x01(\tR\vpatchDigest\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x04R\x05token\x12\x10\n" +
-	"\x03ref\x18\x06 \x01(\tR\x03ref\"}\n" +
+	"\x03ref\x18\x06 \x01(\tR\x03ref\"\x95\x01\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x04R\x05token\x12\x1a\n" +
-	"\bcheckout\x18\x05 \x01(\tR\bcheckout\"\x9b\x01\n" +
+	"\bcheckout\x18\x05 \x01(\tR\bcheckout\x12\x16\n" +
+	"\x06remote\x18\x06 \x01(\tR\x06remote\"\x9b\x01\n" +
 	"\bCheckRun\x12\x18\n" +
 	"\acommand\x18\x01 \x01(\tR\acommand\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06passed\x18\x03 \x01(\bR\x06passed\x12\x16\n" +
 	"\x06commit\x18\x04 \x01(\tR\x06commit\x12(\n" +
-	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\"\xa3\x05\n" +
+	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
+	"\x06Choice\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xc0\x06\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -2540,7 +3561,19 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"decided_by\x18\x11 \x01(\v2\x11.loom.v1.IdentityR\tdecidedBy\x129\n" +
 	"\n" +
 	"decided_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12\x16\n" +
-	"\x06checks\x18\x13 \x03(\tR\x06checks*\xa6\x01\n" +
+	"\x06checks\x18\x13 \x03(\tR\x06checks\x12\x14\n" +
+	"\x05halts\x18\x14 \x01(\bR\x05halts\x12\x12\n" +
+	"\x04gate\x18\x15 \x01(\bR\x04gate\x12\x16\n" +
+	"\x06ballot\x18\x16 \x01(\tR\x06ballot\x12)\n" +
+	"\achoices\x18\x17 \x03(\v2\x0f.loom.v1.ChoiceR\achoices\x12.\n" +
+	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\"\xc4\x01\n" +
+	"\tFileClaim\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
+	"\texecution\x18\x03 \x01(\tR\texecution\x12)\n" +
+	"\x06holder\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x05waits\x18\x06 \x01(\bR\x05waits*\xa6\x01\n" +
 	"\bNodeType\x12\x19\n" +
 	"\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_TYPE_START\x10\x01\x12\x11\n" +
@@ -2553,17 +3586,29 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10NODE_KIND_COMMIT\x10\x01\x12\x14\n" +
 	"\x10NODE_KIND_VERIFY\x10\x02\x12\x12\n" +
-	"\x0eNODE_KIND_LAND\x10\x03*_\n" +
+	"\x0eNODE_KIND_LAND\x10\x03*\x84\x01\n" +
+	"\n" +
+	"GateAction\x12\x1b\n" +
+	"\x17GATE_ACTION_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11GATE_ACTION_BLOCK\x10\x01\x12\x14\n" +
+	"\x10GATE_ACTION_SKIP\x10\x02\x12\x16\n" +
+	"\x12GATE_ACTION_REPLAN\x10\x03\x12\x14\n" +
+	"\x10GATE_ACTION_FAIL\x10\x04*^\n" +
+	"\vCriticality\x12\x1b\n" +
+	"\x17CRITICALITY_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14CRITICALITY_CRITICAL\x10\x01\x12\x18\n" +
+	"\x14CRITICALITY_OPTIONAL\x10\x02*_\n" +
 	"\vEdgeOutcome\x12\x1c\n" +
 	"\x18EDGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EDGE_OUTCOME_SUCCESS\x10\x01\x12\x18\n" +
-	"\x14EDGE_OUTCOME_FAILURE\x10\x02*\xae\x01\n" +
+	"\x14EDGE_OUTCOME_FAILURE\x10\x02*\xcb\x01\n" +
 	"\x0fExecutionStatus\x12 \n" +
 	"\x1cEXECUTION_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18EXECUTION_STATUS_RUNNING\x10\x01\x12\x1e\n" +
 	"\x1aEXECUTION_STATUS_COMPLETED\x10\x02\x12\x1d\n" +
 	"\x19EXECUTION_STATUS_REJECTED\x10\x03\x12\x1c\n" +
-	"\x18EXECUTION_STATUS_ABORTED\x10\x04*\xc0\x01\n" +
+	"\x18EXECUTION_STATUS_ABORTED\x10\x04\x12\x1b\n" +
+	"\x17EXECUTION_STATUS_FAILED\x10\x05*\xc0\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x1b\n" +
 	"\x17NODE_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -2572,7 +3617,13 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x13NODE_STATUS_WAITING\x10\x03\x12\x19\n" +
 	"\x15NODE_STATUS_SUCCEEDED\x10\x04\x12\x16\n" +
 	"\x12NODE_STATUS_FAILED\x10\x05\x12\x17\n" +
-	"\x13NODE_STATUS_SKIPPED\x10\x06*\x84\x01\n" +
+	"\x13NODE_STATUS_SKIPPED\x10\x06*v\n" +
+	"\n" +
+	"PauseScope\x12\x1b\n" +
+	"\x17PAUSE_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15PAUSE_SCOPE_EXECUTION\x10\x01\x12\x17\n" +
+	"\x13PAUSE_SCOPE_PROCESS\x10\x02\x12\x17\n" +
+	"\x13PAUSE_SCOPE_PROJECT\x10\x03*\x84\x01\n" +
 	"\rOutcomeStatus\x12\x1e\n" +
 	"\x1aOUTCOME_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_SUCCESS\x10\x01\x12\x1a\n" +
@@ -2602,104 +3653,141 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 	return file_loom_v1_workflow_proto_rawDescData
 }
 
-var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(NodeType)(0),                 // 0: loom.v1.NodeType
 	(NodeKind)(0),                 // 1: loom.v1.NodeKind
-	(EdgeOutcome)(0),              // 2: loom.v1.EdgeOutcome
-	(ExecutionStatus)(0),          // 3: loom.v1.ExecutionStatus
-	(NodeStatus)(0),               // 4: loom.v1.NodeStatus
-	(OutcomeStatus)(0),            // 5: loom.v1.OutcomeStatus
-	(ApprovalKind)(0),             // 6: loom.v1.ApprovalKind
-	(ApprovalDecision)(0),         // 7: loom.v1.ApprovalDecision
-	(*Definition)(nil),            // 8: loom.v1.Definition
-	(*NodeDefinition)(nil),        // 9: loom.v1.NodeDefinition
-	(*FailurePolicy)(nil),         // 10: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 11: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 12: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 13: loom.v1.Execution
-	(*NodeState)(nil),             // 14: loom.v1.NodeState
-	(*Attempt)(nil),               // 15: loom.v1.Attempt
-	(*Claimant)(nil),              // 16: loom.v1.Claimant
-	(*Outcome)(nil),               // 17: loom.v1.Outcome
-	(*Change)(nil),                // 18: loom.v1.Change
-	(*ChangedFile)(nil),           // 19: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 20: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 21: loom.v1.Candidate
-	(*Landing)(nil),               // 22: loom.v1.Landing
-	(*CheckRun)(nil),              // 23: loom.v1.CheckRun
-	(*Approval)(nil),              // 24: loom.v1.Approval
-	nil,                           // 25: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 26: loom.v1.Execution.NodesEntry
-	nil,                           // 27: loom.v1.Execution.EdgesEntry
-	nil,                           // 28: loom.v1.Execution.NamedChecksEntry
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 30: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(Priority)(0),                 // 32: loom.v1.Priority
-	(*Usage)(nil),                 // 33: loom.v1.Usage
-	(*BlobRef)(nil),               // 34: loom.v1.BlobRef
-	(*Identity)(nil),              // 35: loom.v1.Identity
+	(GateAction)(0),               // 2: loom.v1.GateAction
+	(Criticality)(0),              // 3: loom.v1.Criticality
+	(EdgeOutcome)(0),              // 4: loom.v1.EdgeOutcome
+	(ExecutionStatus)(0),          // 5: loom.v1.ExecutionStatus
+	(NodeStatus)(0),               // 6: loom.v1.NodeStatus
+	(PauseScope)(0),               // 7: loom.v1.PauseScope
+	(OutcomeStatus)(0),            // 8: loom.v1.OutcomeStatus
+	(ApprovalKind)(0),             // 9: loom.v1.ApprovalKind
+	(ApprovalDecision)(0),         // 10: loom.v1.ApprovalDecision
+	(*Definition)(nil),            // 11: loom.v1.Definition
+	(*NodeDefinition)(nil),        // 12: loom.v1.NodeDefinition
+	(*Gate)(nil),                  // 13: loom.v1.Gate
+	(*Backoff)(nil),               // 14: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 15: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 16: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 17: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 18: loom.v1.Execution
+	(*Gap)(nil),                   // 19: loom.v1.Gap
+	(*ForkPoint)(nil),             // 20: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 21: loom.v1.Pause
+	(*NodeState)(nil),             // 22: loom.v1.NodeState
+	(*Attempt)(nil),               // 23: loom.v1.Attempt
+	(*Claimant)(nil),              // 24: loom.v1.Claimant
+	(*Outcome)(nil),               // 25: loom.v1.Outcome
+	(*Change)(nil),                // 26: loom.v1.Change
+	(*ChangedFile)(nil),           // 27: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 28: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 29: loom.v1.Candidate
+	(*Landing)(nil),               // 30: loom.v1.Landing
+	(*CheckRun)(nil),              // 31: loom.v1.CheckRun
+	(*Choice)(nil),                // 32: loom.v1.Choice
+	(*Approval)(nil),              // 33: loom.v1.Approval
+	(*FileClaim)(nil),             // 34: loom.v1.FileClaim
+	nil,                           // 35: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 36: loom.v1.Execution.NodesEntry
+	nil,                           // 37: loom.v1.Execution.EdgesEntry
+	nil,                           // 38: loom.v1.Execution.NamedChecksEntry
+	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(Priority)(0),                 // 42: loom.v1.Priority
+	(*Usage)(nil),                 // 43: loom.v1.Usage
+	(*Budget)(nil),                // 44: loom.v1.Budget
+	(*Mark)(nil),                  // 45: loom.v1.Mark
+	(*Identity)(nil),              // 46: loom.v1.Identity
+	(*BlobRef)(nil),               // 47: loom.v1.BlobRef
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	9,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	12, // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	12, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	17, // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	0,  // 2: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	29, // 3: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	39, // 3: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	1,  // 4: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	25, // 5: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	10, // 6: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	11, // 7: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	2,  // 8: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	3,  // 9: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	26, // 10: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	27, // 11: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	30, // 12: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	31, // 13: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	31, // 14: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	32, // 15: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	18, // 16: loom.v1.Execution.change:type_name -> loom.v1.Change
-	20, // 17: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	21, // 18: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	22, // 19: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	33, // 20: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	28, // 21: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	4,  // 22: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	15, // 23: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	15, // 24: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	17, // 25: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	31, // 26: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	6,  // 27: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	31, // 28: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	31, // 29: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	16, // 30: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	31, // 31: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	17, // 32: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	5,  // 33: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	30, // 34: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	18, // 35: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	21, // 36: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	22, // 37: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	23, // 38: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	19, // 39: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	34, // 40: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	31, // 41: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	34, // 42: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	6,  // 43: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	18, // 44: loom.v1.Approval.change:type_name -> loom.v1.Change
-	15, // 45: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	7,  // 46: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	31, // 47: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	7,  // 48: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	35, // 49: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	31, // 50: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	14, // 51: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	35, // 5: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	15, // 6: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	13, // 7: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	3,  // 8: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	14, // 9: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	2,  // 10: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	39, // 11: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	39, // 12: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	16, // 13: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	4,  // 14: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	5,  // 15: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	36, // 16: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	37, // 17: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	40, // 18: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	41, // 19: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	41, // 20: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	42, // 21: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	26, // 22: loom.v1.Execution.change:type_name -> loom.v1.Change
+	28, // 23: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	29, // 24: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	30, // 25: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	43, // 26: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	38, // 27: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	19, // 28: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	20, // 29: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	21, // 30: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	44, // 31: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	41, // 32: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	39, // 33: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	45, // 34: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	41, // 35: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	7,  // 36: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	41, // 37: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	46, // 38: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	6,  // 39: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	23, // 40: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	23, // 41: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	25, // 42: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	41, // 43: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	9,  // 44: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	41, // 45: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	41, // 46: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	24, // 47: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	41, // 48: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	25, // 49: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	41, // 50: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	41, // 51: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	41, // 52: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	39, // 53: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	8,  // 54: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	40, // 55: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	26, // 56: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	29, // 57: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	30, // 58: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	31, // 59: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	27, // 60: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	47, // 61: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	41, // 62: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	47, // 63: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	9,  // 64: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	26, // 65: loom.v1.Approval.change:type_name -> loom.v1.Change
+	23, // 66: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	10, // 67: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	41, // 68: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	10, // 69: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	46, // 70: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	41, // 71: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	32, // 72: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	34, // 73: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	24, // 74: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	41, // 75: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	22, // 76: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -2713,8 +3801,8 @@ func file_loom_v1_workflow_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   21,
+			NumEnums:      11,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,49 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// consult asks the decision graph of a project.
+type consult struct {
+	question *loomv1.GraphRequest
+	reply    func(*loomv1.GraphReply)
+}
+
+// answer answers from a graph at the moment of its last event.
+func (m *consult) answer(g *graph.Graph, last *loomv1.Event) {
+	r, err := project.Ask(g, last.GetTime().AsTime(), m.question)
+	if err != nil {
+		r = &loomv1.GraphReply{Error: fault.From(err).Proto()}
+	}
+	r.Number = last.GetNumber()
+	m.reply(r)
+}
+
+func (m *consult) otherwise(err *fault.Error) { m.reply(&loomv1.GraphReply{Error: err.Proto()}) }
+
+// consult has the graph answer once everything decided before is durable.
+func (p *projectActor) consult(c actor.Context, m *consult) {
+	for _, id := range []string{m.question.Bead, m.question.Execution} {
+		if err := p.state.Knows(id); err != nil {
+			m.otherwise(fault.From(err))
+			return
+		}
+	}
+	p.propose(c, nil, nil, func() { c.Send(p.graph, m) }, m.otherwise)
+}
+
+// Ask asks the decision graph of a project as it is now; the answer sees
+// everything that was acknowledged before.
+func (p *Projects) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	return retry(ctx, func(reply func(*loomv1.GraphReply)) {
+		p.sys.sys.Root.Send(p.partition(q.Project), &consult{question: q, reply: reply})
+	}, (*loomv1.GraphReply).GetError)
+}

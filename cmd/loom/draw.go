@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/drawing"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// drawer is the verb that draws workflows.
+type drawer struct {
+	library
+	format, output, execution string
+}
+
+func (a *app) drawWorkflow() *cobra.Command {
+	d := &drawer{library: library{app: a}}
+	cmd := &cobra.Command{
+		Use: "graph [NAME|FILE] [flags]", Short: "draw a workflow, or where an execution of it is", Args: takes("[NAME|FILE]"),
+		Long: `Graph draws a workflow of a project, or a file, for Graphviz, for Mermaid or as
+SVG. With --execution it draws the workflow that the execution is pinned to, and
+how far each node has come. A NAME may go on with @HASH; a FILE has a point or a
+slash in its name.`,
+		Example: "  loom workflow graph auto-bug-workflow -o process.svg\n  loom workflow graph process.yaml --format mermaid\n  loom workflow graph --execution shop-1 -o shop-1.svg",
+		RunE:    func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
+	}
+	cmd.Flags().StringVar(&d.format, "format", "", "`FORMAT`: dot, mermaid or svg (default: what the file is called, else mermaid)")
+	cmd.Flags().StringVarP(&d.output, "output", "o", "", "write to this `FILE`, also -o; - is standard output (default: -)")
+	cmd.Flags().StringVar(&d.execution, "execution", "", "`ID` of an execution or its bead, to show how far it is")
+	d.flags(cmd)
+	return cmd
+}
+
+func (d *drawer) run(cmd *cobra.Command, args []string) error {
+	write, err := d.writer()
+	if err != nil {
+		return err
+	}
+	var def *loomv1.Definition
+	var x *loomv1.Execution
+	switch {
+	case d.execution != "" && (len(args) > 0 || d.builtin):
+		return fault.New("usage/argument", "an execution has its own workflow").At("--execution").Want("leave NAME and --builtin out")
+	case d.execution != "":
+		def, x, err = d.running(cmd)
+	case len(args) == 0:
+		return takes("NAME|FILE")(cmd, args)
+	case isFile(args[0]):
+		def, err = d.app.parse(args[0])
+	default:
+		def, err = d.stored(cmd, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	return d.app.writeTo(d.output, write(processes.Picture(def, x)))
+}
+
+var drawings = map[string]func(*drawing.Graph) string{
+	"dot": (*drawing.Graph).DOT, "mermaid": (*drawing.Graph).Mermaid, "svg": (*drawing.Graph).SVG,
+}
+
+// writer returns how to write the picture.
+func (d *drawer) writer() (func(*drawing.Graph) string, error) {
+	byName := map[string]string{".svg": "svg", ".dot": "dot", ".gv": "dot"}[filepath.Ext(d.output)]
+	format := cmp.Or(d.format, byName, "mermaid")
+	write, ok := drawings[format]
+	if !ok {
+		return nil, fault.New("usage/argument", "unknown format").At("--format").Got(format).Want("%s", suggest.Among(format, []string{"dot", "mermaid", "svg"}))
+	}
+	return write, nil
+}
+
+func (d *drawer) running(cmd *cobra.Command) (def *loomv1.Definition, x *loomv1.Execution, err error) {
+	if err := cmp.Or(checkID("--execution", d.execution), checkName("--project", d.project)); err != nil {
+		return nil, nil, err
+	}
+	err = d.app.with(cmd.Context(), func(c *client.Client) error {
+		v, err := c.Look(cmd.Context(), "execution", &loomv1.Query{Id: d.execution, Project: cmp.Or(d.project, project.Of(d.execution))})
+		if err == nil {
+			def, x = v.Definition, v.Executions[0]
+		}
+		return err
+	})
+	return def, x, err
+}
+
+func (d *drawer) stored(cmd *cobra.Command, id string) (*loomv1.Definition, error) {
+	if id == "" {
+		return nil, checkToken("NAME", "")
+	}
+	v, err := d.look(cmd, &loomv1.Query{Id: id})
+	if err != nil {
+		return nil, err
+	}
+	return v.Definitions[0].Definition, nil
+}
+
+// parse reads a workflow file; what is wrong with it is printed.
+func (a *app) parse(file string) (*loomv1.Definition, error) {
+	data, err := a.readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	def, err := processes.Parse(file, data, roles.Builtin())
+	if err != nil {
+		return nil, a.problems(err)
+	}
+	return def, nil
+}
+
+// writeTo writes a text to a file, or to standard output.
+func (a *app) writeTo(file, text string) error {
+	if file == "" || file == "-" {
+		_, err := io.WriteString(a.out, text)
+		return err
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // a picture, for whoever may read the directory
+		return fault.New("usage/argument", "cannot be written").At(file).Because(errors.Unwrap(err))
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// writeGraph sends a change of the graph and shows what came of it.
+func (a *app) writeGraph(cmd *cobra.Command, r *loomv1.DecisionRequest, show func(w io.Writer, answer *loomv1.Answer)) error {
+	if err := checkName("--project", r.Project); err != nil {
+		return err
+	}
+	return a.with(cmd.Context(), func(c *client.Client) error {
+		answer, err := c.WriteGraph(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return a.print(answer, func(w io.Writer) { show(w, answer) })
+	})
+}
+
+func (a *app) graphAdd() *cobra.Command {
+	add := &loomv1.AddDecision{Node: &loomv1.DecisionNode{}}
+	r := &loomv1.DecisionRequest{Verb: &loomv1.DecisionRequest_Add{Add: add}}
+	var from, to []string
+	cmd := &cobra.Command{
+		Use: "add TYPE TITLE [flags]", Short: "add a decision, and how it is linked", Args: takes("TYPE", "TITLE"),
+		Long: `Add adds a decision of a type: goal, decision, option, action, outcome,
+observation or revisit. --from links others to it and --to links it to others,
+each as TYPE:DECISION with the type of the link: leads_to, chosen, rejected,
+requires, blocks, enables or supersedes.`,
+		Example: "  loom graph add decision \"round once\" --from leads_to:d2 --to chosen:d4",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			add.Node.Title = args[1]
+			if add.Node.Type, err = enumWord[loomv1.DecisionType]("TYPE", args[0], loomv1.DecisionType_name, "DECISION_TYPE_"); err != nil {
+				return err
+			}
+			if add.Links, err = parseLinks(from, to); err != nil {
+				return err
+			}
+			r.Project = cmp.Or(r.Project, project.Of(add.Node.Bead))
+			add.Request = rand.Text()
+			return a.writeGraph(cmd, r, func(w io.Writer, answer *loomv1.Answer) { fmt.Fprintln(w, answer.GetDecision().GetId()) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&add.Node.Description, "description", "", "`TEXT` that says more")
+	f.Uint32Var(&add.Node.Confidence, "confidence", 100, "how `SURE` one is, 0 to 100")
+	f.StringVar(&add.Node.Bead, "bead", "", "about this `BEAD`")
+	f.StringArrayVar(&from, "from", nil, "a link from `TYPE:DECISION`; may be given again")
+	f.StringArrayVar(&to, "to", nil, "a link to `TYPE:DECISION`; may be given again")
+	projectFlag(cmd, &r.Project)
+	return cmd
+}
+
+// parseLinks reads the links of a decision that is added.
+func parseLinks(from, to []string) ([]*loomv1.DecisionEdge, error) {
+	var links []*loomv1.DecisionEdge
+	for _, end := range []struct {
+		flag string
+		list []string
+	}{{"--from", from}, {"--to", to}} {
+		flag := end.flag
+		for _, s := range end.list {
+			t, id, ok := strings.Cut(s, ":")
+			if !ok {
+				return nil, fault.New("usage/argument", "not TYPE:DECISION").At(flag).Got(s).Want("for example leads_to:d2")
+			}
+			edge := &loomv1.DecisionEdge{}
+			var err error
+			if edge.Type, err = enumWord[loomv1.DecisionEdgeType](flag, t, loomv1.DecisionEdgeType_name, "DECISION_EDGE_TYPE_"); err != nil {
+				return nil, err
+			}
+			if err := checkDecision(flag, id); err != nil {
+				return nil, err
+			}
+			if edge.From = id; flag == "--to" {
+				edge.From, edge.To = "", id
+			}
+			links = append(links, edge)
+		}
+	}
+	return links, nil
+}
+
+func (a *app) graphLink() *cobra.Command {
+	edge := &loomv1.DecisionEdge{}
+	r := &loomv1.DecisionRequest{Verb: &loomv1.DecisionRequest_Link{Link: &loomv1.LinkDecision{Edge: edge}}}
+	cmd := &cobra.Command{
+		Use: "link FROM TYPE TO [flags]", Short: "link two decisions", Args: takes("FROM", "TYPE", "TO"),
+		Example: "  loom graph link d5 chosen d3 --rationale \"fewer surprises\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(checkDecision("FROM", args[0]), checkDecision("TO", args[2])); err != nil {
+				return err
+			}
+			var err error
+			if edge.Type, err = enumWord[loomv1.DecisionEdgeType]("TYPE", args[1], loomv1.DecisionEdgeType_name, "DECISION_EDGE_TYPE_"); err != nil {
+				return err
+			}
+			edge.From, edge.To = args[0], args[2]
+			return a.writeGraph(cmd, r, func(w io.Writer, _ *loomv1.Answer) { fmt.Fprintf(w, "%s %s %s\n", edge.From, args[1], edge.To) })
+		},
+	}
+	cmd.Flags().StringVar(&edge.Rationale, "rationale", "", "`TEXT` that says why")
+	cmd.Flags().Float64Var(&edge.Weight, "weight", 1, "how `MUCH` it counts, 0 to 1")
+	projectFlag(cmd, &r.Project)
+	return cmd
+}
+
+func (a *app) graphSupersede() *cobra.Command {
+	s := &loomv1.SupersedeDecision{}
+	r := &loomv1.DecisionRequest{Verb: &loomv1.DecisionRequest_Supersede{Supersede: s}}
+	cmd := &cobra.Command{
+		Use: "supersede OLD NEW [flags]", Short: "put one decision in the place of another", Args: takes("OLD", "NEW"),
+		Example: "  loom graph supersede d3 d7 --rationale \"a decimal type has no rounding\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(checkDecision("OLD", args[0]), checkDecision("NEW", args[1])); err != nil {
+				return err
+			}
+			s.Old, s.New = args[0], args[1]
+			return a.writeGraph(cmd, r, func(w io.Writer, _ *loomv1.Answer) { fmt.Fprintf(w, "%s is superseded by %s\n", s.Old, s.New) })
+		},
+	}
+	cmd.Flags().StringVar(&s.Rationale, "rationale", "", "`TEXT` that says why")
+	projectFlag(cmd, &r.Project)
+	return cmd
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/model/wire"
+	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/roles"
+)
+
+// models says which model answers for which role.
+type models struct {
+	spec        string // for every role that nothing else is said of
+	tiers, own  []string
+	byTier      map[int]string
+	byRole      map[string]string
+	defaultFrom string
+}
+
+// flags adds the flags that it is read from.
+func (m *models) flags(f *pflag.FlagSet) {
+	f.StringVar(&m.spec, "model", "", "`MODEL` of all roles (default: $LOOM_MODEL)")
+	f.StringArrayVar(&m.tiers, "tier", nil, "model of a tier, 1 to 3, `N=MODEL`")
+	f.StringArrayVar(&m.own, "role-model", nil, "model of a role, `ROLE=MODEL`")
+}
+
+// read reads what the flags were given, and returns all that is wrong.
+func (m *models) read(set *roles.Set) []*fault.Error {
+	var errs []*fault.Error
+	m.defaultFrom, m.byTier, m.byRole = "--model", map[int]string{}, map[string]string{}
+	if m.spec == "" {
+		m.spec, m.defaultFrom = os.Getenv("LOOM_MODEL"), "LOOM_MODEL"
+	}
+	for _, s := range m.tiers {
+		text, spec, ok := strings.Cut(s, "=")
+		n, err := strconv.Atoi(text)
+		if !ok || spec == "" || err != nil || n < 1 || n > 3 {
+			errs = append(errs, fault.New("usage/argument", "not N=MODEL with a tier from 1 to 3").At("--tier").Got(s))
+		}
+		m.byTier[n] = spec
+	}
+	for _, s := range m.own {
+		name, spec, ok := strings.Cut(s, "=")
+		r, known := set.Get(name)
+		switch {
+		case !ok || spec == "":
+			errs = append(errs, fault.New("usage/argument", "not ROLE=MODEL").At("--role-model").Got(s))
+		case !known || r.Human:
+			errs = append(errs, fault.New("role/unknown", "no role of agents").At("--role-model").Got(name).Want("%s", suggest.Among(name, set.Names())))
+		}
+		m.byRole[r.Name] = spec
+	}
+	return errs
+}
+
+// of returns the model of a role and what names it: the first of --role-model,
+// the role's file, --tier and the default that says anything.
+func (m *models) of(r roles.Role) (spec, from string) {
+	switch {
+	case r.Human:
+		return "", ""
+	case m.byRole[r.Name] != "":
+		return m.byRole[r.Name], "--role-model " + r.Name
+	case r.Model != "":
+		return r.Model, "role " + r.Name
+	case m.byTier[r.Tier] != "":
+		return m.byTier[r.Tier], "--tier " + strconv.Itoa(r.Tier)
+	}
+	return m.spec, m.defaultFrom
+}
+
+// open opens the models of all roles. They share the rate limits of their keys.
+// All that is wrong is reported at once.
+func (m *models) open(c *host.Config, set *roles.Set) error {
+	errs := m.read(set)
+	if m.spec == "" {
+		errs = append(errs, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, openai:MODEL, or scripted:demo for the demo's repository"))
+	}
+	o := opener{config: provider.Config{Env: os.Getenv, Gates: &wire.Gates{}}, opened: map[string]model.Provider{}}
+	c.Model, c.Models = o.open(m.spec, m.defaultFrom), map[string]model.Provider{}
+	for _, n := range slices.Sorted(maps.Keys(m.byTier)) {
+		o.open(m.byTier[n], "--tier "+strconv.Itoa(n)) // also one that no role has
+	}
+	for _, name := range set.Names() {
+		r, _ := set.Get(name)
+		if spec, from := m.of(r); !r.Human && spec != m.spec {
+			c.Models[name] = o.open(spec, from)
+		}
+	}
+	return fault.Join(append(errs, o.errs...))
+}
+
+// opener opens each model once.
+type opener struct {
+	config provider.Config
+	opened map[string]model.Provider
+	errs   []*fault.Error
+}
+
+func (o *opener) open(spec, from string) model.Provider {
+	if p, ok := o.opened[spec]; ok || spec == "" {
+		return p
+	}
+	p, err := o.config.Open(spec)
+	if err != nil {
+		first := fault.From(err)
+		for _, e := range append([]*fault.Error{first}, first.More...) {
+			one := *e
+			one.More = nil
+			if one.Where == "" { // a policy file names its own lines
+				one.Where = from
+			}
+			o.errs = append(o.errs, &one)
+		}
+	}
+	o.opened[spec] = p
+	return p
+}

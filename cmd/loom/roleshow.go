@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/roles"
+)
+
+func (a *app) showRole() *cobra.Command {
+	var chosen models
+	cmd := &cobra.Command{
+		Use: "show ROLE [flags]", Short: "what a role is, which model it has and why", Args: takes("ROLE"),
+		Example: "  loom role show lead\n  loom role show lead --tier 1=anthropic:claude-opus-4-6",
+		RunE: func(_ *cobra.Command, args []string) error {
+			set := roles.Builtin()
+			if err := fault.Join(chosen.read(set)); err != nil {
+				return err
+			}
+			r, ok := set.Get(args[0])
+			if !ok {
+				return fault.New("role/unknown", "no such role").Got(args[0]).Want("%s", set.Suggest(args[0]))
+			}
+			return a.printRole(r, &chosen)
+		},
+	}
+	chosen.flags(cmd.Flags())
+	return cmd
+}
+
+func (a *app) printRole(r roles.Role, m *models) error {
+	spec, from := m.of(r)
+	if a.json {
+		return json.NewEncoder(a.out).Encode(map[string]any{
+			"name": r.Name, "summary": r.Summary, "aliases": r.Aliases, "human": r.Human, "persona": r.Persona,
+			"tier": r.Tier, "model": spec, "tools": r.Tools.Allow, "agents": r.Agents, "iterations": r.Limits.Iterations,
+		})
+	}
+	fmt.Fprintf(a.out, "%s: %s\n", r.Name, r.Summary)
+	if r.Human {
+		fmt.Fprintln(a.out, "a person plays this role")
+		return nil
+	}
+	if spec == "" {
+		from = "name one with --model, --tier or --role-model"
+	}
+	fmt.Fprintf(a.out, "tier %d\nmodel %s (%s)\ntools %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
+		r.Tier, dash(spec), from, dash(strings.Join(r.Tools.Allow, " ")), r.Agents, r.Limits.Iterations, r.Persona)
+	return nil
+}
+
+// tier is the tier of a role, which people have none of.
+func tier(r roles.Role) string {
+	if r.Human {
+		return "-"
+	}
+	return strconv.Itoa(r.Tier)
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (a *app) stats() *cobra.Command {
+	q := &loomv1.MetricsRequest{}
+	var from, to string
+	cmd := &cobra.Command{
+		Use: "stats [flags]", Short: "how workflows fare, beside their targets", Args: takes(),
+		Long: `Stats prints, for each process, how its executions ended, how long they took
+from filing to the end, with and without the time that the CEO was waited for,
+and how each node fared; then the targets beside what was measured. What was
+not measured yet is a dash. The time of a target is the 90th percentile, and a
+simple bug is one whose change has at most two files.`,
+		Example: "  loom stats\n  loom stats --process auto-bug-workflow --from 24h",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fillStats(q, from, to, time.Now()); err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(c *client.Client) error {
+				reply, err := c.Metrics(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				return a.print(reply, func(w io.Writer) { statsText(w, reply.Workflows) })
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Project, "project", "", "only of the project of this `NAME`")
+	f.StringVar(&q.Process, "process", "", "only of the process of this `NAME`")
+	f.StringVar(&from, "from", "", "only executions that began at this `TIME` or later, or so long ago (24h)")
+	f.StringVar(&to, "to", "", "only executions that began before this `TIME`, or so long ago")
+	return cmd
+}
+
+func fillStats(q *loomv1.MetricsRequest, from, to string, now time.Time) (err error) {
+	for flag, name := range map[string]string{"--project": q.Project, "--process": q.Process} {
+		if err := checkName(flag, name); err != nil {
+			return err
+		}
+	}
+	if from != "" {
+		if q.From, err = parseTime("--from", from, now); err != nil {
+			return err
+		}
+	}
+	if to != "" {
+		q.To, err = parseTime("--to", to, now)
+	}
+	return err
+}
+
+func statsText(w io.Writer, all []*loomv1.WorkflowMetrics) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no executions")
+	}
+	for i, m := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		processText(w, m)
+	}
+}
+
+func processText(w io.Writer, m *loomv1.WorkflowMetrics) {
+	fmt.Fprintf(w, "%s: %d executions: %s\n", line(m.Process, 80), m.Started, endings(m))
+	fmt.Fprintf(w, "success %s, escalated %s (%d escalations), tokens %d in and %d out, cost %.6f USD\n\n",
+		percent(m.SuccessRate), percent(m.EscalationRate), m.Escalations, m.InputTokens, m.OutputTokens, float64(m.CostMicroUsd)/1e6)
+	table(w, []string{"time to resolution", "count", "mean", "p50", "p90", "p99", "most"}, [][]string{
+		append([]string{"from filing to the end"}, spans(m.Resolution)...),
+		append([]string{"without waiting for the CEO"}, spans(m.Working)...),
+	})
+	fmt.Fprintln(w)
+	nodesTable(w, m.Nodes)
+	fmt.Fprintln(w)
+	targetsTable(w, m.Targets)
+}
+
+func endings(m *loomv1.WorkflowMetrics) string {
+	var parts []string
+	for _, c := range []struct {
+		n    uint64
+		word string
+	}{{m.Completed, "completed"}, {m.Rejected, "rejected"}, {m.Aborted, "aborted"}, {m.Failed, "failed"}, {m.Running, "running"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func nodesTable(w io.Writer, nodes []*loomv1.NodeMetrics) {
+	rows := make([][]string, 0, len(nodes))
+	for _, n := range nodes {
+		rows = append(rows, []string{
+			n.Node, digits(n.Visits), digits(n.Succeeded), tries(n.Attempts), decimal(n.MeanAttempts), digits(n.Timeouts), digits(n.Reworks), digits(n.Escalations),
+			span(n.Duration, n.Duration.GetP50Ms()), span(n.Duration, n.Duration.GetP90Ms()),
+		})
+	}
+	table(w, []string{"node", "visits", "good", "by attempts", "mean", "timeouts", "sent back", "escalated", "p50", "p90"}, rows)
+}
+
+// tries writes how many visits took how many attempts: "1:9 2:3".
+func tries(attempts []uint64) string {
+	var parts []string
+	for i, n := range attempts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d%s:%d", i+1, map[bool]string{true: "+"}[i == len(attempts)-1], n))
+		}
+	}
+	return dash(strings.Join(parts, " "))
+}
+
+func targetsTable(w io.Writer, targets []*loomv1.Target) {
+	rows := make([][]string, 0, len(targets))
+	for _, t := range targets {
+		met := "-"
+		if t.Met != nil {
+			met = map[bool]string{true: "yes", false: "no"}[t.GetMet()]
+		}
+		rows = append(rows, []string{line(t.Name, 80), t.Relation + " " + inUnit(&t.Goal, t.Unit), inUnit(t.Measured, t.Unit), met})
+	}
+	table(w, []string{"target", "goal", "measured", "met"}, rows)
+}
+
+func inUnit(v *float64, unit string) string {
+	switch {
+	case v == nil:
+		return "-"
+	case unit == "ratio":
+		return percent(v)
+	case unit == "seconds":
+		return brief(time.Duration(*v * float64(time.Second)))
+	}
+	return decimal(v)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v*100, 'f', 1, 64) + " %"
+}
+
+func decimal(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', 2, 64)
+}
+
+func digits(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func spans(q *loomv1.Quantiles) []string {
+	cells := []string{digits(q.GetCount())}
+	for _, ms := range []float64{q.GetMeanMs(), q.GetP50Ms(), q.GetP90Ms(), q.GetP99Ms(), q.GetMaxMs()} {
+		cells = append(cells, span(q, ms))
+	}
+	return cells
+}
+
+func span(q *loomv1.Quantiles, ms float64) string {
+	if q.GetCount() == 0 {
+		return "-"
+	}
+	return brief(time.Duration(ms * float64(time.Millisecond)))
+}
+
+// brief is a duration to three digits or so.
+func brief(d time.Duration) string {
+	switch {
+	case d >= time.Hour:
+		return d.Round(time.Minute).String()
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}

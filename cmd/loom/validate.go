@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/strictyaml"
+	"github.com/loomrun/loom/processes"
+	"github.com/loomrun/loom/roles"
+)
+
+func (a *app) validateWorkflow() *cobra.Command {
+	return &cobra.Command{
+		Use: "validate FILE|DIR...", Short: "print everything that is wrong with workflow files",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return takes("FILE|DIR")(cmd, args)
+			}
+			return nil
+		},
+		Long: `Validate reads workflow files and prints what is wrong with them, all at once,
+one FILE:LINE:COL: CODE: sentence a line; it exits 3 then. With --json it prints
+a list. It asks no host. Of a directory it takes each NAME/process.yaml, and
+files *.yaml and *.yml where there is none; - is standard input. Processes that
+nodes name must be among the files or come with Loom.`,
+		Example: "  loom workflow validate process.yaml\n  loom workflow validate loom-processes",
+		RunE:    func(_ *cobra.Command, args []string) error { return a.validate(args) },
+	}
+}
+
+func (a *app) validate(args []string) error {
+	files, err := workflowFiles(args)
+	if err != nil {
+		return err
+	}
+	sources := make([]processes.Source, 0, len(files))
+	for _, file := range files {
+		data, err := a.readFile(file)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, processes.Source{File: file, Data: data})
+	}
+	rs := roles.Builtin()
+	var all []*fault.Error
+	for _, r := range processes.Read(processes.Builtin(rs), sources, rs) {
+		all = append(all, r.Problems...)
+	}
+	if a.json {
+		if err := a.problemList(all); err != nil {
+			return err
+		}
+	} else {
+		problemLines(a.out, all)
+		fmt.Fprintf(a.err, "%s, %s\n", count(len(files), "file"), count(len(all), "problem"))
+	}
+	if len(all) > 0 {
+		return exitError{fault.Invalid}
+	}
+	return nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// workflowFiles returns the files that the arguments name, each once, those of
+// a directory in the order of their names.
+func workflowFiles(args []string) (files []string, err error) {
+	for _, arg := range args {
+		found := []string{arg}
+		if info, err := os.Stat(arg); arg != "-" && err == nil && info.IsDir() {
+			if found, err = walk(arg); err != nil {
+				return nil, fault.New("usage/argument", "cannot be read").At(arg).Because(errors.Unwrap(err))
+			}
+			if len(found) == 0 {
+				return nil, fault.New("usage/argument", "the directory has no workflow files").At(arg).Want("NAME/process.yaml, *.yaml or *.yml")
+			}
+		}
+		for _, file := range found {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
+
+// walk lists the workflow files below a directory. What lies beside or below a
+// process.yaml belongs to that process, and what begins with a point to nobody.
+func walk(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != dir && strings.HasPrefix(e.Name(), "."):
+			if e.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case !e.IsDir():
+			if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
+				files = append(files, path)
+			}
+			return nil
+		}
+		if whole := filepath.Join(path, "process.yaml"); exists(whole) {
+			files = append(files, whole)
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return files, err
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// readFile reads a file, or standard input for "-"; of one that is larger than
+// any file of YAML may be, only so much that this shows.
+func (a *app) readFile(name string) ([]byte, error) {
+	r := a.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
+		}
+		defer f.Close()
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, strictyaml.MaxBytes+1))
+	if err != nil {
+		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
+	}
+	return data, nil
+}

@@ -1,0 +1,266 @@
+package graph_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+const (
+	majority  = loomv1.VoteRule_VOTE_RULE_MAJORITY
+	weighted  = loomv1.VoteRule_VOTE_RULE_WEIGHTED
+	unanimous = loomv1.VoteRule_VOTE_RULE_UNANIMOUS
+	lead      = loomv1.VoteRule_VOTE_RULE_LEAD
+)
+
+// meeting is a decision d1 with the options d2, d3 and d4, and a ballot.
+func meeting(t fatal, rule loomv1.VoteRule, quorum uint32, voters ...string) *world {
+	w := newWorld(t)
+	w.add(decision, "how to round")
+	for _, title := range []string{"at the end", "each line", "never"} {
+		w.add(option, title, from("d1", leadsTo))
+	}
+	w.take(w.graph.Open(noon, &loomv1.OpenBallot{Ballot: &loomv1.Ballot{
+		Decision: "d1", Options: []string{"d2", "d3", "d4"}, Rule: rule, Quorum: quorum, Voters: voters, Seconds: 60,
+	}}))
+	return w
+}
+
+func (w *world) vote(role, option string, confidence uint32) {
+	w.t.Helper()
+	w.take(w.graph.Vote(noon, &loomv1.CastVote{Decision: "d1", Vote: &loomv1.Vote{
+		Role: role, Option: option, Confidence: confidence, Rationale: role + " says so",
+	}}))
+}
+
+func (w *world) ballot() *loomv1.Ballot {
+	b, ok := w.graph.Ballot("d1")
+	if !ok {
+		w.t.Fatalf("no ballot")
+	}
+	return b
+}
+
+// Each case is the votes ("role option confidence"), and what stands once
+// everybody has voted or the voters' time is over.
+func TestGRAPH05_TheRulesDecide(t *testing.T) {
+	three := []string{"architect", "implementer", "qa-engineer"}
+	for _, c := range []struct {
+		name   string
+		rule   loomv1.VoteRule
+		quorum uint32
+		votes  string
+		want   string
+	}{
+		{"a majority", majority, 0, "architect d2 50, implementer d2 10, qa-engineer d3 100", "CLOSED d2: 2 of 3 votes"},
+		{"the default is a majority", 0, 0, "architect d2 50, implementer d2 10", "CLOSED d2: 2 of 2 votes"},
+		{"a plurality is none", majority, 0, "architect d2 50, implementer d3 10, qa-engineer d4 9", "LEAD : the votes decide nothing: d2 1, d3 1, d4 1"},
+		{"weights", weighted, 0, "architect d2 40, implementer d2 45, qa-engineer d3 90", "CLOSED d3: 90 of confidence against 85"},
+		{"equal weights", weighted, 0, "architect d2 40, implementer d2 50, qa-engineer d3 90", "LEAD : the votes decide nothing: d2 2, d3 1, d4 0"},
+		{"unanimous", unanimous, 0, "architect d2 1, implementer d2 1, qa-engineer d2 1", "CLOSED d2: all 3 votes"},
+		{"not unanimous", unanimous, 0, "architect d2 1, implementer d2 1, qa-engineer d3 1", "LEAD : the votes decide nothing: d2 2, d3 1, d4 0"},
+		{"no quorum", majority, 3, "architect d2 1, implementer d2 1", "LEAD : 2 votes, and the quorum is 3"},
+		{"nobody", majority, 0, "", "LEAD : 0 votes, and the quorum is 2"},
+		{"the lead at once", lead, 0, "lead d4 70", "CLOSED d4: the lead decided: lead says so"},
+		{"the lead against all", lead, 0, "architect d2 1, implementer d2 1, lead d3 5", "CLOSED d3: the lead decided: lead says so"},
+		{"advice alone", lead, 0, "architect d2 1, implementer d2 1, qa-engineer d2 1", "LEAD : the lead has not voted"},
+		{"a changed mind", majority, 0, "architect d2 50, architect d3 50, implementer d3 50", "CLOSED d3: 2 of 2 votes"},
+	} {
+		t.Run("GRAPH05 "+c.name, func(t *testing.T) {
+			w := meeting(t, c.rule, c.quorum, three...)
+			for v := range strings.SplitSeq(c.votes, ", ") {
+				var role, option string
+				var confidence uint32
+				if n, _ := fmt.Sscanf(v, "%s %s %d", &role, &option, &confidence); n == 3 {
+					w.vote(role, option, confidence)
+				}
+			}
+			if w.ballot().Status == loomv1.BallotStatus_BALLOT_STATUS_OPEN {
+				w.take(w.graph.TickBallots(noon.Add(time.Minute), 10), nil)
+			}
+			b := w.ballot()
+			got := fmt.Sprintf("%s %s: %s", strings.TrimPrefix(b.Status.String(), "BALLOT_STATUS_"), b.Result, b.Reason)
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			checkLinks(t, w)
+		})
+	}
+}
+
+// A closed ballot has one chosen edge and a rejected one for each other
+// option, each with a rationale; an open one has none.
+func checkLinks(t fatal, w *world) {
+	t.Helper()
+	b := w.ballot()
+	for _, o := range b.Options {
+		edges := slices.DeleteFunc(w.graph.Edges("d1", o), func(e *loomv1.DecisionEdge) bool { return e.Type == leadsTo })
+		want := rejected
+		if o == b.Result {
+			want = chosen
+		}
+		closed := b.Status == loomv1.BallotStatus_BALLOT_STATUS_CLOSED
+		if closed && (len(edges) != 1 || edges[0].Type != want || edges[0].Rationale == "") || !closed && len(edges) > 0 {
+			t.Fatalf("ballot is %s for %q, and %s has %v", b.Status, b.Result, o, edges)
+		}
+	}
+}
+
+func TestGRAPH05_TiesGoToTheLeadThenToTheCEO(t *testing.T) {
+	w := meeting(t, majority, 0, "architect", "implementer")
+	w.vote("architect", "d2", 50)
+	w.vote("implementer", "d3", 50)
+	if b := w.ballot(); b.Status != loomv1.BallotStatus_BALLOT_STATUS_LEAD {
+		t.Fatalf("a tie waits for %s", b.Status)
+	}
+	for role, code := range map[string]string{"architect": "graph/closed", "stranger": "graph/no-voter"} {
+		_, err := w.graph.Vote(noon, &loomv1.CastVote{Decision: "d1", Vote: &loomv1.Vote{Role: role, Option: "d4"}})
+		if fault.From(err).Code != code {
+			t.Errorf("%s after the tie: %v, want %s", role, err, code)
+		}
+	}
+	if at, ok := w.graph.NextBallot(); !ok || !at.Equal(noon.Add(time.Minute)) {
+		t.Errorf("next at %s (%t)", at, ok)
+	}
+	w.take(w.graph.TickBallots(noon.Add(time.Minute), 10), nil)
+	if b := w.ballot(); b.Status != loomv1.BallotStatus_BALLOT_STATUS_CEO || b.Until != nil {
+		t.Fatalf("a silent lead passes it to %s until %v", b.Status, b.Until)
+	}
+	if _, ok := w.graph.NextBallot(); ok {
+		t.Error("the CEO has a deadline")
+	}
+	w.take(w.graph.Settle("d1", "d3", "fewer surprises"))
+	if b := w.ballot(); b.Result != "d3" || b.Reason != "the CEO decided: fewer surprises" {
+		t.Errorf("result %s: %s", b.Result, b.Reason)
+	}
+	checkLinks(t, w)
+	if events, err := w.graph.Settle("d1", "d3", "again"); len(events) > 0 || err != nil {
+		t.Errorf("the same again: %v, %v", events, err)
+	}
+	if _, err := w.graph.Settle("d1", "d2", "no"); fault.From(err).Code != "graph/closed" {
+		t.Errorf("otherwise: %v", err)
+	}
+}
+
+func TestGRAPH05_BallotsThatCannotBeAreRefused(t *testing.T) {
+	w := meeting(t, majority, 0, "architect")
+	w.add(decision, "another")                                                                     // d5
+	w.add(option, "old", from("d5", leadsTo))                                                      // d6
+	w.add(option, "new", from("d5", leadsTo))                                                      // d7
+	w.take(w.graph.Supersede(&loomv1.SupersedeDecision{Old: "d6", New: "d7", Rationale: "newer"})) // d6 no longer counts
+	for _, c := range []struct {
+		name, code string
+		change     func(*loomv1.Ballot)
+	}{
+		{"unknown decision", "graph/unknown-node", func(b *loomv1.Ballot) { b.Decision = "d99" }},
+		{"not a decision", "graph/invalid", func(b *loomv1.Ballot) { b.Decision = "d2" }},
+		{"one option", "graph/invalid", func(b *loomv1.Ballot) { b.Options = b.Options[:1] }},
+		{"unknown option", "graph/unknown-node", func(b *loomv1.Ballot) { b.Options[0] = "x" }},
+		{"twice the same", "graph/invalid", func(b *loomv1.Ballot) { b.Options[0] = b.Options[1] }},
+		{"superseded option", "graph/superseded", func(b *loomv1.Ballot) { b.Options[0] = "d6" }},
+		{"unknown rule", "graph/unknown-type", func(b *loomv1.Ballot) { b.Rule = 9 }},
+		{"no voters", "graph/invalid", func(b *loomv1.Ballot) { b.Voters = nil }},
+		{"a voter twice", "graph/invalid", func(b *loomv1.Ballot) { b.Voters = []string{"a", "a"} }},
+		{"a quorum that cannot be", "graph/invalid", func(b *loomv1.Ballot) { b.Quorum = 2 }},
+		{"for ever", "graph/invalid", func(b *loomv1.Ballot) { b.Seconds = graph.MaxSeconds + 1 }},
+	} {
+		t.Run("GRAPH05 "+c.name, func(t *testing.T) {
+			b := &loomv1.Ballot{Decision: "d5", Options: []string{"d7", "d4"}, Voters: []string{"architect"}}
+			c.change(b)
+			if _, err := w.graph.Open(noon, &loomv1.OpenBallot{Ballot: b}); fault.From(err).Code != c.code {
+				t.Errorf("got %v, want %s", err, c.code)
+			}
+		})
+	}
+	same := &loomv1.Ballot{Decision: "d1", Options: []string{"d2", "d3", "d4"}, Voters: []string{"architect"}, Seconds: 60}
+	if events, err := w.graph.Open(noon.Add(time.Hour), &loomv1.OpenBallot{Ballot: same}); len(events) > 0 || err != nil {
+		t.Errorf("the same again: %v, %v", events, err)
+	}
+	same.Seconds = 61
+	if _, err := w.graph.Open(noon, &loomv1.OpenBallot{Ballot: same}); fault.From(err).Code != "graph/duplicate" {
+		t.Errorf("another on the same decision: %v", err)
+	}
+}
+
+// Whatever is voted and however time passes: a decided ballot agrees with
+// counting by hand, has its edges, and never changes; and a replay or a
+// snapshot gives the same.
+func TestGRAPH05_BallotsAgreeWithCounting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		roles := []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(t, "voters")]
+		rule := rapid.SampledFrom([]loomv1.VoteRule{majority, weighted, unanimous, lead}).Draw(t, "rule")
+		w := meeting(t, rule, uint32(rapid.IntRange(0, len(roles)).Draw(t, "quorum")), roles...)
+		now, was := noon, ""
+		for range rapid.IntRange(0, 12).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+				now = now.Add(40 * time.Second)
+				w.take(w.graph.TickBallots(now, 10), nil)
+			} else {
+				events, err := w.graph.Vote(now, &loomv1.CastVote{Decision: "d1", Vote: &loomv1.Vote{
+					Role:       rapid.SampledFrom([]string{"a", "b", "c", "d", "lead"}).Draw(t, "role"),
+					Option:     rapid.SampledFrom([]string{"d2", "d3", "d4", "d1"}).Draw(t, "option"),
+					Confidence: rapid.Uint32Range(0, 101).Draw(t, "confidence"),
+				}})
+				if err == nil {
+					w.take(events, nil)
+				}
+			}
+			b := w.ballot()
+			if was != "" && b.Result != was {
+				t.Fatalf("the result went from %s to %s", was, b.Result)
+			}
+			if was == "" && b.Result != "" && !strings.Contains(b.Reason, "lead") {
+				if want := counted(b); want != b.Result {
+					t.Fatalf("result %s (%s), counting by hand gives %q of %v", b.Result, b.Reason, want, b.Votes)
+				}
+			}
+			was = b.Result
+			checkLinks(t, w)
+		}
+		restored, err := graph.Restore(proto.CloneOf(w.graph.Snapshot()))
+		if err != nil || !proto.Equal(restored.Snapshot(), w.graph.Snapshot()) {
+			t.Fatalf("restored differs: %v", err)
+		}
+		again := graph.New()
+		for _, e := range w.log {
+			if err := again.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !proto.Equal(again.Snapshot(), w.graph.Snapshot()) {
+			t.Fatal("replayed differs")
+		}
+	})
+}
+
+// counted is the option that the votes of a ballot choose, the slow way.
+func counted(b *loomv1.Ballot) string {
+	votes, weight := map[string]int{}, map[string]int{}
+	for _, v := range b.Votes {
+		votes[v.Option]++
+		weight[v.Option] += int(v.Confidence)
+	}
+	for _, o := range slices.Sorted(maps.Keys(votes)) {
+		others, heavier := 0, true
+		for _, other := range b.Options {
+			if other != o {
+				others += votes[other]
+				heavier = heavier && weight[o] > weight[other]
+			}
+		}
+		if b.Rule == majority && votes[o] > others || b.Rule == unanimous && others == 0 || b.Rule == weighted && heavier {
+			return o
+		}
+	}
+	return ""
+}

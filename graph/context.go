@@ -1,0 +1,282 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// How far [Graph.Context] looks.
+const (
+	contextWork    = 50  // newest nodes of the work itself
+	contextSteps   = 3   // edges away from them
+	contextNear    = 200 // nodes within those
+	contextEdges   = 64  // newest edges of one node
+	contextFound   = 20  // nodes that match the text
+	contextGoals   = 20  // newest active goals of the project
+	contextRecent  = 50  // newest decisions of the project
+	contextTitle   = 160 // bytes of a title in a line
+	contextDetail  = 240 // bytes of a description or rationale in a line
+	bytesPerToken  = 4   // the estimate that budgets count by
+	contextLineEnd = 1   // byte
+)
+
+// The ranks of a context: all of one come before any of the next.
+const (
+	rankGoal   = iota + 1 // active goals of the work, and goals that led to it
+	rankWork              // what else counts about the work
+	rankNear              // what is linked to it, at most 3 steps away
+	rankFound             // what has the words asked for
+	rankGoals             // other active goals, the newest 20
+	rankRecent            // the newest 50 decisions
+)
+
+// Work is what a context is for. At least one field is set.
+type Work struct {
+	// Bead and Execution are what is worked on.
+	Bead, Execution string
+	// Nodes are decisions that the work starts from.
+	Nodes []string
+	// Text is what the work is about, in words.
+	Text string
+}
+
+// Context returns what somebody who is about to do some work should know of
+// the graph, in at most so many tokens, each counted as 4 bytes of text.
+//
+// Only active nodes are candidates; an option that a decision chose or
+// rejected is told with the decision. They are ordered by rank (see the
+// constants), then by score, then the newer first. The score is the mean of
+// confidence and of how new the node is among all, divided by its steps from
+// the work. What does not fit is left out and counted, and what comes after it
+// is tried. It costs what it looks at, whatever the size of the graph.
+func (g *Graph) Context(w Work, tokens int) *loomv1.DecisionContext {
+	c := &chooser{g: g, at: map[int32]bool{}}
+	work := g.work(w)
+	c.goals(work)
+	c.take(work, rankWork, func(int32) string { return "about the work" })
+	c.near(work)
+	c.found(w.Text)
+	c.take(g.newest(goal, contextGoals), rankGoals, func(int32) string { return "an active goal" })
+	c.take(g.newest(decided, contextRecent), rankRecent, func(int32) string { return "a recent decision" })
+	return c.fill(tokens)
+}
+
+// work returns the nodes of the work itself, oldest first.
+func (g *Graph) work(w Work) []int32 {
+	var nodes []int32
+	for _, id := range w.Nodes {
+		if i, ok := g.at(id); ok {
+			nodes = append(nodes, i)
+		}
+	}
+	for _, index := range [][]int32{g.byBead[w.Bead], g.byExecution[w.Execution]} {
+		nodes = append(nodes, index[max(0, len(index)-contextWork):]...)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// newest returns the newest active nodes of a type.
+func (g *Graph) newest(t loomv1.DecisionType, most int) []int32 {
+	var nodes []int32
+	for _, i := range slices.Backward(g.byType[t]) {
+		if len(nodes) == most {
+			break
+		}
+		if g.nodes[i].Status == active {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// chooser collects candidates; the first reason for a node stands.
+type chooser struct {
+	g     *Graph
+	at    map[int32]bool
+	items []candidate
+}
+
+type candidate struct {
+	place int32
+	item  *loomv1.ContextItem
+}
+
+func (c *chooser) add(i int32, rank uint32, steps int, why string) {
+	if c.at[i] || !c.g.tells(i) {
+		return
+	}
+	c.at[i] = true
+	n := c.g.nodes[i]
+	score := (float64(n.Confidence)/100 + float64(i+1)/float64(len(c.g.nodes))) / 2
+	c.items = append(c.items, candidate{i, &loomv1.ContextItem{
+		Node: n, Rank: rank, Score: score / float64(max(steps, 1)), Why: why,
+	}})
+}
+
+func (c *chooser) take(nodes []int32, rank uint32, why func(int32) string) {
+	for _, i := range nodes {
+		c.add(i, rank, 1, why(i))
+	}
+}
+
+// tells reports whether a node is worth a line of its own.
+func (g *Graph) tells(i int32) bool {
+	n := g.nodes[i]
+	if n.Status != active {
+		return false
+	}
+	return n.Type != option || !slices.ContainsFunc(g.in[i], func(e int32) bool {
+		return g.edges[e].Type == chosen || g.edges[e].Type == rejected
+	})
+}
+
+// goals adds the goals of the work, and those that led to it.
+func (c *chooser) goals(work []int32) {
+	for _, i := range work {
+		if c.g.nodes[i].Type == goal {
+			c.add(i, rankGoal, 1, "goal of the work")
+		}
+	}
+	for i, s := range c.g.spread(work, of(leadsTo), true) {
+		if c.g.nodes[i].Type == goal {
+			c.add(i, rankGoal, s.steps, fmt.Sprintf("goal that led to %s", c.g.nodes[s.from].Id))
+		}
+	}
+}
+
+// near adds what is linked to the work, the nearest first.
+func (c *chooser) near(work []int32) {
+	for i, s := range c.g.spread(work, everyType, false) {
+		c.add(i, rankNear, s.steps, fmt.Sprintf("%s away from %s", plural(s.steps, "step"), c.g.nodes[s.from].Id))
+	}
+}
+
+func (c *chooser) found(text string) {
+	for _, n := range c.g.Search(text, Filter{Status: active, Limit: contextFound}) {
+		if i, ok := c.g.at(n.Id); ok {
+			c.add(i, rankFound, 1, "has the words that are asked for")
+		}
+	}
+}
+
+// step is how a node was reached: how far, and from which of the first.
+type step struct {
+	steps int
+	from  int32
+}
+
+// spread yields nodes around some others, the nearest first; against the
+// edges alone if backward, else in both directions.
+func (g *Graph) spread(start []int32, types edgeTypes, backward bool) func(func(int32, step) bool) {
+	seen, last := map[int32]step{}, start
+	for _, i := range start {
+		seen[i] = step{0, i}
+	}
+	return func(yield func(int32, step) bool) {
+		for d := 1; d <= contextSteps; d++ {
+			var next []int32
+			for _, n := range last {
+				for _, m := range g.beside(n, types, backward) {
+					if _, ok := seen[m]; ok {
+						continue
+					}
+					s := step{d, seen[n].from}
+					seen[m] = s
+					next = append(next, m)
+					if len(seen) > contextNear+len(start) || !yield(m, s) {
+						return
+					}
+				}
+			}
+			last = next
+		}
+	}
+}
+
+// beside returns the other ends of a node's newest edges, newest first.
+func (g *Graph) beside(n int32, types edgeTypes, backward bool) []int32 {
+	var nodes []int32
+	edges := g.in[n]
+	for _, e := range slices.Backward(edges[max(0, len(edges)-contextEdges):]) {
+		if types.has(g.edges[e].Type) {
+			nodes = append(nodes, g.ends[e].from)
+		}
+	}
+	if backward {
+		return nodes
+	}
+	edges = g.out[n]
+	for _, e := range slices.Backward(edges[max(0, len(edges)-contextEdges):]) {
+		if types.has(g.edges[e].Type) {
+			nodes = append(nodes, g.ends[e].to)
+		}
+	}
+	return nodes
+}
+
+// fill takes the candidates in order as far as the tokens go.
+func (c *chooser) fill(tokens int) *loomv1.DecisionContext {
+	slices.SortFunc(c.items, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.item.Rank, b.item.Rank), cmp.Compare(b.item.Score, a.item.Score), cmp.Compare(b.place, a.place))
+	})
+	out := &loomv1.DecisionContext{}
+	var text strings.Builder
+	for _, x := range c.items {
+		said := c.g.said(x.place)
+		cost := (len(said) + contextLineEnd + bytesPerToken - 1) / bytesPerToken
+		if int(out.Tokens)+cost > tokens {
+			out.LeftOut++
+			continue
+		}
+		x.item.Tokens = uint32(cost)
+		out.Tokens += x.item.Tokens
+		out.Items = append(out.Items, x.item)
+		text.WriteString(said + "\n")
+	}
+	out.Text = text.String()
+	return out
+}
+
+// said is a node in one line: what it is, and for a decision what it chose and
+// rejected, and why.
+func (g *Graph) said(i int32) string {
+	n := g.nodes[i]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s (%d%%): %s", n.Id, nodeWord(n.Type), n.Confidence, short(n.Title, contextTitle))
+	if n.Description != "" {
+		b.WriteString(" - " + short(n.Description, contextDetail))
+	}
+	for _, e := range g.out[i] {
+		edge := g.edges[e]
+		if edge.Type != chosen && edge.Type != rejected {
+			continue
+		}
+		fmt.Fprintf(&b, "; %s %s %s", edgeWord(edge.Type), edge.To, short(g.nodes[g.ends[e].to].Title, contextTitle))
+		if edge.Rationale != "" {
+			b.WriteString(" because " + short(edge.Rationale, contextDetail))
+		}
+	}
+	return b.String()
+}
+
+// short makes one printable line of a text, cut at a rune's edge.
+func short(s string, most int) string {
+	s = line(s)
+	if len(s) <= most {
+		return s
+	}
+	cut := s[:most-len("…")]
+	return strings.ToValidUTF8(cut, "") + "…"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

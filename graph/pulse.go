@@ -1,0 +1,128 @@
+package graph
+
+import (
+	"slices"
+	"time"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// What a pulse takes for granted where nothing else is said.
+const (
+	// StaleAfter is how long a goal may go without anything new.
+	StaleAfter = 7 * 24 * time.Hour
+	// LowConfidence is below what a decision should be looked at again.
+	LowConfidence = 50
+
+	pulseMost = 20 // nodes of one finding
+)
+
+// Pulse says how healthy the graph is at a moment. Its findings are in the
+// order of their words, those without a node left out:
+//
+//   - contradiction: an option that one active decision chose and another
+//     rejected;
+//   - low-confidence: an active decision below 50;
+//   - orphan: an active node, not a goal, that no edge touches;
+//   - revisit: something to be looked at again that nothing has come of;
+//   - stale-goal: an active goal that nothing new came of for a time (7 days
+//     where none is given);
+//   - undecided: an active decision that options lead from, none of them
+//     chosen.
+//
+// It costs a look at every node and edge.
+func (g *Graph) Pulse(now time.Time, stale time.Duration) *loomv1.Pulse {
+	if stale <= 0 {
+		stale = StaleAfter
+	}
+	p := &loomv1.Pulse{
+		Nodes: uint32(len(g.nodes)), Edges: uint32(len(g.edges)),
+		Types: map[string]uint32{}, Statuses: map[string]uint32{},
+	}
+	for _, n := range g.nodes {
+		p.Types[nodeWord(n.Type)]++
+		p.Statuses[statusWord(n.Status)]++
+	}
+	for _, f := range []struct {
+		kind, meaning string
+		is            func(int32) bool
+	}{
+		{"contradiction", "an option that one active decision chose and another rejected", g.contradicted},
+		{"low-confidence", "an active decision that its author doubted", g.doubted},
+		{"orphan", "an active node that nothing is linked to", g.orphan},
+		{"revisit", "to be looked at again, and nothing has come of it", g.open},
+		{"stale-goal", "an active goal that nothing new came of", func(i int32) bool { return g.staleGoal(i, now.Add(-stale)) }},
+		{"undecided", "an active decision with options, none of them chosen", g.undecided},
+	} {
+		p.Findings = append(p.Findings, g.finding(f.kind, f.meaning, f.is)...)
+	}
+	return p
+}
+
+// finding returns the active nodes that are so, or nothing.
+func (g *Graph) finding(kind, meaning string, is func(int32) bool) []*loomv1.PulseFinding {
+	f := &loomv1.PulseFinding{Kind: kind, Meaning: meaning}
+	for i, n := range g.nodes {
+		if n.Status != active || !is(int32(i)) {
+			continue
+		}
+		if f.Count++; f.Count <= pulseMost {
+			f.Nodes = append(f.Nodes, n)
+		}
+	}
+	if f.Count == 0 {
+		return nil
+	}
+	return []*loomv1.PulseFinding{f}
+}
+
+func (g *Graph) orphan(i int32) bool {
+	return g.nodes[i].Type != goal && len(g.in[i]) == 0 && len(g.out[i]) == 0
+}
+
+func (g *Graph) doubted(i int32) bool {
+	return g.nodes[i].Type == decided && g.nodes[i].Confidence < LowConfidence
+}
+
+func (g *Graph) open(i int32) bool {
+	return g.nodes[i].Type == loomv1.DecisionType_DECISION_TYPE_REVISIT && len(g.out[i]) == 0
+}
+
+// contradicted reports whether active decisions differ about an option.
+func (g *Graph) contradicted(i int32) bool {
+	says := func(t loomv1.DecisionEdgeType) bool {
+		return slices.ContainsFunc(g.in[i], func(e int32) bool {
+			return g.edges[e].Type == t && g.nodes[g.ends[e].from].Status == active
+		})
+	}
+	return says(chosen) && says(rejected)
+}
+
+func (g *Graph) undecided(i int32) bool {
+	options, made := false, false
+	for _, e := range g.out[i] {
+		to := g.nodes[g.ends[e].to]
+		options = options || to.Type == option && to.Status == active
+		made = made || g.edges[e].Type == chosen
+	}
+	return g.nodes[i].Type == decided && options && !made
+}
+
+// staleGoal reports whether the goal and all about its bead are older than a
+// moment. A goal whose outcome is there has been reached.
+func (g *Graph) staleGoal(i int32, before time.Time) bool {
+	n := g.nodes[i]
+	if n.Type != goal {
+		return false
+	}
+	last := n
+	if about := g.byBead[n.Bead]; len(about) > 0 {
+		last = g.nodes[about[len(about)-1]]
+	}
+	for _, e := range g.out[i] {
+		if to := g.nodes[g.ends[e].to]; to.Time.AsTime().After(last.Time.AsTime()) {
+			last = to
+		}
+	}
+	return last.Type != outcome && last.Time.AsTime().Before(before)
+}

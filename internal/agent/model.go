@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// model is what answers for the job's role.
+func (j *job) model() model.Provider {
+	if m, ok := j.Models[j.role.Name]; ok {
+		return m
+	}
+	return j.Model
+}
+
+// asks reports whether the model of that name is one that answers for the role.
+func (j *job) asks(name string) bool {
+	return slices.Contains(strings.Split(j.model().Name(), ","), name)
+}
+
+// ask asks the model for the next answer and records it, also one that is of no
+// use, so that it is paid for once.
+func (r *run) ask(ctx context.Context) error {
+	req, err := r.request(ctx)
+	if err != nil {
+		return err
+	}
+	m := r.model()
+	resp, err := m.Ask(ctx, req, r.live)
+	answer := &loomv1.ModelAnswer{Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest()}
+	if at, limited := model.RetryAt(err); limited {
+		return r.parkUntil(ctx, at)
+	}
+	switch {
+	case fault.Code(err) == "model/invalid-output":
+		answer.Problem, answer.Usage = fault.From(err).Message, model.UsageOf(err)
+	case err != nil:
+		return err
+	default:
+		if err := r.fill(ctx, answer, resp); err != nil {
+			return err
+		}
+	}
+	return r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Answer{Answer: answer}})
+}
+
+func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Response) error {
+	var err error
+	if resp.By != "" {
+		a.Model, a.Scripted = resp.By, resp.Scripted
+	}
+	a.Usage, a.Summary = resp.Usage, cut(resp.Text, 60)
+	if a.Text, err = r.Blobs.Put(ctx, []byte(resp.Text), "text/markdown; charset=utf-8"); err != nil {
+		return err
+	}
+	if len(resp.Opaque) > 0 {
+		if a.Opaque, err = r.Blobs.Put(ctx, resp.Opaque, "application/octet-stream"); err != nil {
+			return err
+		}
+	}
+	if resp.Stop == model.StopLength {
+		a.Problem = "your answer was cut off because it was too long; say less at a time"
+		return nil
+	}
+	a.Calls = r.unique(resp.Calls)
+	return nil
+}
+
+// parkUntil gives the agent up until a rate limit ends; that costs no attempt.
+func (r *run) parkUntil(ctx context.Context, at time.Time) error {
+	r.Logger.Info("work waits for the model's rate limit", "attempt", r.brief.Attempt.Id, "until", at)
+	if err := r.seat.ParkUntil(ctx, at); err != nil {
+		return err
+	}
+	return actors.ErrParked
+}

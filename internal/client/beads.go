@@ -1,0 +1,40 @@
+package client
+
+import (
+	"cmp"
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Update changes a bead, closes it or opens it again, and returns once that is
+// durable.
+func (c *Client) Update(ctx context.Context, q *loomv1.BeadRequest) (*loomv1.SubmitReply, error) {
+	reply := &loomv1.SubmitReply{}
+	return reply, c.call(ctx, "update", q, reply)
+}
+
+// List asks for a view as often as it takes to have as many as q's limit says:
+// a host looks at a part of a large project at a time. The view's next is where
+// to go on.
+func (c *Client) List(ctx context.Context, view string, q *loomv1.Query) (*loomv1.View, error) {
+	q = proto.CloneOf(q)
+	all := &loomv1.View{}
+	for left := cmp.Or(q.Limit, 100); ; {
+		q.Limit = left - uint32(len(all.Beads)+len(all.Executions)+len(all.Approvals))
+		page, err := c.Look(ctx, view, q)
+		if err != nil {
+			return nil, err
+		}
+		all.Beads = append(all.Beads, page.Beads...)
+		all.Executions = append(all.Executions, page.Executions...)
+		all.Approvals = append(all.Approvals, page.Approvals...)
+		all.Next = page.Next
+		if page.Next == "" || uint32(len(all.Beads)+len(all.Executions)+len(all.Approvals)) >= left {
+			return all, nil
+		}
+		q.After = page.Next
+	}
+}

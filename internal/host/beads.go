@@ -1,0 +1,79 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// serveUpdate changes a bead, closes it or opens it again. Who may do so the
+// project says.
+func (h *Host) serveUpdate(ctx context.Context, c call) proto.Message {
+	q := &loomv1.BeadRequest{}
+	err := actors.Decode(c.contentType, c.data, q)
+	if err == nil {
+		var reply *loomv1.SubmitReply
+		if reply, err = h.update(ctx, q, c.from); err == nil {
+			return reply
+		}
+	}
+	return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
+}
+
+func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, from *loomv1.Identity) (*loomv1.SubmitReply, error) {
+	cmd, bead, err := h.beadCommand(q)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := subject.Parse("bead", bead); err != nil {
+		return nil, err
+	}
+	if cmd.Project = q.Project; cmd.Project == "" {
+		cmd.Project = project.Of(bead)
+	}
+	if _, err := subject.Parse("project", cmd.Project); err != nil {
+		return nil, err
+	}
+	cmd.Actor = from
+	answer, err := h.projects.Do(ctx, cmd)
+	if err != nil {
+		return nil, h.suggestProject(err)
+	}
+	return answer.GetSubmit(), nil
+}
+
+// beadCommand returns what a request asks a project for, and about which bead.
+func (h *Host) beadCommand(q *loomv1.BeadRequest) (*loomv1.Command, string, error) {
+	switch v := q.Verb.(type) {
+	case *loomv1.BeadRequest_Update:
+		if slices.Contains(v.Update.Fields, "assignee") {
+			if err := h.meant(v.Update.GetBead().GetAssignee()); err != nil {
+				return nil, "", err
+			}
+		}
+		return &loomv1.Command{Body: &loomv1.Command_UpdateBead{UpdateBead: v.Update}}, v.Update.GetBead().GetId(), nil
+	case *loomv1.BeadRequest_Close:
+		return &loomv1.Command{Body: &loomv1.Command_CloseBead{CloseBead: v.Close}}, v.Close.Bead, nil
+	case *loomv1.BeadRequest_Reopen:
+		return &loomv1.Command{Body: &loomv1.Command_ReopenBead{ReopenBead: v.Reopen}}, v.Reopen.Bead, nil
+	}
+	return nil, "", fault.New("command/malformed", "the request asks for nothing that this release knows").At("verb").Want("update, close or reopen")
+}
+
+// meant refuses an assignee that is no role of this host, or a person.
+func (h *Host) meant(assignee string) error {
+	if _, err := subject.Parse("assignee", assignee); assignee != "" && err != nil {
+		return err
+	}
+	if e := project.CheckAssignee(assignee, h.roles); e != nil {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// serveAsk answers a question to a decision graph.
+func (h *Host) serveAsk(ctx context.Context, c call) proto.Message {
+	q := &loomv1.GraphRequest{}
+	err := actors.Decode(c.contentType, c.data, q)
+	if err == nil {
+		var reply *loomv1.GraphReply
+		if reply, err = h.ask(ctx, q); err == nil {
+			return reply
+		}
+	}
+	return &loomv1.GraphReply{Error: fault.From(err).Proto()}
+}
+
+func (h *Host) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	if q.Project == "" {
+		q.Project = h.only()
+	}
+	if err := checkQuery(project.Graph, &loomv1.Query{Project: q.Project}); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.At != 0 && q.Time != nil:
+		return nil, fault.New("usage/argument", "a number and a time exclude each other").At("at")
+	case q.At != 0 || q.Time != nil:
+		return h.askThen(ctx, q)
+	}
+	reply, err := h.projects.Ask(ctx, q)
+	if err != nil {
+		return nil, h.suggestProject(err)
+	}
+	return reply, nil
+}
+
+// askThen asks the graph as it was: it is folded again from the journal, up to
+// the moment.
+func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	if _, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: q.Project}); err != nil {
+		return nil, h.suggestProject(err)
+	}
+	past := &pastGraph{graph: graph.New(), q: q}
+	log := h.logs[h.partition(q.Project)]
+	if err := log.Read(ctx, 1, past.batch); err != nil {
+		return nil, err
+	}
+	if past.last == nil || q.At > past.last.Number {
+		return nil, fault.New("position/beyond", "project %q has no such moment yet", q.Project).At("at").
+			Want("its last event is number %d", past.last.GetNumber())
+	}
+	reply, err := project.Ask(past.graph, past.last.Time.AsTime(), q)
+	if err != nil {
+		return nil, err
+	}
+	reply.Number = past.last.Number
+	return reply, nil
+}
+
+// pastGraph is the decision graph of a project up to a moment.
+type pastGraph struct {
+	graph *graph.Graph
+	q     *loomv1.GraphRequest
+	last  *loomv1.Event
+}
+
+func (p *pastGraph) batch(_ uint64, b *loomv1.Batch) error {
+	for _, e := range b.Events {
+		if e.Project != p.q.Project || p.after(e) {
+			continue
+		}
+		if err := p.graph.Apply(e); err != nil {
+			return err
+		}
+		p.last = e
+	}
+	return nil
+}
+
+// after reports whether an event is later than the moment that is asked for.
+func (p *pastGraph) after(e *loomv1.Event) bool {
+	if p.q.Time != nil {
+		return e.Time.AsTime().After(p.q.Time.AsTime())
+	}
+	return e.Number > p.q.At
+}
+
+// serveDecide writes to a decision graph, for operators.
+func (h *Host) serveDecide(ctx context.Context, c call) proto.Message {
+	r := &loomv1.DecisionRequest{}
+	err := actors.Decode(c.contentType, c.data, r)
+	if err == nil {
+		var answer *loomv1.Answer
+		if answer, err = h.decideGraph(ctx, r, c.from); err == nil {
+			return answer
+		}
+	}
+	return &loomv1.Answer{Error: fault.From(err).Proto()}
+}
+
+// writeWithin bounds a write to the graph, so that one that cannot be made
+// durable is not tried for ever.
+const writeWithin = 20 * time.Second
+
+func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, from *loomv1.Identity) (*loomv1.Answer, error) {
+	if from.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
+		return nil, fault.New("request/denied", "only operators write to the decision graph here")
+	}
+	if r.Project == "" {
+		r.Project = h.only()
+	}
+	if err := checkQuery(project.Graph, &loomv1.Query{Project: r.Project}); err != nil {
+		return nil, err
+	}
+	cmd := &loomv1.Command{Project: r.Project, Actor: from}
+	switch v := r.Verb.(type) {
+	case *loomv1.DecisionRequest_Add:
+		cmd.Body = &loomv1.Command_AddDecision{AddDecision: v.Add}
+	case *loomv1.DecisionRequest_Link:
+		cmd.Body = &loomv1.Command_LinkDecision{LinkDecision: v.Link}
+	case *loomv1.DecisionRequest_Supersede:
+		cmd.Body = &loomv1.Command_SupersedeDecision{SupersedeDecision: v.Supersede}
+	case *loomv1.DecisionRequest_Open:
+		cmd.Body = &loomv1.Command_OpenBallot{OpenBallot: v.Open}
+	case *loomv1.DecisionRequest_Vote:
+		cmd.Body = &loomv1.Command_CastVote{CastVote: v.Vote}
+	default:
+		return nil, fault.New("command/malformed", "the request asks for nothing that this release knows").At("verb")
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	answer, err := h.projects.Do(ctx, cmd)
+	if err != nil {
+		return nil, h.suggestProject(err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,135 @@
+package host
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/notice"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// A reader that goes on from its cursor's text sees each event that it asked
+// for once, and those of a partition in order.
+func TestBYD01_PagesResumeWithoutGapOrDouble(t *testing.T) {
+	c := newChronicle(t, 1, 60)
+	h := c.history()
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawFilters(t, c)
+		var want, got []string
+		for _, e := range c.told {
+			if wanted(q, e.event) {
+				want = append(want, notice.FormatPosition(e.at))
+			}
+		}
+		for cursor, end := "", false; !end; {
+			var err error
+			if q.After, err = notice.ParseCursor(cursor); err != nil {
+				t.Fatal(err)
+			}
+			q.Limit = rapid.Uint32Range(1, 50).Draw(t, "limit")
+			page, err := h.page(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := rapid.IntRange(0, len(page.Notices)).Draw(t, "taken")
+			cursor, end = notice.FormatCursor(page.Next), page.End
+			if stop < len(page.Notices) { // the connection is lost on the way
+				cursor, end = notice.FormatCursor(q.After), false
+			}
+			next := q.After
+			for _, n := range page.Notices[:stop] {
+				got = append(got, notice.FormatPosition(n.Position))
+				next = notice.Advance(next, n.Position)
+			}
+			if stop < len(page.Notices) {
+				cursor = notice.FormatCursor(next)
+			}
+		}
+		for _, p := range []string{"0.", "1."} {
+			if w, g := ofPartition(want, p), ofPartition(got, p); !slices.Equal(w, g) {
+				t.Fatalf("%v: partition %s\n%v\nwant\n%v", q, p, g, w)
+			}
+		}
+	})
+}
+
+func drawFilters(t *rapid.T, c *chronicle) *loomv1.NoticesRequest {
+	q := &loomv1.NoticesRequest{}
+	switch rapid.IntRange(0, 3).Draw(t, "about") {
+	case 0:
+		q.Project = rapid.SampledFrom([]string{"attic", "crate", "shop"}).Draw(t, "project")
+	case 1:
+		q.Bead = rapid.SampledFrom([]string{"attic-1", "shop-1", "shop-2"}).Draw(t, "bead")
+	case 2:
+		q.Execution = rapid.SampledFrom([]string{"attic-1-x1", "crate-1-x1"}).Draw(t, "execution")
+	}
+	q.Kinds = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"bead-filed", "attempt-ended", "edge-settled", "landed"}), 0, 3, rapid.ID).Draw(t, "kinds")
+	if rapid.Bool().Draw(t, "since") {
+		q.Since = rapid.SampledFrom(c.told).Draw(t, "since").event.Time
+	}
+	return q
+}
+
+func wanted(q *loomv1.NoticesRequest, e *loomv1.Event) bool {
+	return (q.Project == "" || q.Project == e.Project) && (q.Bead == "" || q.Bead == e.Bead) &&
+		(q.Execution == "" || q.Execution == e.Execution) &&
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, notice.Kind(e))) &&
+		(q.Since == nil || e.Time.AsTime().Compare(q.Since.AsTime()) >= 0)
+}
+
+func ofPartition(list []string, prefix string) (some []string) {
+	for _, s := range list {
+		if s[:2] == prefix {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+func TestBYD01_CursorsThatTheJournalDoesNotReachAreRefused(t *testing.T) {
+	c := newChronicle(t, 2, 10)
+	h := c.history()
+	last, newest, err := c.logs[0].Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := uint32(len(newest.Events) - 1)
+	for _, tt := range []struct {
+		name string
+		at   *loomv1.Position
+		want string
+	}{
+		{"the newest event", &loomv1.Position{Epoch: 1, Sequence: last, Index: end}, ""},
+		{"after the newest event", &loomv1.Position{Epoch: 1, Sequence: last, Index: end + 1}, "position/elsewhere"},
+		{"the next batch", &loomv1.Position{Epoch: 1, Sequence: last + 1}, "position/beyond"},
+		{"another epoch", &loomv1.Position{Epoch: 2, Sequence: last, Index: end}, "position/elsewhere"},
+		{"no partition of ours", &loomv1.Position{Partition: 2, Epoch: 1, Sequence: 1}, "position/elsewhere"},
+	} {
+		page, err := h.page(t.Context(), &loomv1.NoticesRequest{Project: "shop", After: &loomv1.Cursor{Positions: []*loomv1.Position{tt.at}}})
+		if fault.Code(err) != tt.want || err == nil && (len(page.Notices) > 0 || !proto.Equal(page.Next.Positions[0], tt.at)) {
+			t.Errorf("after %s: %v, %v, want %q", tt.name, page, err, tt.want)
+		}
+	}
+}
+
+// A reader that waits for what happens from now on does not read the journal
+// from its beginning each time.
+func TestSUB04_ATimeIsFoundWithoutReadingAll(t *testing.T) {
+	c := newChronicle(t, 3, 40)
+	h := c.history()
+	page, err := h.page(t.Context(), &loomv1.NoticesRequest{Since: timestamppb.New(c.now.Add(time.Hour))})
+	if err != nil || !page.End || len(page.Notices) > 0 || len(page.Next.Positions) != 2 {
+		t.Fatalf("page of the future: %v, %v, want none, and where both partitions end", page, err)
+	}
+	for p, at := range page.Next.Positions {
+		if at.Sequence != c.heads[p].Sequence {
+			t.Errorf("partition %d goes on after %v, want batch %d", p, at, c.heads[p].Sequence)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/token"
+	"github.com/loomrun/loom/internal/web"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// DefaultHTTP is where a host serves HTTP unless it is told otherwise.
+const DefaultHTTP = "127.0.0.1:7420"
+
+// urlFile says where HTTP is served, in the data directory, while it is.
+const urlFile = "http.url"
+
+// startWeb serves HTTP, if that is configured.
+func (h *Host) startWeb(ctx context.Context) error {
+	if h.config.HTTP == "" {
+		return nil
+	}
+	h.meters.Watch(families, h.figures)
+	s, err := web.Start(ctx, web.Config{
+		Listen: h.config.HTTP, Services: &services{h: h, all: h.services()}, Meters: h.meters, Logger: h.log,
+		Keys: token.NewKeys(h.dir.Path(), time.Now),
+	})
+	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {
+		h.log.Warn("no HTTP: the address is taken", "address", h.config.HTTP)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	h.web = s
+	return h.dir.WriteFile([]byte(s.URL()+"\n"), urlFile)
+}
+
+func (h *Host) stopWeb(ctx context.Context) {
+	if h.web != nil {
+		_ = os.Remove(h.dir.Path(urlFile)) // one that stays is found out by connecting
+		h.web.Stop(ctx)
+	}
+}
+
+// HTTP returns where the host serves HTTP, or "".
+func (h *Host) HTTP() string {
+	if h.web == nil {
+		return ""
+	}
+	return h.web.URL()
+}
+
+// services are what the host answers, as the web asks.
+type services struct {
+	h     *Host
+	all   map[string]func(context.Context, call) proto.Message
+	wakes wakes
+}
+
+// Call implements web.Services.
+func (s *services) Call(ctx context.Context, name string, from *loomv1.Identity, contentType string, body []byte) proto.Message {
+	f, ok := s.all[name]
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+	defer cancel()
+	defer context.AfterFunc(s.h.ctx, cancel)()
+	return f(ctx, call{subject: subject.Service(subject.Must(name)), contentType: contentType, data: body, from: from})
+}
+
+// Ready implements web.Services: partitions have recovered, journals take
+// appends, and the projection follows them.
+func (s *services) Ready(ctx context.Context) []web.Part {
+	part := func(name string, err error) web.Part {
+		p := web.Part{Name: name}
+		if err != nil {
+			p.Code = fault.From(err).Code
+		}
+		return p
+	}
+	parts := []web.Part{part("partitions", s.h.projects.Ready(ctx))}
+	for i, log := range s.h.logs {
+		parts = append(parts, part(fmt.Sprintf("journal %02d", i), log.(*timedLog).failed(ctx)),
+			part(fmt.Sprintf("projection %02d", i), s.h.projection.Failed(i)))
+	}
+	return parts
+}
+
+// Watch implements web.Services.
+func (s *services) Watch() (<-chan struct{}, func()) { return s.wakes.watch(s.h.broker.Core()) }
+
+// wakes tells whoever watches that there are new notices. It listens only while
+// somebody does.
+type wakes struct {
+	mu       sync.Mutex
+	watchers map[chan struct{}]bool
+	sub      *nats.Subscription
+}
+
+func (w *wakes) watch(nc *nats.Conn) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watchers == nil {
+		w.watchers = map[chan struct{}]bool{}
+	}
+	w.watchers[c] = true
+	if w.sub == nil { // without it watchers look now and then
+		w.sub, _ = nc.Subscribe(subject.EveryNotice(), func(*nats.Msg) { w.wake() })
+	}
+	return c, func() { w.leave(c) }
+}
+
+func (w *wakes) leave(c chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.watchers, c)
+	if len(w.watchers) == 0 && w.sub != nil {
+		_ = w.sub.Unsubscribe()
+		w.sub = nil
+	}
+}
+
+func (w *wakes) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.watchers {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// timedLog is a journal that notes how long appends take, where it ends, and
+// whether the last append failed.
+type timedLog struct {
+	journal.Log
+	meters *web.Meters
+	last   atomic.Uint64
+	err    atomic.Pointer[fault.Error]
+}
+
+// Append implements journal.Log.
+func (l *timedLog) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+	began := time.Now()
+	sequence, err := l.Log.Append(ctx, last, b)
+	if err != nil {
+		l.err.Store(fault.From(err))
+		return sequence, err
+	}
+	l.meters.Appended(time.Since(began))
+	l.last.Store(sequence)
+	l.err.Store(nil)
+	return sequence, nil
+}
+
+// Last implements journal.Log.
+func (l *timedLog) Last(ctx context.Context) (uint64, *loomv1.Batch, error) {
+	sequence, b, err := l.Log.Last(ctx)
+	if err == nil {
+		l.last.Store(max(l.last.Load(), sequence))
+	}
+	return sequence, b, err
+}
+
+// failed says why the journal does not take appends: the last one failed, or
+// it does not answer.
+func (l *timedLog) failed(ctx context.Context) error {
+	if err := l.err.Load(); err != nil {
+		return err
+	}
+	_, _, err := l.Last(ctx)
+	return err
+}

@@ -1,0 +1,247 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// moment is a place in a project's history: as of an event's position or
+// number, inclusive, or as of a time. The zero moment is now.
+type moment struct {
+	at     *loomv1.Position
+	time   time.Time
+	number uint64
+}
+
+func momentOf(at *loomv1.Position, t *timestamppb.Timestamp, number uint64) (moment, error) {
+	m := moment{at: at, number: number}
+	if t != nil {
+		if err := t.CheckValid(); err != nil {
+			return m, fault.New("usage/argument", "not a time").At("time")
+		}
+		m.time = t.AsTime()
+	}
+	if at != nil && (t != nil || number != 0) || t != nil && number != 0 {
+		return m, fault.New("usage/argument", "one moment by position, by time or by number, not several").At("at")
+	}
+	return m, nil
+}
+
+// past reports whether an event of the project, at that place, comes after the
+// moment.
+func (m moment) past(e *loomv1.Event, seq uint64, index uint32) bool {
+	switch {
+	case m.at != nil:
+		return seq > m.at.Sequence || seq == m.at.Sequence && index > m.at.Index
+	case m.number != 0:
+		return e.Number > m.number
+	case !m.time.IsZero():
+		return e.Time.AsTime().After(m.time)
+	}
+	return false
+}
+
+// covers reports whether a snapshot is of the moment or earlier.
+func (m moment) covers(s *loomv1.Snapshot) bool {
+	switch {
+	case m.at != nil:
+		return s.Sequence < m.at.Sequence
+	case m.number != 0:
+		return s.GetState().GetLastNumber() <= m.number
+	case !m.time.IsZero():
+		return !s.GetState().GetLastTime().AsTime().After(m.time)
+	}
+	return true
+}
+
+// pasts shows executions as of earlier moments.
+type pasts struct {
+	history
+	snapshots journal.Snapshots
+	config    func(project string) project.Config
+	// one holds a token: folding takes the memory of the project's state, once
+	// at a time.
+	one chan struct{}
+}
+
+func newPasts(h history, s journal.Snapshots, config func(string) project.Config) *pasts {
+	p := &pasts{history: h, snapshots: s, config: config, one: make(chan struct{}, 1)}
+	p.one <- struct{}{}
+	return p
+}
+
+// state returns an execution that exists as of a moment. It reads the journal
+// from the newest snapshot before that moment, else from its beginning.
+func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateReply, error) {
+	select {
+	case <-p.one:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { p.one <- struct{}{} }()
+	owner := project.Of(id)
+	log := p.logs[p.partition(owner)]
+	if err := checkPosition(ctx, log, m.at); err != nil {
+		return nil, err
+	}
+	if m.time.After(time.Now()) {
+		return nil, fault.New("position/beyond", "that moment has not come yet").At("time").Got(m.time.Format(time.RFC3339Nano))
+	}
+	f, err := p.fold(ctx, log, id, m, p.snapshot(ctx, log.Partition(), owner, m))
+	if errors.Is(err, errForeign) {
+		f, err = p.fold(ctx, log, id, m, nil)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fault.New("host/unavailable", "the journal cannot be read that far back in the time of a request")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.reply(owner, m)
+}
+
+// checkPosition refuses a position that the journal does not have.
+func checkPosition(ctx context.Context, log journal.Log, at *loomv1.Position) error {
+	if at == nil {
+		return nil
+	}
+	refuse := func(code, format string, args ...any) error {
+		return fault.New(code, format, args...).At("at").Got(notice.FormatPosition(at))
+	}
+	if int(at.Partition) != log.Partition() {
+		return refuse("position/elsewhere", "the project is in partition %d", log.Partition())
+	}
+	last, newest, err := log.Last(ctx)
+	if err != nil {
+		return err
+	}
+	if at.Sequence == 0 || at.Sequence > last {
+		end := &loomv1.Position{Partition: at.Partition, Epoch: newest.GetEpoch(), Sequence: last, Index: uint32(max(len(newest.GetEvents()), 1) - 1)}
+		return refuse("position/beyond", "the journal ends at %s", notice.FormatPosition(end))
+	}
+	b, err := batchAt(ctx, log, at.Sequence)
+	switch {
+	case err != nil:
+		return err
+	case b.GetEpoch() != at.Epoch:
+		return refuse("position/elsewhere", "batch %d is of epoch %d", at.Sequence, b.GetEpoch())
+	case int(at.Index) >= len(b.GetEvents()):
+		return refuse("position/beyond", "batch %d has %d events", at.Sequence, len(b.GetEvents()))
+	}
+	return nil
+}
+
+// batchAt returns the batch with that sequence, or nil.
+func batchAt(ctx context.Context, log journal.Log, seq uint64) (*loomv1.Batch, error) {
+	var found *loomv1.Batch
+	err := log.Read(ctx, seq, func(at uint64, b *loomv1.Batch) error {
+		if at == seq {
+			found = b
+		}
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return found, err
+}
+
+// snapshot returns the project's newest snapshot if the moment is not before
+// it, else nil. One that cannot be had costs time alone.
+func (p *pasts) snapshot(ctx context.Context, partition int, owner string, m moment) *loomv1.Snapshot {
+	index, err := p.snapshots.Index(ctx, partition)
+	ref := index.GetProjects()[owner]
+	if err != nil || ref == nil {
+		return nil
+	}
+	s, err := p.snapshots.Load(ctx, ref)
+	if err != nil || s == nil || !m.covers(s) {
+		return nil
+	}
+	return s
+}
+
+// errForeign says that a snapshot is not as of what the journal has there.
+var errForeign = errors.New("the snapshot is of another journal")
+
+// fold folds what the project did up to the moment.
+func (p *pasts) fold(ctx context.Context, log journal.Log, id string, m moment, from *loomv1.Snapshot) (*folded, error) {
+	owner := project.Of(id)
+	f := &folded{id: id, owner: owner, moment: m, from: from, state: project.New(p.config(owner))}
+	if from != nil {
+		var err error
+		if f.state, err = project.Adopt(p.config(owner), from.State); err != nil {
+			return nil, errForeign
+		}
+	}
+	err := log.Read(ctx, max(from.GetSequence(), 1), func(seq uint64, b *loomv1.Batch) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return f.batch(seq, b)
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	return f, nil
+}
+
+// folded is an execution on its way to a moment.
+type folded struct {
+	id, owner string
+	moment    moment
+	from      *loomv1.Snapshot
+	state     *project.State   // of the whole project: what holds an execution may be others'
+	at        *loomv1.Position // of the newest event that it has seen, or a later one of others
+	time      *timestamppb.Timestamp
+}
+
+func (f *folded) batch(seq uint64, b *loomv1.Batch) error {
+	if seq == f.from.GetSequence() {
+		if string(b.Hash) != string(f.from.GetHash()) {
+			return errForeign
+		}
+		// Should the project have no event from here on, this place shows the same.
+		f.at = &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(len(b.Events) - 1)}
+		f.time = f.from.GetState().GetLastTime()
+	}
+	for i, e := range b.Events {
+		if e.Project != f.owner {
+			continue
+		}
+		if f.moment.past(e, seq, uint32(i)) {
+			return errEnough
+		}
+		if e.Number > f.state.Number() { // else the snapshot has it
+			if err := f.state.Apply(e); err != nil {
+				return fault.New("project/quarantined", "the project's history cannot be read: %s", err).At(f.owner)
+			}
+		}
+		f.at = &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}
+		f.time = e.Time
+	}
+	return nil
+}
+
+func (f *folded) reply(owner string, m moment) (*loomv1.StateReply, error) {
+	if m.number > f.state.Number() {
+		return nil, fault.New("position/beyond", "the newest event of project %q is number %d", owner, f.state.Number()).At("number")
+	}
+	v, err := f.state.Look(project.Executions, &loomv1.Query{Id: f.id})
+	if fault.Code(err) == "execution/unknown" {
+		return nil, fault.New("position/before", "execution %q had not begun then", f.id).At("at")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &loomv1.StateReply{Execution: v.Executions[0], Definition: v.Definition, Number: f.state.Number(), Time: f.time, Position: f.at}, nil
+}

@@ -1,0 +1,168 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// presence tells every project which roles this host has live agents of, so
+// that work for a role that nobody works in is brought before the CEO instead
+// of waiting for ever. It tells whenever that changes and when a project is
+// registered, and at a clean stop that there are none any more.
+type presence struct {
+	wake chan struct{}
+	done sync.WaitGroup
+	stop context.CancelFunc
+	told map[string]map[string]uint32 // by project; of run alone while it runs
+}
+
+// How long the word at a stop may take, and how long until a project that
+// could not be told is told again.
+const (
+	leaveWithin = 2 * time.Second
+	tellAgain   = time.Second
+)
+
+func newPresence() *presence {
+	return &presence{wake: make(chan struct{}, 1), told: map[string]map[string]uint32{}}
+}
+
+// changed has the projects told what is not as they were told. It never blocks.
+func (p *presence) changed() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// startPresence begins to tell.
+func (h *Host) startPresence(context.Context) error {
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.presence.stop = cancel
+	h.presence.changed()
+	h.presence.done.Go(func() { h.tellPresence(ctx) })
+	return nil
+}
+
+func (h *Host) tellPresence(ctx context.Context) {
+	for {
+		var again <-chan time.Time
+		if !h.tellAll(ctx, h.liveAgents()) {
+			again = time.After(tellAgain)
+		}
+		select {
+		case <-h.presence.wake:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tellAll tells each project that was told something else before, and reports
+// whether all know now.
+func (h *Host) tellAll(ctx context.Context, agents map[string]uint32) bool {
+	all := true
+	for _, id := range h.registered() {
+		if told, ok := h.presence.told[id]; ok && maps.Equal(told, agents) {
+			continue
+		}
+		if err := h.reportRoles(ctx, id, agents); err != nil {
+			if all = false; ctx.Err() == nil {
+				h.log.Warn("project is not told which roles are here", "project", id, "error", err)
+			}
+			continue
+		}
+		h.presence.told[id] = agents
+	}
+	return all
+}
+
+func (h *Host) reportRoles(ctx context.Context, id string, agents map[string]uint32) error {
+	m := h.dir.Manifest()
+	err := h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
+		Host: m.Host, Roles: &loomv1.HostRoles{Epoch: m.Starts, Agents: agents},
+	}}})
+	if fault.Code(err) == "project/quarantined" {
+		return nil // it hears of nothing, until somebody mends it
+	}
+	return err
+}
+
+// leave tells all projects that no agent is here any more; one that cannot be
+// told hears what is at the next start.
+func (h *Host) leave(ctx context.Context) {
+	if h.presence.stop == nil {
+		return
+	}
+	h.presence.stop()
+	h.presence.done.Wait()
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	h.tellAll(ctx, nil)
+}
+
+// liveAgents returns how many live agents of each role are here, or will be
+// once the host has started them.
+func (h *Host) liveAgents() map[string]uint32 {
+	h.mu.Lock()
+	pools := h.pools
+	h.mu.Unlock()
+	if pools != nil {
+		return pools.Live()
+	}
+	agents := map[string]uint32{}
+	for _, name := range h.roles.Names() {
+		if n := h.agentsOf(name); n > 0 {
+			agents[name] = uint32(n)
+		}
+	}
+	return agents
+}
+
+// agentsOf returns how many agents of a role are wanted here.
+func (h *Host) agentsOf(name string) int {
+	role, _ := h.roles.Get(name)
+	if n, set := h.config.Agents[name]; set || role.Human {
+		return n
+	}
+	return max(role.Agents, 1)
+}
+
+// grace is how long work waits for an agent, as projects are registered with it.
+func (h *Host) grace() *durationpb.Duration {
+	if h.config.Grace == 0 {
+		return nil
+	}
+	return durationpb.New(h.config.Grace)
+}
+
+// workLost has all projects put their tickets into a work queue that is new.
+func (h *Host) workLost() {
+	h.mu.Lock()
+	projects := h.projects
+	h.mu.Unlock()
+	if projects != nil { // else none has put any there
+		projects.OfferAgain()
+	}
+}
+
+func (h *Host) setProjects(p *actors.Projects) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.projects = p
+}
+
+func (h *Host) setPools(p *actors.Pools) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pools = p
+}

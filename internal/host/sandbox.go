@@ -1,0 +1,139 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/sandbox"
+	"github.com/loomrun/loom/internal/tool"
+)
+
+// exec says how what agents run is started: in the sandbox, unless there is
+// none or the operator wants none.
+func (h *Host) exec() tool.Policy {
+	p := tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv()}
+	if h.Sandboxed() {
+		p.Contain = h.contain
+	}
+	return p
+}
+
+// CanSandbox reports whether this system has a sandbox for commands.
+func CanSandbox() bool { return len(sandbox.Check().Missing) == 0 }
+
+// Sandboxed reports whether what agents run is kept apart from this machine.
+func (h *Host) Sandboxed() bool {
+	return !h.config.Unsandboxed && CanSandbox()
+}
+
+// contain prepares a command in the sandbox. It may read the programs on the
+// PATH, Go's module cache and what the operator named.
+func (h *Host) contain(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+	spec := sandbox.Spec{Env: slices.Clone(env), Read: h.readable()}
+	var err error
+	if spec.Dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, fault.New("sandbox/spec", "no such directory").At("dir").Because(err)
+	}
+	for _, w := range write {
+		real, err := filepath.EvalSymlinks(w)
+		if err != nil {
+			return nil, fault.New("sandbox/spec", "no such directory").At("write").Because(err)
+		}
+		if cache, ok := h.cache(real); ok {
+			err = cache.use(&spec)
+		} else {
+			spec.Write = append(spec.Write, real)
+		}
+		if err != nil {
+			return nil, fault.New("sandbox/spec", "no cache").At(real).Because(err)
+		}
+	}
+	return sandbox.Command(ctx, spec, argv...)
+}
+
+// cache is a directory for what an agent's commands keep.
+type cache string
+
+func (h *Host) cache(dir string) (cache, bool) {
+	all, err := filepath.EvalSymlinks(h.dir.Path("caches"))
+	return cache(dir), err == nil && strings.HasPrefix(dir, all+"/")
+}
+
+// realPath returns a path without links, and whether there is such a thing.
+func realPath(path string) (string, bool) {
+	real, err := filepath.EvalSymlinks(path)
+	return real, err == nil
+}
+
+// use gives a command the cache: Go's build cache of this user to read, with
+// the agent's own changes on top where the system can do that, and else one
+// that begins empty.
+func (c cache) use(spec *sandbox.Spec) error {
+	var base string
+	spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool {
+		value, is := strings.CutPrefix(e, "GOCACHE=")
+		if is {
+			base = value
+		}
+		return is
+	})
+	own := filepath.Join(string(c), "own")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return err
+	}
+	spec.Write = append(spec.Write, own)
+	spec.Env = append(spec.Env, "XDG_CACHE_HOME="+own)
+	real, there := realPath(base)
+	if !there || !sandbox.Check().CanLayer {
+		spec.Env = append(spec.Env, "GOCACHE="+filepath.Join(own, "go-build"))
+		return nil
+	}
+	keep := filepath.Join(string(c), "go-build")
+	spec.Env = append(spec.Env, "GOCACHE="+real)
+	spec.Layers = append(spec.Layers, sandbox.Layer{Path: real, Keep: keep})
+	return os.MkdirAll(keep, 0o700)
+}
+
+// overlap reports whether one of two paths lies in the other.
+func overlap(a, b string) bool {
+	return strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
+}
+
+// readable lists what commands may read beside the system: where programs on
+// the PATH are, Go's modules, and what the operator named. The home directory
+// itself, and the data directory with all in it, are never among them.
+func (h *Host) readable() []string {
+	home, _ := os.UserHomeDir()
+	data, err := filepath.EvalSymlinks(h.dir.Path())
+	if err != nil {
+		return nil
+	}
+	var list []string
+	add := func(path string) {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil && real != "/" && real != home && !overlap(real, data) && !slices.Contains(list, real) {
+			list = append(list, real)
+		}
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			add(dir)
+		}
+	}
+	for _, e := range toolEnv() {
+		switch name, value, _ := strings.Cut(e, "="); name {
+		case "GOROOT", "GOMODCACHE":
+			add(value)
+		case "GOPATH":
+			add(filepath.Join(value, "pkg", "mod"))
+		}
+	}
+	for _, path := range h.config.SandboxRead {
+		add(path)
+	}
+	return list
+}

@@ -1,0 +1,81 @@
+package notice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// overrides says what the CEO had done, and what was not accepted.
+func overrides(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_OverrideGiven:
+		o := f.OverrideGiven
+		return fmt.Sprintf("%s: %s orders: %s %s", about(e), who(e), o.GetVerb(), named(o.GetAbout(), "the project")) + after(": ", o.GetReason())
+	case *loomv1.Event_CommandRefused:
+		r := f.CommandRefused
+		return fmt.Sprintf("%s: command of %s refused: %s", about(e), who(e), named(r.GetVerb(), "unknown")) + after(" ", r.GetAbout()) + because(r.GetError())
+	case *loomv1.Event_WorkPaused:
+		p := f.WorkPaused.GetPause()
+		return fmt.Sprintf("%s: %s paused", about(e), scope(p.GetScope(), p.GetName())) + after(": ", p.GetReason())
+	case *loomv1.Event_WorkResumed:
+		r := f.WorkResumed
+		return fmt.Sprintf("%s: %s resumed", about(e), scope(r.GetScope(), r.GetName()))
+	case *loomv1.Event_ExecutionMoved:
+		m := f.ExecutionMoved
+		return fmt.Sprintf("%s: execution %s moved to %s", about(e), e.Execution, m.GetTo()) + after(": ", m.GetReason())
+	case *loomv1.Event_LimitLifted:
+		return fmt.Sprintf("%s: execution %s may go on %s", about(e), e.Execution, lifted(f.LimitLifted))
+	}
+	return ""
+}
+
+// scope names what a pause covers.
+func scope(s loomv1.PauseScope, name string) string {
+	switch s {
+	case loomv1.PauseScope_PAUSE_SCOPE_EXECUTION:
+		return "execution " + name
+	case loomv1.PauseScope_PAUSE_SCOPE_PROCESS:
+		return "process " + name
+	}
+	return "all work"
+}
+
+func lifted(l *loomv1.LimitLifted) string {
+	if l.GetDeadlineWaived() {
+		return "beyond its deadline"
+	}
+	g := l.GetGranted()
+	return fmt.Sprintf("beyond its budget: up to %d tokens, %d micro-dollars, %d seconds (0 is no limit)", g.GetTokens(), g.GetMicroUsd(), g.GetWallSeconds())
+}
+
+// kin says what executions come from each other, and who is there to work.
+func kin(e *loomv1.Event) string {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_ChildStarted:
+		c := f.ChildStarted
+		return fmt.Sprintf("%s: %s is done by execution %s", about(e), e.Node, c.GetExecution())
+	case *loomv1.Event_ExecutionForked:
+		from := f.ExecutionForked.GetFrom()
+		return fmt.Sprintf("%s: execution %s forked from %s at %s", about(e), e.Execution, from.GetExecution(), from.GetNode())
+	case *loomv1.Event_RolesReported:
+		r := f.RolesReported
+		return fmt.Sprintf("%s: host %s has agents: %s", about(e), r.GetHost(), agents(r.GetRoles().GetAgents()))
+	}
+	return ""
+}
+
+func agents(count map[string]uint32) string {
+	s := ""
+	for _, role := range slices.Sorted(maps.Keys(count)) {
+		if n := count[role]; n > 0 {
+			s += fmt.Sprintf(", %s %d", role, n)
+		}
+	}
+	if s == "" {
+		return "none"
+	}
+	return s[2:]
+}

@@ -1,0 +1,114 @@
+package project
+
+import (
+	"fmt"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// An approval rests on decisions: the one that records it, those that led to
+// that, and the options that they took. When one of them is superseded the
+// approval lapses, and with it the place in the queue of the commit lock.
+
+// followSuperseded has the CEO asked again about work that rests on what was
+// superseded, once the core that decides is done.
+func (d *decision) followSuperseded(f *loomv1.DecisionSuperseded) {
+	shaken := d.s.shakenBy(f.Old)
+	why := fmt.Sprintf("what it rests on was superseded: %s by %s", f.Old, f.New)
+	if r := f.Edge.GetRationale(); r != "" {
+		why += ", because " + r
+	}
+	for _, x := range d.s.running() {
+		if x.Approved == nil || x.Landing != nil || !shaken[x.Approved.Decision] {
+			continue
+		}
+		d.later = append(d.later, func() error { return d.askAgain(x.Id, cut(why, MaxReason)) })
+	}
+}
+
+func (d *decision) askAgain(execution, why string) error {
+	x := d.s.p.Executions[execution]
+	if !running(x) || x.Approved == nil {
+		return nil
+	}
+	defer d.about(x)()
+	return d.run(x).AskAgain(d.s.p.Approvals[x.Approved.Approval].GetNode(), why)
+}
+
+// shakenBy returns what rests on a node: itself, what it led to and, for an
+// option, the decisions that took it with all that they led to.
+func (s *State) shakenBy(id string) map[string]bool {
+	roots := []string{id}
+	for _, e := range s.graph.Edges("", id) {
+		if e.Type == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN {
+			roots = append(roots, e.From)
+		}
+	}
+	shaken := map[string]bool{}
+	for _, root := range roots {
+		shaken[root] = true
+		for _, n := range s.graph.Descendants(root, loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO) {
+			shaken[n.Id] = true
+		}
+	}
+	return shaken
+}
+
+// contradiction refuses to let work be committed whose decisions took an option
+// that an active decision of other running work rejected, or the other way
+// round: what is approved cannot both be right.
+func (s *State) contradiction(x *loomv1.Execution) error {
+	if x.GetApproved().GetDecision() == "" {
+		return nil
+	}
+	for _, n := range s.graph.Ancestors(x.Approved.Decision, loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO) {
+		if n.Type != loomv1.DecisionType_DECISION_TYPE_DECISION || n.Status != loomv1.DecisionStatus_DECISION_STATUS_ACTIVE {
+			continue
+		}
+		for _, e := range s.graph.Edges(n.Id, "") {
+			if other := s.opponent(x, e); other != nil {
+				return fault.New("graph/contradiction", "%s of %s %s %s, which %s of %s %s", n.Id, x.Id, took(e.Type), e.To,
+					other.Id, other.Execution, took(against(e.Type))).
+					Want("supersede one of the two decisions, or close one of the two beads")
+			}
+		}
+	}
+	return nil
+}
+
+// opponent returns an active decision of other running work that is against
+// what an edge says of an option, or nil.
+func (s *State) opponent(x *loomv1.Execution, e *loomv1.DecisionEdge) *loomv1.DecisionNode {
+	opposite := against(e.Type)
+	if opposite == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_UNSPECIFIED {
+		return nil
+	}
+	for _, o := range s.graph.Edges("", e.To) {
+		n, _ := s.graph.Node(o.From)
+		if o.Type == opposite && n.GetStatus() == loomv1.DecisionStatus_DECISION_STATUS_ACTIVE &&
+			n.GetExecution() != x.Id && s.open[n.GetExecution()] {
+			return n
+		}
+	}
+	return nil
+}
+
+// against returns the edge that says the opposite, unspecified for an edge that
+// has none.
+func against(t loomv1.DecisionEdgeType) loomv1.DecisionEdgeType {
+	switch t {
+	case loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN:
+		return loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REJECTED
+	case loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REJECTED:
+		return loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN
+	}
+	return loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_UNSPECIFIED
+}
+
+func took(t loomv1.DecisionEdgeType) string {
+	if t == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN {
+		return "chose"
+	}
+	return "rejected"
+}

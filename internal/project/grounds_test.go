@@ -1,0 +1,142 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+const (
+	leadsTo  = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO
+	chosen   = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN
+	rejected = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REJECTED
+)
+
+// decided adds a decision of an execution with links to options.
+func (d *desk) decided(x, title string, links ...*loomv1.DecisionEdge) string {
+	d.t.Helper()
+	return d.ok(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{
+		Node:  &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Title: title, Confidence: 80, Execution: x},
+		Links: links,
+	}}}).GetDecision().Id
+}
+
+func to(id string, t loomv1.DecisionEdgeType) *loomv1.DecisionEdge {
+	return &loomv1.DecisionEdge{To: id, Type: t}
+}
+
+// rested brings a bug to its commit, with a decision of its own that took one
+// option and not another.
+func (d *desk) rested(report func() *loomv1.SubmitReply, digest, yes, no string) (x, decision, request string, who *loomv1.Claimant) {
+	d.t.Helper()
+	bead := report().Bead
+	d.work("qa-engineer", triaged())
+	x = d.execution(bead).Id
+	decision = d.decided(x, "this way", to(yes, chosen), to(no, rejected))
+	d.work("backend-engineer", outcome(more, nil))
+	d.work("backend-engineer", proposed(digest))
+	d.approve()
+	queued := d.s.Queued()
+	a := queued[len(queued)-1]
+	who = &loomv1.Claimant{Agent: "engineering-manager/" + digest, Host: "h1", Epoch: 1}
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: a.Attempt, Generation: a.Generation, Claimant: who}}})
+	return x, decision, a.Attempt, who
+}
+
+func (d *desk) acquire(request string, who *loomv1.Claimant) (*loomv1.LockClaim, error) {
+	d.t.Helper()
+	answer, err := d.do(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: request, Holder: who}}})
+	return answer.GetLock(), err
+}
+
+func (d *desk) supersede(old, by string) {
+	d.t.Helper()
+	d.ok(&loomv1.Command{Body: &loomv1.Command_SupersedeDecision{SupersedeDecision: &loomv1.SupersedeDecision{Old: old, New: by, Rationale: "we know more"}}})
+}
+
+func TestBYD07_ASupersededDecisionTakesTheApprovalWithIt(t *testing.T) {
+	for name, shake := range map[string]func(d *desk, decision, option string){
+		"the decision": func(d *desk, decision, _ string) { d.supersede(decision, d.decided("", "that way")) },
+		"the option it took": func(d *desk, _, option string) {
+			d.supersede(option, d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "better"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			yes, no := d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "yes"), d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "no")
+			x, decision, request, who := d.rested(d.report, "p1", yes, no)
+			claim, err := d.acquire(request, who)
+			if err != nil || claim.GetToken() == 0 {
+				t.Fatalf("lock %v, %v", claim, err)
+			}
+			shake(d, decision, yes)
+			if l := d.held(); l.Holder != nil || len(l.Queue) > 0 {
+				t.Errorf("the lock is still %v", l)
+			}
+			now := d.execution(x)
+			if now.Approved != nil || now.Change == nil {
+				t.Errorf("approved %v of change %v", now.Approved, now.Change)
+			}
+			a := d.inbox()
+			if a.Node != "approve" || a.Change.GetPatchDigest() != "p1" {
+				t.Errorf("the CEO is asked %v", a)
+			}
+			var why string
+			for _, e := range d.events {
+				if l := e.GetApprovalLapsed(); l != nil {
+					why = l.Reason
+				}
+			}
+			if !strings.Contains(why, "was superseded") || !strings.Contains(why, "because we know more") {
+				t.Errorf("it lapsed because %q", why)
+			}
+			d.approve()
+			b, who := d.claim("engineering-manager")
+			if claim, err := d.acquire(b.Attempt.Id, who); err != nil || claim.GetToken() == 0 {
+				t.Errorf("approved again, the lock is %v, %v", claim, err)
+			}
+		})
+	}
+}
+
+func TestBYD07_OtherDecisionsShakeNothing(t *testing.T) {
+	d := newDesk(t)
+	yes, no := d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "yes"), d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "no")
+	x, _, request, who := d.rested(d.report, "p1", yes, no)
+	n := len(d.events)
+	d.supersede(no, d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "never mind"))
+	d.supersede(d.decided("", "elsewhere"), d.decided("", "elsewhere, better"))
+	for _, e := range d.since(n) {
+		if e.GetApprovalLapsed() != nil || e.GetExecutionMoved() != nil {
+			t.Errorf("%v", e)
+		}
+	}
+	if claim, err := d.acquire(request, who); err != nil || claim.GetToken() == 0 || d.execution(x).Approved == nil {
+		t.Errorf("lock %v, %v", claim, err)
+	}
+}
+
+func TestBYD07_ContradictionsAreFoundBeforeTheCommit(t *testing.T) {
+	d := newDesk(t)
+	left, right := d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "left"), d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "right")
+	one, first, request, who := d.rested(d.report, "p1", left, right)
+	other, second, request2, who2 := d.rested(d.report2, "p2", right, left)
+	_, err := d.acquire(request, who)
+	if fault.Code(err) != "graph/contradiction" {
+		t.Fatalf("%v, want a contradiction", err)
+	}
+	for _, part := range []string{first, one, second, other, left} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not name %s", err, part)
+		}
+	}
+	if _, err := d.acquire(request2, who2); fault.Code(err) != "graph/contradiction" {
+		t.Errorf("the other: %v", err)
+	}
+	d.give(closes(other, "the first is right")) // what is given up contradicts nothing
+	if claim, err := d.acquire(request, who); err != nil || claim.GetToken() == 0 {
+		t.Errorf("lock %v, %v", claim, err)
+	}
+}

@@ -1,0 +1,154 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Codes of the limits of a bead, which an approval's reason begins with.
+const (
+	overBudget   = "budget/exhausted"
+	overDeadline = "deadline/passed"
+)
+
+// spent returns what the model calls of an execution and of its children used.
+// A call whose price is not known costs nothing here, but its tokens count.
+func (s *State) spentBy(x *loomv1.Execution) (tokens, microUSD int64) {
+	tokens = int64(x.GetUsage().GetInputTokens() + x.GetUsage().GetOutputTokens())
+	microUSD = int64(x.GetUsage().GetCostMicroUsd())
+	for _, c := range s.childrenOf(x) {
+		t, m := s.spentBy(c)
+		tokens, microUSD = tokens+t, microUSD+m
+	}
+	return tokens, microUSD
+}
+
+// worked returns the wall time of an execution: since it began, without the
+// time in which it was held.
+func worked(x *loomv1.Execution, now time.Time) time.Duration {
+	d := now.Sub(asTime(x.StartedAt)) - x.HeldFor.AsDuration()
+	if x.HeldSince != nil {
+		d -= now.Sub(asTime(x.HeldSince))
+	}
+	return d
+}
+
+// allowed returns what an execution may spend in all: what its bead says, or
+// what the CEO lifted that to, if that is more. Zero is no limit.
+func (s *State) allowed(x *loomv1.Execution) *loomv1.Budget {
+	b, g := s.p.Beads[x.Bead].GetBudget(), x.Granted
+	return &loomv1.Budget{
+		Tokens:      most(b.GetTokens(), g.GetTokens()),
+		MicroUsd:    most(b.GetMicroUsd(), g.GetMicroUsd()),
+		WallSeconds: most(b.GetWallSeconds(), g.GetWallSeconds()),
+	}
+}
+
+// most is the larger of a budget and a grant; without a budget there is no
+// limit.
+func most(budget, granted int64) int64 {
+	if budget <= 0 {
+		return 0
+	}
+	return max(budget, granted)
+}
+
+// limitAt returns the moment at which an execution that goes on reaches a limit
+// of time.
+func (s *State) limitAt(x *loomv1.Execution) (at time.Time, ok bool) {
+	if wall := s.allowed(x).WallSeconds; wall > 0 {
+		at, ok = asTime(x.StartedAt).Add(x.HeldFor.AsDuration()+seconds(wall)), true
+	}
+	if end := s.deadline(x); !end.IsZero() && (!ok || end.Before(at)) {
+		return end, true
+	}
+	return at, ok
+}
+
+// seconds is n seconds, or as many as a Duration holds.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(n, int64(100*365*24*time.Hour/time.Second))) * time.Second
+}
+
+// deadline returns when the bead of an execution must be done, zero for never.
+func (s *State) deadline(x *loomv1.Execution) time.Time {
+	if x.DeadlineWaived {
+		return time.Time{}
+	}
+	return asTime(s.p.Beads[x.Bead].GetDeadline())
+}
+
+// passed returns the first limit that an execution has passed, and how.
+func (s *State) passed(x *loomv1.Execution, now time.Time) (code, why string) {
+	most := s.allowed(x)
+	if most.Tokens > 0 || most.MicroUsd > 0 {
+		tokens, money := s.spentBy(x)
+		switch {
+		case most.Tokens > 0 && tokens > most.Tokens:
+			return overBudget, fmt.Sprintf("%d tokens are used, of %d", tokens, most.Tokens)
+		case most.MicroUsd > 0 && money > most.MicroUsd:
+			return overBudget, fmt.Sprintf("%.6f USD are spent, of %.6f", float64(money)/1e6, float64(most.MicroUsd)/1e6)
+		}
+	}
+	if wall := most.WallSeconds; wall > 0 && worked(x, now) >= seconds(wall) {
+		return overBudget, fmt.Sprintf("it took %s of wall time, of %s", worked(x, now).Round(time.Second), seconds(wall))
+	}
+	if end := s.deadline(x); !end.IsZero() && !now.Before(end) {
+		return overDeadline, "it was to be done by " + end.UTC().Format(time.RFC3339)
+	}
+	return "", ""
+}
+
+// askLimit asks the CEO, once, about the first limit that x has passed.
+func (d *decision) askLimit(x *loomv1.Execution) error {
+	if !running(x) || x.LimitApproval != "" {
+		return nil
+	}
+	code, why := d.s.passed(x, d.now)
+	if code == "" {
+		return nil
+	}
+	defer d.about(x)()
+	return d.run(x).AskLimit(code, why)
+}
+
+// followAnswer asks about the budgets of an execution, and of those that it
+// works for, once a model call was paid for.
+func (d *decision) followAnswer(execution string) error {
+	for x := d.s.p.Executions[execution]; x != nil; x = d.s.p.Executions[x.Parent] {
+		if err := d.askLimit(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lift lets an execution go on beyond the limit that an approval is about, by
+// as much again as its bead has: as often as it takes to be within it.
+func (d *decision) lift(x *loomv1.Execution, a *loomv1.Approval) error {
+	lifted := &loomv1.LimitLifted{DeadlineWaived: true}
+	if !strings.HasPrefix(a.Reason, overDeadline+":") {
+		tokens, money := d.s.spentBy(x)
+		most, more := d.s.allowed(x), d.s.p.Beads[x.Bead].GetBudget()
+		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{
+			Tokens:      raised(most.Tokens, more.GetTokens(), tokens),
+			MicroUsd:    raised(most.MicroUsd, more.GetMicroUsd(), money),
+			WallSeconds: raised(most.WallSeconds, more.GetWallSeconds(), int64(worked(x, d.now)/time.Second)),
+		}}
+	}
+	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})
+}
+
+// raised returns a limit, or where more is used than that, the limit and as
+// much again, as often as it takes.
+func raised(limit, more, used int64) int64 {
+	if limit <= 0 || used < limit {
+		return limit
+	}
+	more = cmp.Or(max(more, 0), limit)
+	return limit + more*((used-limit)/more+1)
+}

@@ -1,0 +1,125 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// The names that the program starts itself by.
+const (
+	stageSetup = "loom-sandbox-setup" // the first process: mounts, then keeps watch
+	stageEnter = "loom-sandbox-enter" // gives up what it may, then becomes the command
+)
+
+// order is what the first process is told, as JSON on its descriptor 3.
+type order struct {
+	Spec Spec
+	Argv []string
+}
+
+// namespaces are what a command has of its own.
+const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
+	syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+
+func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
+	data, err := json.Marshal(order{Spec: spec, Argv: argv})
+	if err != nil {
+		return nil, fault.New("sandbox/spec", "the command cannot be written down").Because(err)
+	}
+	told, err := memory(data)
+	if err != nil {
+		return nil, fault.New("sandbox/unavailable", "the first process cannot be told what to do").Because(err)
+	}
+	context.AfterFunc(ctx, func() { _ = told.Close() })
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = []string{stageSetup}
+	cmd.Dir, cmd.Env = "/", []string{}
+	cmd.ExtraFiles = []*os.File{told}
+	cmd.WaitDelay = 500 * time.Millisecond
+	cmd.SysProcAttr = attributes(spec.Network)
+	return cmd, nil
+}
+
+// attributes puts a process into namespaces of its own, in which it is who it
+// was.
+func attributes(network bool) *syscall.SysProcAttr {
+	uid, gid := os.Geteuid(), os.Getegid()
+	a := &syscall.SysProcAttr{
+		Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+	}
+	if !network {
+		a.Cloneflags |= syscall.CLONE_NEWNET
+	}
+	if uid != 0 { // what the namespace's creator may is lost with the next program, unless it is ambient
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	}
+	return a
+}
+
+// try runs a command and returns why that cannot be done, or "".
+func try(ctx context.Context, s Spec) string {
+	s.Limits = s.Limits.or()
+	cmd, err := command(ctx, s, []string{"/bin/sh", "-c", "exit 7"})
+	if err != nil {
+		return err.Error()
+	}
+	said, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		return "user namespaces cannot be had: " + err.Error()
+	}
+	if cmd.ProcessState.ExitCode() != 7 {
+		return strings.TrimSpace(string(said))
+	}
+	return ""
+}
+
+func tryLayer(ctx context.Context, dir string) string {
+	l := Layer{Path: filepath.Join(dir, "path"), Keep: filepath.Join(dir, "keep")}
+	for _, d := range []string{l.Path, l.Keep} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err.Error()
+		}
+	}
+	return try(ctx, Spec{Dir: dir, Write: []string{dir}, Layers: []Layer{l}})
+}
+
+// Check tries, once, what the system can do.
+var Check = sync.OnceValue(func() Report {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "loom-sandbox-")
+	if err != nil {
+		return Report{Missing: []string{"no temporary directory"}}
+	}
+	defer os.RemoveAll(dir)
+	if missing := try(ctx, Spec{Dir: dir, Write: []string{dir}}); missing != "" {
+		return Report{Missing: []string{missing}}
+	}
+	r := Report{Layers: []string{"user, mount, pid, net, ipc and uts namespaces", "seccomp filter", "no capabilities"}}
+	if why := tryLayer(ctx, dir); why == "" {
+		r.CanLayer = true
+	} else {
+		r.Weak = append(r.Weak, "caches cannot be shared for reading: "+why)
+	}
+	if abi := landlockABI(); abi > 0 {
+		r.Layers = append(r.Layers, "Landlock")
+	} else {
+		r.Weak = append(r.Weak, "the kernel has no Landlock: the second layer around files is missing")
+	}
+	return r
+})

@@ -1,0 +1,20 @@
+//go:build !linux || !(amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// Check says what the system can do.
+func Check() Report {
+	return Report{Missing: []string{"there is no sandbox on " + runtime.GOOS + "/" + runtime.GOARCH}}
+}
+
+func command(context.Context, Spec, []string) (*exec.Cmd, error) {
+	return nil, fault.New("sandbox/unavailable", "there is no sandbox on %s/%s", runtime.GOOS, runtime.GOARCH)
+}

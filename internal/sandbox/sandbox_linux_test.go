@@ -1,0 +1,297 @@
+//go:build amd64 || arm64
+
+package sandbox_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/sandbox"
+)
+
+// there reports whether this machine has a sandbox. Where it has none, that is
+// said loudly, and commands must be refused: nothing else can be tested then.
+func there(t *testing.T) bool {
+	t.Helper()
+	missing := sandbox.Check().Missing
+	if len(missing) == 0 {
+		return true
+	}
+	t.Logf("NO SANDBOX ON THIS MACHINE, so only its refusal is tested: %s", strings.Join(missing, "; "))
+	dir := t.TempDir()
+	if _, err := sandbox.Command(t.Context(), sandbox.Spec{Dir: dir, Write: []string{dir}}, "true"); fault.Code(err) != "sandbox/unavailable" {
+		t.Errorf("without a sandbox: %v", err)
+	}
+	return false
+}
+
+// sh runs a script in a sandbox around a fresh directory and returns what it
+// wrote and its exit code.
+func sh(t *testing.T, script string, change ...func(*sandbox.Spec)) (string, int) {
+	t.Helper()
+	dir := t.TempDir()
+	spec := sandbox.Spec{Dir: dir, Write: []string{dir}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}}
+	for _, f := range change {
+		f(&spec)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd, err := sandbox.Command(ctx, spec, "/bin/sh", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func TestTOOL03_CommandsRun(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	for _, c := range []struct {
+		script, want string
+		code         int
+	}{
+		{"echo out; echo err >&2; exit 3", "out\nerr\n", 3},
+		{"kill -9 $$", "", 137},
+		{"kill -TERM $$", "", 143},
+		{"exec nosuchprogram", "", 127},
+		{"echo $PPID", "1\n", 0},
+		{"hostname 2>/dev/null || cat /proc/sys/kernel/hostname", "sandbox\n", 0},
+		{"touch x && mkdir d && mv x d && ls d", "x\n", 0},
+		{"echo hi > /tmp/x && cat /tmp/x /var/tmp/x", "hi\nhi\n", 0},
+		{"echo > /dev/null; head -c 3 /dev/zero | od -An -tx1", " 00 00 00\n", 0},
+		{"(sleep 60 &) ; echo done", "done\n", 0}, // what is left does not keep it
+		{"awk 'BEGIN{print 1+1}'", "2\n", 0},
+		{"env", "", 0},
+	} {
+		out, code := sh(t, c.script)
+		if code != c.code || c.want != "" && out != c.want {
+			t.Errorf("%s: %q, exit code %d; want %q, %d", c.script, out, code, c.want, c.code)
+		}
+	}
+}
+
+func TestTOOL03_OnlyWhatIsNamedIsThere(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	outside, readable := t.TempDir(), t.TempDir()
+	for _, dir := range []string{outside, readable} {
+		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("secret"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(s *sandbox.Spec) { s.Read = append(s.Read, readable, "/does/not/exist") }
+	for _, c := range []struct {
+		name, script string
+		works        bool
+	}{
+		{"read outside", "cat " + outside + "/file", false},
+		{"list outside", "ls " + outside, false},
+		{"write to a place of that name in memory", "mkdir -p " + outside + " && echo x > " + outside + "/file", true},
+		{"link outside", "ln -s " + outside + "/file l && cat l", false},
+		{"read what is readable", "cat " + readable + "/file", true},
+		{"write what is readable", "echo x > " + readable + "/file", false},
+		{"remove what is readable", "rm -f " + readable + "/file && ! test -e " + readable + "/file", false},
+		{"chmod what is readable", "chmod 600 " + readable + "/file", false},
+		{"touch what is readable", "touch " + readable + "/file", false},
+		{"make in the root", "mkdir /x", false},
+		{"change the system", "touch /usr/x", false},
+		{"change a program", "echo > /bin/ls", false},
+		{"read shadow passwords", "cat /etc/shadow", false},
+		{"home of the user", "ls ~root /home/*", false},
+		{"environment of the host", "cat /proc/1/environ | grep -q .", false},
+		{"memory of the machine", "head -c 1 /proc/kcore | grep -q .", false},
+		{"kernel settings", "echo x > /proc/sys/kernel/core_pattern", false},
+		{"sysrq", "echo h > /proc/sysrq-trigger && test -c /proc/sysrq-trigger && test ! -s /proc/sysrq-trigger; false", false},
+		{"the old root", "ls /old /proc/1/root/old", false},
+		{"out by /proc", "ls /proc/self/root/home", false},
+		{"a device", "mknod d b 8 0", false},
+		{"a disk", "ls /dev/sda /dev/vda", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, code := sh(t, c.script, read)
+			if (code == 0) != c.works {
+				t.Errorf("exit code %d: %s", code, out)
+			}
+		})
+	}
+	if data, err := os.ReadFile(filepath.Join(outside, "file")); err != nil || string(data) != "secret" {
+		t.Errorf("a file outside is %q (%v)", data, err)
+	}
+}
+
+func TestTOOL03_NoNetworkButItsOwn(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	connect := "perl -MIO::Socket::INET -e 'exit(IO::Socket::INET->new(PeerAddr=>\"127.0.0.1\",PeerPort=>" + port + ",Timeout=>3)?0:1)'"
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Fatal("perl is needed for this test")
+	}
+	if out, code := sh(t, connect); code == 0 {
+		t.Errorf("it reached the host's loopback: %s", out)
+	}
+	if out, code := sh(t, connect, func(s *sandbox.Spec) { s.Network = true }); code != 0 {
+		t.Errorf("with the network it did not: %s", out)
+	}
+	own := `perl -MIO::Socket::INET -e '$l=IO::Socket::INET->new(Listen=>1,LocalAddr=>"127.0.0.1",LocalPort=>4242) or die; IO::Socket::INET->new(PeerAddr=>"127.0.0.1",PeerPort=>4242) or die; print "ok"'`
+	if out, code := sh(t, own); code != 0 || out != "ok" {
+		t.Errorf("its own loopback: %q, exit code %d", out, code)
+	}
+	out, code := sh(t, `perl -MIO::Socket::INET -e 'my $s=IO::Socket::INET->new(Proto=>"udp",PeerAddr=>"192.0.2.1",PeerPort=>53) or exit 1; $s->send("x") or exit 1'`)
+	if code == 0 {
+		t.Errorf("a datagram left: %s", out)
+	}
+}
+
+// Each call answers with an error, and not by ending the command.
+func TestTOOL03_CallsThatReachAroundAreRefused(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	number := map[string]map[string]int{
+		"amd64": {"ptrace": 101, "unshare": 272, "mount": 165, "bpf": 321, "keyctl": 250, "io_uring_setup": 425, "userfaultfd": 323, "setns": 308, "perf_event_open": 298, "process_vm_readv": 310},
+		"arm64": {"ptrace": 117, "unshare": 97, "mount": 40, "bpf": 280, "keyctl": 219, "io_uring_setup": 425, "userfaultfd": 282, "setns": 268, "perf_event_open": 241, "process_vm_readv": 270},
+	}[runtime.GOARCH]
+	for name, n := range number {
+		out, code := sh(t, "perl -e 'syscall("+strconv.Itoa(n)+",0x10000000,0,0,0,0); print $!+0'")
+		if code != 0 || out != "1" {
+			t.Errorf("%s: errno %q, exit code %d, want 1 (EPERM)", name, out, code)
+		}
+	}
+	for family, want := range map[int]string{1: "0", 2: "0", 10: "0", 16: "0", 17: "97", 38: "97", 40: "97"} {
+		out, _ := sh(t, "perl -e 'socket(my $s,"+strconv.Itoa(family)+","+map[bool]string{true: "3", false: "1"}[family == 16 || family == 17]+",0) ? print 0 : print $!+0'")
+		if out != want {
+			t.Errorf("socket family %d: errno %q, want %s", family, out, want)
+		}
+	}
+	if out, code := sh(t, "grep -E 'CapEff|CapBnd|CapPrm|NoNewPrivs|^Seccomp:' /proc/self/status | tr -s '\\t\\n' ' '"); code != 0 ||
+		out != "CapPrm: 0000000000000000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 " {
+		t.Errorf("what it may: %s", out)
+	}
+}
+
+func TestTOOL03_LimitsHold(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	for _, c := range []struct {
+		name, script string
+		limits       sandbox.Limits
+		code         int
+	}{
+		{"memory", `perl -e '$x="x"x(400<<20); sleep 60'`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
+		{"memory of many", `for i in 1 2 3 4; do perl -e '$x="x"x(80<<20); sleep 60' & done; wait`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
+		{"processes", "f() { sleep 60 & f; }; f", sandbox.Limits{Processes: 20}, 0},
+		{"size of files", "head -c 3000000 /dev/zero > f", sandbox.Limits{FileSize: 1 << 20}, 0},
+		{"open files", `perl -e 'for(1..100){open($f[$_],"<","/dev/null") or exit 9}'`, sandbox.Limits{OpenFiles: 32}, 9},
+		{"processor time", "while :; do :; done", sandbox.Limits{CPU: time.Second}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, code := sh(t, c.script, func(s *sandbox.Spec) { s.Limits = c.limits })
+			if code == 0 || c.code != 0 && code != c.code {
+				t.Errorf("exit code %d (want %d): %.200s", code, c.code, out)
+			}
+		})
+	}
+}
+
+// When its context ends, nothing of it is left, however it tried to stay.
+func TestTOOL03_NothingSurvives(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd, err := sandbox.Command(ctx, sandbox.Spec{Dir: dir, Write: []string{dir}, Env: []string{"PATH=/usr/bin:/bin"}},
+		"/bin/sh", "-c", "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; echo ready; while :; do sleep 1; done' &); while :; do sleep 1; done")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	_ = cmd.Wait()
+	if left := processesIn(dir); left != "" {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// processesIn lists processes whose working directory lies in dir.
+func processesIn(dir string) string {
+	var left []string
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if wd, err := os.Readlink("/proc/" + e.Name() + "/cwd"); err == nil && strings.HasPrefix(wd, dir) {
+			left = append(left, e.Name())
+		}
+	}
+	return strings.Join(left, " ")
+}
+
+func TestTOOL03_SpecsThatMakeNoSense(t *testing.T) {
+	for _, s := range []sandbox.Spec{
+		{Dir: "relative", Write: []string{"relative"}},
+		{Dir: "/", Write: []string{"/"}},
+		{Dir: "/tmp/x", Write: []string{"/tmp/y"}},
+		{Dir: "/tmp/x/../y", Write: []string{"/tmp"}},
+		{Dir: "/tmp/xy", Write: []string{"/tmp/x"}},
+	} {
+		if _, err := sandbox.Command(t.Context(), s, "true"); fault.From(err).Code != "sandbox/spec" {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	if _, err := sandbox.Command(t.Context(), sandbox.Spec{Dir: "/tmp/x", Write: []string{"/tmp/x"}}); fault.From(err).Code != "sandbox/spec" {
+		t.Errorf("no command: %v", err)
+	}
+	if !there(t) {
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "gone")
+	cmd, err := sandbox.Command(t.Context(), sandbox.Spec{Dir: dir, Write: []string{dir}}, "/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != sandbox.ExitSetup {
+		t.Errorf("a directory that is not there: %s", out)
+	}
+}
+
+func BenchmarkCommand(b *testing.B) {
+	dir := b.TempDir()
+	for b.Loop() {
+		cmd, err := sandbox.Command(b.Context(), sandbox.Spec{Dir: dir, Write: []string{dir}}, "/bin/true")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

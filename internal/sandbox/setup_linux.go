@@ -1,0 +1,138 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// init turns the program into a process of the sandbox when it is called by
+// the name of one.
+func init() {
+	switch os.Args[0] {
+	case stageSetup:
+		runtime.LockOSThread()
+		os.Exit(setup())
+	case stageEnter:
+		runtime.LockOSThread()
+		os.Exit(enter())
+	}
+}
+
+// told reads the order from descriptor 3.
+func told() (order, error) {
+	var o order
+	f := os.NewFile(3, "order")
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return o, err
+	}
+	data, err := io.ReadAll(f)
+	if err == nil {
+		err = json.Unmarshal(data, &o)
+	}
+	return o, err
+}
+
+// setup is the first process: it builds the command's world, starts it there
+// and keeps watch until it ends. All others end with it.
+func setup() int {
+	o, err := told()
+	if err == nil {
+		err = build(o.Spec)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		return ExitSetup
+	}
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{stageEnter}, &syscall.ProcAttr{
+		Dir: o.Spec.Dir, Env: o.Spec.Env, Files: []uintptr{0, 1, 2, 3},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox: the command cannot be started:", err)
+		return ExitSetup
+	}
+	go watch(o.Spec.Limits)
+	return reap(pid)
+}
+
+// reap waits for every process that ends here, until the command has.
+func reap(command int) int {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return ExitSetup
+		case pid == command && status.Signaled():
+			return 128 + int(status.Signal())
+		case pid == command && status.Exited():
+			return status.ExitStatus()
+		}
+	}
+}
+
+// watch ends everything when it uses more than it may.
+func watch(l Limits) {
+	for range time.Tick(100 * time.Millisecond) {
+		switch threads, memory := usage(); {
+		case threads > l.Processes:
+			fmt.Fprintf(os.Stderr, "sandbox: ended: %d processes and threads, the most is %d\n", threads, l.Processes)
+		case memory > l.Memory:
+			fmt.Fprintf(os.Stderr, "sandbox: ended: %d MiB of memory, the most is %d\n", memory>>20, l.Memory>>20)
+		default:
+			continue
+		}
+		os.Exit(ExitLimit)
+	}
+}
+
+// build makes the world of a command around this process.
+func build(s Spec) error {
+	if err := unix.Sethostname([]byte("sandbox")); err != nil {
+		return fmt.Errorf("host name: %w", err)
+	}
+	if !s.Network {
+		if err := loopback(); err != nil {
+			return fmt.Errorf("loopback: %w", err)
+		}
+	}
+	return mounts(s)
+}
+
+// loopback brings the interface up that every network namespace has.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// memory returns a file with some data that has no name.
+func memory(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("loom-sandbox", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "order")
+	if _, err := f.Write(data); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}

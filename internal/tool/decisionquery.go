@@ -1,0 +1,200 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+var decisionQuery = &tool{
+	Spec: Spec{
+		Name:  "decision_query",
+		Class: reads,
+		Description: "Look up what is recorded in the decision graph: by words, newest first without any, or by one of " +
+			"around, ancestors_of, descendants_of and votes_on. With context, what you should know for your work, chosen to fit.",
+		Schema: schema(``, `
+			"text": {"type": "string", "maxLength": 200, "description": "words that stand in title or description; each stands for all that begin with it"},
+			"type": `+nodeTypes+`,
+			"status": {"enum": ["active", "superseded", "abandoned"]},
+			"around": `+nodeID("what is linked to this node")+`,
+			"depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "links away, with around; 1 when not given"},
+			"ancestors_of": `+nodeID("what led to this node")+`,
+			"descendants_of": `+nodeID("what this node led to")+`,
+			"votes_on": `+nodeID("the vote on this decision")+`,
+			"context": {"type": "boolean", "description": "what matters for your bead; text adds words to look for"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "most nodes; 20 when not given"}`),
+	},
+	run: with(queryDecisions),
+}
+
+// queryOutput bounds what a query shows, in bytes.
+const queryOutput = 32 << 10
+
+type queryArguments struct {
+	Text        string `json:"text"`
+	Type        string `json:"type"`
+	Status      string `json:"status"`
+	Around      string `json:"around"`
+	Depth       uint32 `json:"depth"`
+	Ancestors   string `json:"ancestors_of"`
+	Descendants string `json:"descendants_of"`
+	VotesOn     string `json:"votes_on"`
+	Context     bool   `json:"context"`
+	Limit       uint32 `json:"limit"`
+}
+
+func queryDecisions(ctx context.Context, j job, a queryArguments) (Result, error) {
+	if j.decisions == nil {
+		return Result{}, errNoGraph()
+	}
+	q, err := a.question()
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := j.decisions.Ask(ctx, q)
+	if err != nil {
+		return Result{}, err
+	}
+	switch q.Question {
+	case loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT:
+		return showContext(r.Context), nil
+	case loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS:
+		return showBallots(r.Ballots), nil
+	case loomv1.GraphQuestion_GRAPH_QUESTION_LIST:
+		slices.Reverse(r.Graph.GetNodes()) // newest first
+	}
+	return showGraph(r), nil
+}
+
+// question returns what the arguments ask; what they ask about excludes each
+// other.
+func (a queryArguments) question() (*loomv1.GraphRequest, error) {
+	q := &loomv1.GraphRequest{
+		Question: loomv1.GraphQuestion_GRAPH_QUESTION_LIST, Text: a.Text, Type: decisionType(a.Type), Depth: a.Depth, Limit: cmp.Or(a.Limit, 20),
+		Status: loomv1.DecisionStatus(loomv1.DecisionStatus_value["DECISION_STATUS_"+strings.ToUpper(a.Status)]),
+	}
+	if a.Text != "" {
+		q.Question = loomv1.GraphQuestion_GRAPH_QUESTION_SEARCH
+	}
+	about := ""
+	for _, c := range []struct {
+		name, id string
+		is       bool
+		question loomv1.GraphQuestion
+	}{
+		{"around", a.Around, a.Around != "", loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD},
+		{"ancestors_of", a.Ancestors, a.Ancestors != "", loomv1.GraphQuestion_GRAPH_QUESTION_ANCESTORS},
+		{"descendants_of", a.Descendants, a.Descendants != "", loomv1.GraphQuestion_GRAPH_QUESTION_DESCENDANTS},
+		{"votes_on", a.VotesOn, a.VotesOn != "", loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS},
+		{"context", "", a.Context, loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT},
+	} {
+		switch {
+		case !c.is:
+		case about != "":
+			return nil, unfit("/"+c.name, "%s and %s exclude each other", about, c.name)
+		case q.Type != 0 || q.Status != 0 || a.Text != "" && !a.Context:
+			return nil, unfit("/"+c.name, "text, type and status are for a search, not for %s", c.name)
+		default:
+			about, q.Question, q.Id = c.name, c.question, c.id
+		}
+	}
+	if a.Depth != 0 && a.Around == "" {
+		return nil, unfit("/depth", "it is for around alone")
+	}
+	return q, nil
+}
+
+func showContext(c *loomv1.DecisionContext) Result {
+	text := c.GetText()
+	if text == "" {
+		text = "nothing recorded matters here\n"
+	}
+	if c.GetLeftOut() > 0 {
+		text += fmt.Sprintf("[%d more did not fit; look for them with text or around]\n", c.LeftOut)
+	}
+	return done(text, "%d nodes", len(c.GetItems()))
+}
+
+// showGraph shows nodes in a line or two each, then the links among them, as
+// far as they fit, and says what does not.
+func showGraph(r *loomv1.GraphReply) Result {
+	var out strings.Builder
+	nodes, links := r.Graph.GetNodes(), r.Graph.GetEdges()
+	shown, drawn := 0, 0
+	for _, n := range nodes {
+		line := describe(n)
+		if out.Len()+len(line) > queryOutput*3/4 {
+			break
+		}
+		out.WriteString(line)
+		shown++
+	}
+	for _, e := range links {
+		line := describeLink(e)
+		if out.Len()+len(line) > queryOutput {
+			break
+		}
+		out.WriteString(line)
+		drawn++
+	}
+	switch {
+	case len(nodes) == 0:
+		out.WriteString("nothing recorded matches\n")
+	case r.Cut || shown < len(nodes):
+		fmt.Fprintf(&out, "[only %d nodes are shown, and there are more; ask for less at a time]\n", shown)
+	}
+	if drawn < len(links) {
+		fmt.Fprintf(&out, "[%d links are not shown]\n", len(links)-drawn)
+	}
+	return done(out.String(), "%d nodes", shown)
+}
+
+// word is an enum's value as people write it.
+func word(s, prefix string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, prefix)), "_", " ")
+}
+
+// describe shows a node in a line or two.
+func describe(n *loomv1.DecisionNode) string {
+	line := fmt.Sprintf("%s %s, %s, %d%%: %s\n", n.GetId(), word(n.GetType().String(), "DECISION_TYPE_"),
+		word(n.GetStatus().String(), "DECISION_STATUS_"), n.GetConfidence(), oneLine(n.GetTitle()))
+	if d := oneLine(n.GetDescription()); d != "" {
+		line += "    " + cutEnd(d, 400) + "\n"
+	}
+	return line
+}
+
+func describeLink(e *loomv1.DecisionEdge) string {
+	line := fmt.Sprintf("%s %s %s", e.From, word(e.Type.String(), "DECISION_EDGE_TYPE_"), e.To)
+	if e.Rationale != "" {
+		line += ": " + cutEnd(oneLine(e.Rationale), 200)
+	}
+	return line + "\n"
+}
+
+func showBallots(list []*loomv1.Ballot) Result {
+	var out strings.Builder
+	for _, b := range list {
+		fmt.Fprintf(&out, "%s: %s, %s of %s, quorum %d\n", b.Decision, word(b.Status.String(), "BALLOT_STATUS_"),
+			word(b.Rule.String(), "VOTE_RULE_"), strings.Join(b.Voters, ", "), b.Quorum)
+		for _, v := range b.Votes {
+			fmt.Fprintf(&out, "  %s: %s (%d%%) %s\n", v.Role, v.Option, v.Confidence, cutEnd(oneLine(v.Rationale), 200))
+		}
+		if b.Result != "" {
+			fmt.Fprintf(&out, "  chosen: %s\n", b.Result)
+		}
+		if b.Reason != "" {
+			fmt.Fprintf(&out, "  because: %s\n", cutEnd(oneLine(b.Reason), 400))
+		}
+	}
+	if len(list) == 0 {
+		out.WriteString("there is no vote on this decision\n")
+	}
+	return done(out.String(), "%d votes", len(list))
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }

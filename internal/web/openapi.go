@@ -1,0 +1,177 @@
+package web
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// object is a JSON object of the description.
+type object = map[string]any
+
+// openapi answers with the description of the interface.
+func (s *Server) openapi(w http.ResponseWriter, _ *http.Request, _ caller) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(s.description())
+}
+
+// describe is made of the routes and of the messages that they take and give,
+// so that it cannot say anything else.
+func describe() []byte {
+	d := &describer{schemas: object{}}
+	paths := object{}
+	for pattern, list := range byPattern(routes()) {
+		item := object{}
+		for _, r := range list {
+			item[strings.ToLower(r.verb())] = d.operation(r)
+		}
+		paths[pattern] = item
+	}
+	problem := d.schema((&loomv1.Error{}).ProtoReflect().Descriptor())
+	d.schemas["Problem"] = object{"allOf": []any{problem, object{"type": "object", "properties": object{
+		"type": object{"type": "string"}, "title": object{"type": "string"}, "status": object{"type": "integer"}, "detail": object{"type": "string"},
+	}}}}
+	text, _ := json.MarshalIndent(object{ // strings and maps of them alone
+		"openapi": "3.1.0",
+		"info":    object{"title": "Loom", "version": "1", "description": "A host's services as JSON. Messages are those of loom.v1, with the fields' own names."},
+		"paths":   paths,
+		"components": object{
+			"schemas":         d.schemas,
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "made by: loom auth token create"}},
+		},
+	}, "", " ")
+	return append(text, '\n')
+}
+
+// describer collects the schemas that operations name.
+type describer struct{ schemas object }
+
+func (d *describer) operation(r route) object {
+	o := object{"summary": r.summary, "responses": d.responses(r)}
+	if len(r.scopes) > 0 {
+		o["security"] = []any{object{"token": []string{}}}
+		o["description"] = "Needs a token of scope " + strings.Join(r.scopes, " or ") + "."
+	}
+	var params []any
+	if strings.Contains(r.pattern, "{id}") {
+		params = append(params, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, name := range r.params {
+		f := r.request.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name))
+		params = append(params, object{"name": name, "in": "query", "schema": parameter(f)})
+	}
+	if r.pattern == eventsPattern {
+		params = append(params, object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"}, "description": "cursor to go on from"})
+	}
+	if params != nil {
+		o["parameters"] = params
+	}
+	if r.verb() == http.MethodPost {
+		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(r.request.ProtoReflect().Descriptor())}}}
+	}
+	return o
+}
+
+func (d *describer) responses(r route) object {
+	good := object{"description": "the answer"}
+	switch {
+	case r.pattern == eventsPattern:
+		good["content"] = object{"text/event-stream": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
+	case r.pattern == "/metrics":
+		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
+	case r.reply != nil:
+		good["content"] = object{"application/json": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
+	default:
+		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
+	}
+	return object{
+		"200": good,
+		"default": object{"description": "a refusal", "content": object{
+			"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}},
+		}},
+	}
+}
+
+// parameter is what a query's parameter looks like.
+func parameter(f protoreflect.FieldDescriptor) object {
+	text := object{"type": "string"}
+	switch {
+	case f.IsList():
+		return object{"type": "array", "items": text}
+	case f.Kind() == protoreflect.Uint32Kind, f.Kind() == protoreflect.Uint64Kind:
+		return object{"type": "integer", "minimum": 0}
+	case f.Message() != nil && f.Message().FullName() == "google.protobuf.Timestamp":
+		return object{"type": "string", "format": "date-time"}
+	case f.Message() != nil:
+		return object{"type": "string", "description": "PARTITION.EPOCH.SEQUENCE.INDEX; a cursor joins those of several partitions by commas"}
+	}
+	return text
+}
+
+// wellKnown are messages that JSON writes in a way of their own.
+var wellKnown = map[protoreflect.FullName]object{
+	"google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
+	"google.protobuf.Duration":  {"type": "string", "pattern": `^-?[0-9]+(\.[0-9]+)?s$`},
+	"google.protobuf.Struct":    {"type": "object"},
+	"google.protobuf.Value":     {},
+}
+
+// schema returns a reference to a message's schema, which it adds.
+func (d *describer) schema(m protoreflect.MessageDescriptor) object {
+	if s, ok := wellKnown[m.FullName()]; ok {
+		return maps.Clone(s)
+	}
+	name := string(m.Name())
+	ref := object{"$ref": "#/components/schemas/" + name}
+	if _, done := d.schemas[name]; done {
+		return ref
+	}
+	d.schemas[name] = nil // it may hold itself
+	properties := object{}
+	for i := range m.Fields().Len() {
+		f := m.Fields().Get(i)
+		properties[string(f.Name())] = d.field(f)
+	}
+	d.schemas[name] = object{"type": "object", "properties": properties}
+	return ref
+}
+
+func (d *describer) field(f protoreflect.FieldDescriptor) object {
+	switch {
+	case f.IsMap():
+		return object{"type": "object", "additionalProperties": d.value(f.MapValue())}
+	case f.IsList():
+		return object{"type": "array", "items": d.value(f)}
+	}
+	return d.value(f)
+}
+
+func (d *describer) value(f protoreflect.FieldDescriptor) object {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return object{"type": "boolean"}
+	case protoreflect.DoubleKind:
+		return object{"type": "number"}
+	case protoreflect.Int32Kind, protoreflect.Uint32Kind:
+		return object{"type": "integer"}
+	case protoreflect.Int64Kind, protoreflect.Uint64Kind:
+		return object{"type": "string", "pattern": "^-?[0-9]+$"}
+	case protoreflect.BytesKind:
+		return object{"type": "string", "contentEncoding": "base64"}
+	case protoreflect.EnumKind:
+		var values []string
+		for i := range f.Enum().Values().Len() {
+			values = append(values, string(f.Enum().Values().Get(i).Name()))
+		}
+		return object{"type": "string", "enum": slices.Clip(values)}
+	case protoreflect.MessageKind:
+		return d.schema(f.Message())
+	}
+	return object{"type": "string"}
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Services are what a host answers, by name, as it does over NATS.
+type Services interface {
+	// Call asks a service. The body is protobuf, or JSON if the content type
+	// says so. It returns nil when there is no such service.
+	Call(ctx context.Context, name string, from *loomv1.Identity, contentType string, body []byte) proto.Message
+	// Watch returns a channel that is sent to when there may be new notices,
+	// until stop is called. It may be sent to for no reason.
+	Watch() (wake <-chan struct{}, stop func())
+	// Ready says what a host needs to be ready, and what of it is not.
+	Ready(ctx context.Context) []Part
+}
+
+// Part is something that a host needs to be ready.
+type Part struct {
+	Name string `json:"name"`
+	// Code says why it is not ready; empty if it is.
+	Code string `json:"code,omitempty"`
+}
+
+// Keys know the bearer tokens.
+type Keys interface {
+	// Check returns the name of the token with this secret, token/unknown if
+	// there is none, or token/scope if it has none of the scopes.
+	Check(secret string, scopes ...string) (string, error)
+}
+
+// Config says how to serve. All but Logger and Meters are required.
+type Config struct {
+	// Listen is the address, HOST:PORT, on loopback; port 0 chooses a free one.
+	Listen   string
+	Services Services
+	Keys     Keys
+	// Meters are shown at /metrics. Nil shows those of the process alone.
+	Meters *Meters
+	// Logger receives what went wrong inside. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Limits of the interface.
+const (
+	maxHeader  = 16 << 10
+	maxBody    = 1 << 20
+	maxStreams = 64 // of each token
+	perSecond  = 20 // requests of each token
+
+	headerWithin = 5 * time.Second
+	answerWithin = 30 * time.Second
+	idleFor      = 60 * time.Second
+	beat         = 5 * time.Second // how often a stream is looked after
+	writeWithin  = 10 * time.Second
+)
+
+// Server is a running interface.
+type Server struct {
+	config   Config
+	log      *slog.Logger
+	http     *http.Server
+	listener net.Listener
+	stop     context.CancelFunc // ends streams
+	streams  context.Context
+	hosts    []string // names that a request may be for
+	callers  callers
+	ready    readiness
+	// description is made when it is first asked for.
+	description func() []byte
+	serving     sync.WaitGroup
+	once        sync.Once
+}
+
+// Start serves until Stop is called. It returns usage/argument for an address
+// that is not on loopback, host/port for one that is taken.
+func Start(ctx context.Context, c Config) (*Server, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Meters == nil {
+		c.Meters = NewMeters()
+	}
+	listener, err := listen(ctx, c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, log: c.Logger, listener: listener, hosts: names(listener.Addr()), description: sync.OnceValue(describe)}
+	s.streams, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.http = &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: headerWithin, ReadTimeout: answerWithin, IdleTimeout: idleFor,
+		MaxHeaderBytes:               maxHeader - 4096, // the library reads 4 KiB more
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.serving.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("HTTP is not served any more", "error", err)
+		}
+	})
+	return s, nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fault.New("usage/argument", "not HOST:PORT").At("http").Got(address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fault.New("usage/argument", "HTTP is served on loopback alone, because it has no TLS").At("http").Got(address).
+			Want("127.0.0.1:7420, with a proxy that has TLS in front")
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fault.New("host/port", "address is taken").At("http").Got(address).Want("name another, port 0 for a free one, or \"off\"")
+	}
+	if err != nil {
+		return nil, fault.New("host/port", "address cannot be listened on").At("http").Got(address).Because(err)
+	}
+	return l, nil
+}
+
+// names are the names under which clients of this machine reach an address.
+// Others are refused: a page that has its own name resolve to loopback would
+// send them.
+func names(a net.Addr) []string {
+	_, port, _ := net.SplitHostPort(a.String())
+	return []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("localhost", port), net.JoinHostPort("::1", port), a.String()}
+}
+
+// URL returns where the interface is.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Stop ends streams with a comment, lets requests end until ctx does, and
+// returns when nothing is served any more. It may be called again.
+func (s *Server) Stop(ctx context.Context) {
+	s.once.Do(func() {
+		s.stop()
+		if err := s.http.Shutdown(ctx); err != nil {
+			_ = s.http.Close()
+		}
+		s.serving.Wait()
+	})
+}

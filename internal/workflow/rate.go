@@ -1,0 +1,72 @@
+package workflow
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// What an attempt can wait for while it is parked.
+const (
+	WaitsForLock = "lock"
+	WaitsForRate = "rate"
+)
+
+// ratePatience is how long an attempt waits for rate limits in all.
+const ratePatience = 10 * time.Minute
+
+// ParkUntil frees the agent until a model's rate limit ends. That costs no
+// attempt, and its deadline moves by the time. An attempt that has waited for
+// rate limits for 10 minutes in all ends, and the CEO is asked.
+func (r Run) ParkUntil(attempt string, c *loomv1.Claimant, until time.Time) error {
+	if until.IsZero() {
+		return fault.New("command/malformed", "attempt %q is to be parked, but not until when", attempt).At("until")
+	}
+	return r.park(attempt, c, &loomv1.AttemptParked{WaitsFor: WaitsForRate, Until: timestamppb.New(until)})
+}
+
+// rateEnds returns when a parked attempt need no longer wait for a rate limit:
+// when that ends, or when it has waited for as long as any may.
+func rateEnds(a *loomv1.Attempt) (at time.Time, ok bool) {
+	if a.GetParked() != WaitsForRate {
+		return at, false
+	}
+	at, most := a.ParkedUntil.AsTime(), rateMost(a)
+	if most.Before(at) {
+		at = most
+	}
+	return at, true
+}
+
+func rateMost(a *loomv1.Attempt) time.Time {
+	return a.ParkedAt.AsTime().Add(ratePatience - a.ParkedFor.AsDuration())
+}
+
+// rateOver queues an attempt again whose rate limit has passed, or gives it up.
+func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
+	if r.Now.Before(rateMost(a)) {
+		return r.Unpark(a.Id)
+	}
+	const code, why = "model/rate-limited", "it waited for the model's rate limit for 10 minutes in all"
+	if err := r.endAttempt(n, a, &loomv1.Outcome{Status: failure, Code: code, Summary: why}, false); err != nil {
+		return err
+	}
+	return r.giveUp(n, code, why)
+}
+
+// unlimit gives an attempt back the time that it was parked for a rate limit.
+func unlimit(a *loomv1.Attempt, now time.Time) {
+	if a.Parked != WaitsForRate {
+		return
+	}
+	waited := max(now.Sub(a.ParkedAt.AsTime()), 0)
+	a.ParkedFor = durationpb.New(a.ParkedFor.AsDuration() + waited)
+	if a.Deadline != nil {
+		a.Deadline = timestamppb.New(a.Deadline.AsTime().Add(waited))
+	}
+	a.ParkedAt, a.ParkedUntil = nil, nil
+}

@@ -1,0 +1,11 @@
+package processes
+
+import "reflect"
+
+// Shape returns the parts of a process file.
+func Shape() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[processFile](), reflect.TypeFor[nodeFile](), reflect.TypeFor[configFile](), reflect.TypeFor[gateFile](),
+		reflect.TypeFor[backoffFile](), reflect.TypeFor[failureFile](), reflect.TypeFor[reworkFile](), reflect.TypeFor[edgeFile](),
+	}
+}

@@ -1,0 +1,136 @@
+package processes
+
+import (
+	"slices"
+	"time"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// The shape of a process file.
+type (
+	processFile struct {
+		Name        string     `yaml:"name" loom:"required"`
+		Version     string     `yaml:"version" loom:"required"`
+		Description string     `yaml:"description"`
+		Nodes       []nodeFile `yaml:"nodes" loom:"required"`
+		Edges       []edgeFile `yaml:"edges" loom:"required"`
+	}
+	nodeFile struct {
+		ID          string            `yaml:"id" loom:"required"`
+		Type        string            `yaml:"type" loom:"required"`
+		Role        string            `yaml:"role"`
+		RolesAny    []string          `yaml:"roles_any"`
+		RoleFrom    string            `yaml:"role_from"`
+		Process     string            `yaml:"process"`
+		Persona     string            `yaml:"persona"`
+		Gate        *gateFile         `yaml:"gate"`
+		MaxAttempts *uint32           `yaml:"max_attempts"`
+		Timeout     *time.Duration    `yaml:"timeout"`
+		Backoff     *backoffFile      `yaml:"backoff"`
+		Outcome     map[string]string `yaml:"outcome"`
+		Critical    *bool             `yaml:"critical"`
+		OnFailure   *failureFile      `yaml:"on_failure"`
+		FailureEdge string            `yaml:"failure_edge"`
+		Description string            `yaml:"description"`
+		Config      configFile        `yaml:"config"`
+	}
+	configFile struct {
+		Kind          string `yaml:"kind"`
+		MultiDispatch bool   `yaml:"multi_dispatch"`
+	}
+	gateFile struct {
+		Condition string  `yaml:"condition" loom:"required"`
+		OnFailure string  `yaml:"on_failure"`
+		To        string  `yaml:"to"`
+		Max       *uint32 `yaml:"max"`
+	}
+	backoffFile struct {
+		Initial *time.Duration `yaml:"initial"`
+		Limit   *time.Duration `yaml:"limit"`
+	}
+	failureFile struct {
+		Max    uint32       `yaml:"max" loom:"required"`
+		Rework []reworkFile `yaml:"rework" loom:"required"`
+	}
+	reworkFile struct {
+		To   string `yaml:"to" loom:"required"`
+		When string `yaml:"when"`
+	}
+	edgeFile struct {
+		ID        string `yaml:"id" loom:"required"`
+		From      string `yaml:"from" loom:"required"`
+		To        string `yaml:"to" loom:"required"`
+		Outcome   string `yaml:"outcome"`
+		Condition string `yaml:"condition"`
+	}
+)
+
+var (
+	nodeTypes = words[loomv1.NodeType]{
+		{"start", loomv1.NodeType_NODE_TYPE_START},
+		{"end", loomv1.NodeType_NODE_TYPE_END},
+		{"task", loomv1.NodeType_NODE_TYPE_TASK},
+		{"approval", loomv1.NodeType_NODE_TYPE_APPROVAL},
+		{"decision", loomv1.NodeType_NODE_TYPE_DECISION},
+		{"merge", loomv1.NodeType_NODE_TYPE_MERGE},
+	}
+	nodeKinds = words[loomv1.NodeKind]{
+		{"commit", loomv1.NodeKind_NODE_KIND_COMMIT},
+		{"verify", loomv1.NodeKind_NODE_KIND_VERIFY},
+		{"land", loomv1.NodeKind_NODE_KIND_LAND},
+	}
+	gateActions = words[loomv1.GateAction]{
+		{"block", loomv1.GateAction_GATE_ACTION_BLOCK},
+		{"skip", loomv1.GateAction_GATE_ACTION_SKIP},
+		{"replan", loomv1.GateAction_GATE_ACTION_REPLAN},
+		{"fail", loomv1.GateAction_GATE_ACTION_FAIL},
+	}
+	edgeOutcomes = words[loomv1.EdgeOutcome]{
+		{"success", loomv1.EdgeOutcome_EDGE_OUTCOME_SUCCESS},
+		{"failure", loomv1.EdgeOutcome_EDGE_OUTCOME_FAILURE},
+	}
+)
+
+type enum interface {
+	comparable
+	String() string
+}
+
+// words spells the values of an enum in a file.
+type words[T enum] []struct {
+	word  string
+	value T
+}
+
+func (w words[T]) all() []string {
+	var all []string
+	for _, e := range w {
+		all = append(all, e.word)
+	}
+	return all
+}
+
+// word spells a value, or says its name where it has no word.
+func (w words[T]) word(value T) string {
+	for _, e := range w {
+		if e.value == value {
+			return e.word
+		}
+	}
+	return value.String()
+}
+
+// lookUp returns the value of a word; an absent one has the zero value.
+func lookUp[T enum](c *compiler, known words[T], word, code string, path ...any) (value T) {
+	all := known.all()
+	if i := slices.Index(all, word); i >= 0 {
+		return known[i].value
+	}
+	if c.doc.Has(path...) {
+		c.add(fault.New(code, "unknown %v", path[len(path)-1]).Got(word).Want("%s", suggest.Among(word, all)), path...)
+	}
+	return value
+}

@@ -1,0 +1,262 @@
+//go:build plant
+
+package simulation
+
+const (
+	flow  = "internal/workflow/"
+	whole = "internal/project/"
+	locks = "internal/commitlock/"
+)
+
+// bugs are those of the cores that stand by themselves; see also projectBugs.
+var bugs = append([]bug{
+	{"an attempt may be claimed that somebody holds", flow + "claim.go", `case a.Claimant != nil && !proto.Equal(a.Claimant, c):`, `case false:`, ""},
+	{"any role may claim", flow + "claim.go", `case roleOf(c) != a.Role:`, `case false:`, ""},
+	{"own work may be verified", flow + "claim.go", `case n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && r.madeBy(c):`, `case false:`, ""},
+	{"a parked attempt may be held", flow + "claim.go", `case a.Parked != "":`, `case false:`, ""},
+	{"a stale generation may be claimed", flow + "claim.go", `if a.Generation != generation {`, `if false {`, "there is one claimant at a time, and the newer assignment is refused"},
+	{"who holds nothing may release", flow + "claim.go", `	case !proto.Equal(a.Claimant, c):
+		return claimedBy(a)
+	}
+	return r.queueAnew(a, reason)`, `	}
+	return r.queueAnew(a, reason)`, "the project refuses it before"},
+	{"an answer may come twice", flow + "outcome.go", `		if repeats(a.Outcome, out) {
+			return nil
+		}`, ``, ""},
+	{"an answer after the end counts", flow + "outcome.go", `		return stale(a)
+	}
+	if err := r.mayHold`, `		return nil
+	}
+	if err := r.mayHold`, ""},
+	{"a cycle more than there are attempts", flow + "outcome.go", `if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {`, `if st := r.state(n); st.Attempts <= n.limit()+st.ExtraAttempts {`, ""},
+	{"cycles without bound", flow + "outcome.go", `if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {`, `if st := r.state(n); st != nil {`, ""},
+	{"an attempt more than there are", flow + "failure.go", `left := st.Attempts < n.limit()+st.ExtraAttempts`, `left := st.Attempts <= n.limit()+st.ExtraAttempts`, ""},
+	{"attempts that the CEO grants are forgotten", flow + "failure.go", `left := st.Attempts < n.limit()+st.ExtraAttempts`, `left := st.Attempts < n.limit()`, ""},
+	{"rework without bound", flow + "failure.go", `if r.state(n).GetReworks() >= n.OnFailure.GetMax() {`, `if n.OnFailure.GetMax() == 0 {`, ""},
+	{"rework is not counted", flow + "failure.go", `return r.rework(n, to, st.Reworks+1, told(out))`, `return r.rework(n, to, st.Reworks, told(out))`, ""},
+	{"a start needs one edge only", flow + "run.go", `taken, settled = taken || t, settled && ok`, `taken, settled = taken || t, settled && ok || t`, ""},
+	{"a dead node starts", flow + "run.go", `	case !taken:
+		return false, r.skip(n)`, `	case false:
+		return false, r.skip(n)`, ""},
+	{"a gate is not read", flow + "run.go", `	case n.pass != nil && !r.state(n).GetGateWaived():`, `	case false:`, ""},
+	{"a gate that the CEO waived is read again", flow + "run.go", `	case n.pass != nil && !r.state(n).GetGateWaived():`, `	case n.pass != nil:`, ""},
+	{"a gate sends work back without bound", flow + "gate.go", `case action == gateReplans && used >= n.Gate.Max:`, `case false:`, ""},
+	{"a gate that cannot be read is open", flow + "gate.go", `	if open {
+		return true, false, nil
+	}`, `	if open || unreadable != nil {
+		return true, false, nil
+	}`, ""},
+	{"a gap is taken for success without a note", flow + "gate.go", `	if err := r.emit(n, &loomv1.Event{Fact: &loomv1.Event_GapNoted{GapNoted: &loomv1.GapNoted{Reason: why}}}); err != nil {
+		return err
+	}
+`, ``, ""},
+	{"work starts while it is halted", flow + "run.go", `return r.Held || holdsItself(r.X) || r.X.HaltedBy != "" || !running(r.X)`, `return r.Held || holdsItself(r.X) || !running(r.X)`, ""},
+	{"a halt is never over", flow + "apply_steer.go", `	if halts {
+		f.halt()
+	}`, `	_ = halts`, ""},
+	{"a failed check counts as passed", flow + "evidence.go", `if !c.Passed {`, `if false {`, ""},
+	{"a check of another commit counts", flow + "evidence.go", `if c.GetCommand() != command || c.GetCommit() != commit {`, `if c.GetCommand() != command {`, ""},
+	{"no check is required", flow + "evidence.go", `	for _, command := range r.X.Checks {`, `	for _, command := range r.X.Checks[:0] {`, ""},
+	{"a commit of another patch counts", flow + "evidence.go", `	case c.PatchDigest:
+		return nil
+	}`, `	case c.PatchDigest:
+		return nil
+	}
+	return nil`, ""},
+	{"landing needs no candidate", flow + "evidence.go", `if commit == "" || l.GetCommit() != commit {`, `if false {`, ""},
+	{"landing needs no verification", flow + "evidence.go", `if m.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && n.follows(m) && !r.vouches(m, commit) {`, `if false {`, "the start rule: land follows verify, which is never skipped"},
+	{"success without evidence is taken", flow + "evidence.go", `	if err == nil {
+		return out
+	}
+	out = proto.CloneOf(out)`, `	if err == nil || err != nil {
+		return out
+	}
+	out = proto.CloneOf(out)`, ""},
+	{"a changed patch keeps its approval", flow + "evidence.go", `if r.X.Approved != nil && r.X.Approved.PatchDigest != c.PatchDigest {`, `if false {`, ""},
+	{"questions about an old patch stay open", flow + "evidence.go", `	return r.askAgain(why)`, `	return nil`, ""},
+	{"a candidate outlives its patch", flow + "apply_attempt.go", `	if c.GetPatchDigest() != f.x.Change.GetPatchDigest() {
+		f.x.Candidate = nil
+	}`, ``, "a commit comes before it is verified again"},
+	{"a landing is recorded again", flow + "evidence.go", `r.X.Landing.GetCommit() == out.Landing.Commit:`, `false:`, ""},
+	{"the end leaves attempts open", flow + "run.go", `	if err := r.withdrawAll("the execution ended"); err != nil {
+		return err
+	}
+`, ``, ""},
+	{"rework leaves attempts open", flow + "rework.go", `	if err := r.withdraw(part, "the work goes back to "+to.Id); err != nil {
+		return err
+	}
+`, ``, ""},
+	{"rework keeps the approval", flow + "rework.go", `if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isApproval) {`, `if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isEnd) && len(part) > 99 {`, ""},
+	{"rework resets nothing behind its target", flow + "rework.go", `if n.follows(to) && r.state(n).GetStatus() != unreached {`, `if false {`, ""},
+	{"a visit begins with the attempts of the last", flow + "apply.go", `&loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks,`, `&loomv1.NodeState{Visit: st.Visit + 1, Attempts: st.Attempts, Reworks: st.Reworks,`, ""},
+	{"a timeout is tried again", flow + "failure.go", `	if edges := r.failureEdges(n); len(edges) > 0 {
+		return r.complete(n, false, edges, "failure")
+	}
+	return r.giveUp`, `	if edges := r.failureEdges(n); len(edges) > 0 {
+		return r.complete(n, false, edges, "failure")
+	}
+	if n.isTask() {
+		return r.backOff(n)
+	}
+	return r.giveUp`, ""},
+	{"a deadline never passes", flow + "view.go", `	case st.GetAttempt().GetDeadline() != nil:`, `	case false:`, ""},
+	{"a backoff never ends", flow + "view.go", `		return st.RetryAt.AsTime(), x.HaltedBy == ""`, `		return st.RetryAt.AsTime(), false`, ""},
+	{"a released attempt keeps its generation", flow + "claim.go", `Generation: a.Generation + 1}`, `Generation: a.Generation}`, ""},
+	{"an exhausted node is retried for ever", flow + "failure.go", `	return r.exhausted(n, told(out))
+}`, `	return r.backOff(n)
+}`, ""},
+	{"the CEO's answer is not followed", flow + "approval.go", `	if err := r.carryOut(n, a, d); err != nil || !running(r.X) {`, `	if err := r.override(n); err != nil || !running(r.X) {`, ""},
+	{"the CEO may skip a commit", flow + "approval.go", `	case d.Decision == retry || r.indispensable(n):`, `	case d.Decision == retry:`, ""},
+	{"the digest leaves the patch out", flow + "approval.go", `a.GetChange().GetPatchDigest(), a.GetChange().GetCommit(), a.GetChange().GetTree(), a.GetChange().GetBase(),`, ``, "an approval's own id is part of the digest, and another patch is asked about under another id"},
+	{"conditions are not read", flow + "input.go", `	return when.Holds(in)`, `	return true, nil`, ""},
+	{"edges out of a dead node stay open", flow + "run.go", `	return r.settle(n, taken, label)
+}
+
+// dispatch`, `	return nil
+}
+
+// dispatch`, ""},
+	{"the lock never lapses", locks + "decide.go", `	if !lapsed(p.lock, p.now) {
+		return false
+	}`, `	if true {
+		return false
+	}`, ""},
+	{"a lapsed token is renewed", locks + "decide.go", `if !holds(l, token) || lapsed(l, now) {`, `if !holds(l, token) {`, ""},
+	{"any token may renew", locks + "decide.go", `if !holds(l, token) || lapsed(l, now) {`, `if l.GetHolder() == nil || lapsed(l, now) {`, ""},
+	{"a renewal shortens the grant", locks + "decide.go", `	if !until.After(l.Holder.Until.AsTime()) {
+		return nil, nil
+	}`, ``, "the lease is the same, and time does not run backwards"},
+	{"any token may release", locks + "decide.go", `if l := t.locks[repository]; !holds(l, token) {`, `if l := t.locks[repository]; l.GetHolder() == nil {`, ""},
+	{"the lock is granted to the last", locks + "decide.go", `first := p.lock.Queue[0].Request`, `first := p.lock.Queue[len(p.lock.Queue)-1].Request`, ""},
+	{"the lock is granted though it is held", locks + "decide.go", `	if p.lock.Holder == nil {
+		p.emit(`, `	if true {
+		p.emit(`, ""},
+	{"the next agent of an attempt gets the old token", locks + "decide.go", `if known := newest(p.lock, cmd.Request); known != nil && proto.Equal(known.Holder, cmd.Holder) {`, `if known := newest(p.lock, cmd.Request); known != nil {`, ""},
+	{"asking again is a place more", locks + "decide.go", `if known := newest(p.lock, cmd.Request); known != nil && proto.Equal(known.Holder, cmd.Holder) {`, `if known := newest(p.lock, cmd.Request); known != nil && known == nil {`, ""},
+	{"nobody is granted what was released", locks + "decide.go", `	if !p.lapse() {
+		p.release()
+	}
+	return p.settle(), nil
+}
+
+// Withdraw`, `	if !p.lapse() {
+		p.release()
+	}
+	return p.events, nil
+}
+
+// Withdraw`, "the next tick grants it"},
+	{"an answer of a model is recorded again", "internal/turn/decide.go", `	if old := answerTo(t, a.Request); old != nil {`, `	if old := answerTo(t, a.Request); old != nil && false {`, ""},
+	{"git knows no fence", "test/simulation/git_test.go", `	if token != g.fence {`, `	if false {`, ""},
+	{"git lets older tokens raise", "test/simulation/git_test.go", `	if token < g.fence {`, `	if false {`, ""},
+}, projectBugs...)
+
+// projectBugs are those of what composes the cores.
+var projectBugs = []bug{
+	{"digest not checked", whole + "approval.go", `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {`, `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) == 7 {`, ""},
+	{"signature not checked", whole + "approval.go", `if !ed25519.Verify(d.s.cfg.CEO, SignedBytes(c.Payload), c.Signature) {`, `if false {`, ""},
+	{"an agent may present what the CEO signed", whole + "approval.go", `if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {`, `if false {`, ""},
+	{"an expired command is taken", whole + "approval.go", `!d.now.Before(asTime(cmd.NotAfter)) {`, `false {`, ""},
+	{"a command of another deployment is taken", whole + "approval.go", `if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {`, `if false {`, ""},
+	{"nonces of answers are not looked at", whole + "approval.go", `if n := nonceOf(signed); n == "" || d.s.p.Nonces[n] {`, `if n := nonceOf(signed); n == "" {`, ""},
+	{"nonces of orders are not looked at", whole + "override.go", `	case d.s.p.Nonces[nonce]:
+		return false, fault`, `	case false:
+		return false, fault`, ""},
+	{"an order that comes twice is done twice", whole + "override.go", `	case d.s.p.Nonces[spent(c, nonce)]:
+		return true, nil
+`, ``, ""},
+	{"an order needs no reason", whole + "override.go", `	case strings.TrimSpace(reason) == "":`, `	case false:`, ""},
+	{"an order is not recorded", whole + "override.go", `	d.preface = nil
+	return d.emit(p)`, `	d.preface = nil
+	return nil`, ""},
+	{"a decided approval may be decided again", whole + "approval.go", `if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {`, `if false {`, "its bead is closed: the answer is refused as lapsed"},
+	{"a lapsed approval may be decided", whole + "approval.go", `if ended(d.s.p.Beads[a.Id].GetStatus()) {`, `if false {`, ""},
+	{"a grant does not unpark", whole + "follow.go", `	case *loomv1.Event_LockGranted:
+		return d.followGrant(f.LockGranted)
+`, ``, ""},
+	{"parking misses a grant", whole + "attempt.go", `!ok || claim.Token != 0 {
+		return d.run(x).Unpark(c.Attempt)`, `!ok || claim.Token == 1 {
+		return d.run(x).Unpark(c.Attempt)`, ""},
+	{"an ended attempt keeps the lock", whole + "follow.go", `		return d.freeLock(e.Attempt)`, `		return nil`, ""},
+	{"a held execution keeps the lock that others want", whole + "follow.go", `err != nil || !d.s.held(x) || !d.s.lockWanted(d.repository()) {`, `true {`, "the lease lapses"},
+	{"a request is not known again", whole + "submit.go", `if key == "" || !ok || d.now.Sub(r.Time.AsTime()) >= rememberFor {`, `if true || !ok {`, ""},
+	{"requests are remembered for an hour", whole + "apply.go", `const rememberFor = 24 * time.Hour`, `const rememberFor = time.Hour`, ""},
+	{"a decision request is not known again", whole + "attempt.go", `if r, ok := d.s.p.Requests[key]; ok && key != "" {`, `if r, ok := d.s.p.Requests[key]; ok && key == "x" {`, ""},
+	{"fingerprints are lost with a snapshot", whole + "state.go", `		if b.Fingerprint != "" && !ended(b.Status) {
+			s.prints[b.Fingerprint] = id
+		}`, `		_, _ = id, b`, ""},
+	{"an ended bug is still reported on", whole + "apply.go", `		delete(s.prints, b.Fingerprint)`, `		_ = s.prints`, ""},
+	{"a bead keeps waiting", whole + "follow.go", `	return d.restate(a.Bead)
+}
+
+func (d *decision) followChange`, `	return nil
+}
+
+func (d *decision) followChange`, ""},
+	{"an execution ends and its bead does not", whole + "follow.go", `	return d.beadStatus(e.Bead, status, f.Reason)
+}`, `	_ = status
+	return nil
+}`, ""},
+	{"a host's start releases nothing", whole + "claim.go", `		if by.host == host && by.epoch < epoch {`, `		if by.host == host && by.epoch < epoch && host == "" {`, ""},
+	{"a host's start releases what is new", whole + "claim.go", `		if by.host == host && by.epoch < epoch {`, `		if by.host == host && by.epoch <= epoch {`, ""},
+	{"an agent is not given again what it holds", whole + "claim.go", `		if _, a := d.s.attempt(id); a.Role == role {`, `		if _, a := d.s.attempt(id); a.Role == role && false {`, ""},
+	{"what waits is not offered", whole + "tickets.go", `		if missing <= 0 {`, `		if missing <= 1 {`, ""},
+	{"what is held may be claimed", whole + "queue.go", `	if !s.held(x) {
+		for`, `	if true {
+		for`, ""},
+	{"a turn goes on while it is held", whole + "attempt.go", `	if d.s.held(x) && slices.ContainsFunc(events, begins) {`, `	if false {`, ""},
+	{"a pause of the project is not one of its executions", whole + "pause.go", `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT || p.Name == x.Definition`, `	return p.Name == x.Definition`, ""},
+	{"a pause of a process is not one of its executions", whole + "pause.go", `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT || p.Name == x.Definition`, `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT`, ""},
+	{"a child goes on while its parent is held", whole + "pause.go", `x.Parent != "" && (s.orphaned(x) || s.held(s.p.Executions[x.Parent]))`, `x.Parent != "" && s.orphaned(x)`, ""},
+	{"nobody goes on after a hold", whole + "pause.go", `		s.timers.kick(x.Id)`, `		_ = x.Id`, ""},
+	{"a hold moves no deadline", whole + "pause.go", `		workflow.Shift(x, since, now)`, `		workflow.Shift(x, since, since)`, ""},
+	{"blocked work is begun", whole + "bead.go", `		case on.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_CLOSED:`, `		case on != nil:`, ""},
+	{"what failed frees what waits for it", whole + "bead.go", `		case on.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_CLOSED:`, `		case ended(on.GetStatus()):`, ""},
+	{"beads may wait for each other", whole + "link.go", `		} else if way := d.s.way(id, b.Id); way != nil {`, `		} else if way := d.s.way(id, b.Id); way != nil && false {`, ""},
+	{"a bead may wait for what is held with it", whole + "link.go", `		if slices.Contains(s.masters(at), to) {
+			came[to], at = at, to
+		}
+`, ``, ""},
+	{"a budget that is used up is not asked about", whole + "follow.go", `	case *loomv1.Event_ModelAnswered:
+		return d.followAnswer(e.Execution)
+`, ``, ""},
+	{"children spend nothing", whole + "limit.go", `		tokens, microUSD = tokens+t, microUSD+m`, `		_, _ = t, m`, ""},
+	{"a limit is not lifted", whole + "limit.go", `	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})`, `	_ = lifted
+	return nil`, ""},
+	{"a limit of time is never reached", whole + "timers.go", `	if limit, any := s.limitAt(x); any && (!ok || limit.Before(at)) {`, `	if limit, any := s.limitAt(x); any && false {`, ""},
+	{"a limit is asked about while it is asked about", flow + "limit.go", `	if r.X.LimitApproval != "" {
+		return nil
+	}`, ``, "the project looks before it asks"},
+	{"a child is not linked with its attempt", whole + "child.go", `	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {`, `	if err := error(nil); err != nil {`, ""},
+	{"a child's end is not told", whole + "child.go", `		d.later = append(d.later, func() error { return d.endChild(x) })`, `		_ = x`, ""},
+	{"a child that fails is taken for done", whole + "child.go", `	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {`, `	if false {`, ""},
+	{"children outlive their parent", whole + "child.go", `			d.later = append(d.later, func() error { return d.abandon(a.Child) })`, `			_ = a`, ""},
+	{"nesting has no end", whole + "child.go", `	case x.Depth >= MaxNested:`, `	case false:`, ""},
+	{"nobody is told that no agent is there", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.Config != nil {`, ""},
+	{"a role that is there counts as absent", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.RolesSince == nil {`, ""},
+	{"what a host said earlier counts", whole + "roles.go", `	if old != nil && (c.Roles.Epoch < old.Epoch || proto.Equal(old, c.Roles)) {`, `	if old != nil && proto.Equal(old, c.Roles) {`, ""},
+	{"a fork inherits the candidate", flow + "fork.go", `	x.Checks = required(x)
+`, `	x.Checks, x.Candidate = required(x), proto.CloneOf(k.of.Candidate)
+`, ""},
+	{"a fork inherits the approval", flow + "fork.go", `	x.Checks = required(x)
+`, `	x.Checks, x.Approved = required(x), proto.CloneOf(k.of.Approved)
+`, ""},
+	{"the governor counts nothing", whole + "governor.go", `			g.Reported++`, `			_ = g`, ""},
+	{"the governor's window is never over", whole + "governor.go", `!d.now.Before(d.s.windowEnd()) {`, `false {`, ""},
+	{"a bead that has ended is not reopened", whole + "update.go", `	if err := d.settle(b.Id); err != nil {
+		return nil, err
+	}
+	execution := ""`, `	execution := ""`, "the next tick settles it"},
+	{"anybody may change a bead", whole + "update.go", `	return fault.New("request/denied"`, `	return nil
+	return fault.New("request/denied"`, "only operators try to"},
+	{"a bead that is worked on may be closed", whole + "update.go", `	case d.s.open[b.Execution]:`, `	case false:`, ""},
+	{"timers are lost with a snapshot", whole + "state.go", `		if s.rearm(x); !s.held(x) {
+			s.timers.kick(id)
+		}`, `		_ = x`, ""},
+	{"a move leaves attempts open", flow + "move.go", `	if err := r.withdrawAll(words); err != nil {
+		return err
+	}
+`, ``, ""},
+	{"a move keeps the approval of what begins anew", flow + "move.go", `	if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isApproval) {`, `	if false {`, ""},
+	{"an edge may close a circle", "graph/decide.go", `		return g.cycle(where, t, g.nodes[at.from].Id, way)`, `		return nil`, ""},
+}

@@ -1,0 +1,219 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// pause is one that stands.
+type pause struct {
+	scope loomv1.PauseScope
+	name  string
+}
+
+// pauses lists those that stand, in order of their beginnings.
+func (o *oracle) pauses() []pause {
+	list := slices.Clone(o.wide)
+	for _, x := range o.begun {
+		if x.paused && !x.ended {
+			list = append(list, pause{ofExecution, x.id})
+		}
+	}
+	return list
+}
+
+// held says whether nothing of an execution may start: from events alone.
+func (o *oracle) held(x *execution) bool {
+	wide := func(p pause) bool { return p.scope == ofProject || p.name == x.def.Name }
+	return x.paused || x.limit != "" || slices.ContainsFunc(o.wide, wide) || o.blocked(x.bead) ||
+		x.parent != nil && o.held(x.parent)
+}
+
+// blocked says whether a bead waits for another one.
+func (o *oracle) blocked(bead string) bool {
+	return o.statuses[bead] == loomv1.BeadStatus_BEAD_STATUS_BLOCKED || o.waitsFor(bead)
+}
+
+func (o *oracle) waitsFor(bead string) bool {
+	return slices.ContainsFunc(o.blockers[bead], func(on string) bool { return !o.done[on] })
+}
+
+// mayStart is asked of everything that begins.
+func (o *oracle) mayStart(x *execution, e *loomv1.Event) {
+	if o.held(x) && !(e.GetToolIntended() != nil && o.justAsked(x)) {
+		o.broken(24, "%s while its execution is held", tellEvent(e))
+	}
+	if x.over {
+		o.broken(20, "%s though %d tokens are spent of %d, and nobody was asked", tellEvent(e), o.spent(x), o.allowed(x))
+	}
+}
+
+// justAsked says whether the very command that is being followed asked about a
+// budget: what an agent records at once with the answer that used it up is
+// taken with it.
+func (o *oracle) justAsked(x *execution) bool {
+	return x != nil && (x.limitAt.Equal(o.now) || o.justAsked(x.parent))
+}
+
+// spent is what an execution and its children used.
+func (o *oracle) spent(x *execution) int64 {
+	sum := x.spent
+	for _, c := range x.children {
+		sum += o.spent(c)
+	}
+	return sum
+}
+
+func (o *oracle) allowed(x *execution) int64 {
+	if most := o.tokens[x.bead]; most == 0 || most > x.granted {
+		return most
+	}
+	return x.granted
+}
+
+// paid notes what a model call cost: whoever is over its budget then must ask
+// before anything else begins.
+func (o *oracle) paid(x *execution, u *loomv1.Usage) {
+	x.spent += int64(u.GetInputTokens() + u.GetOutputTokens())
+	for ; x != nil; x = x.parent {
+		if most := o.allowed(x); most > 0 && o.spent(x) > most && x.limit == "" {
+			x.over = true
+		}
+	}
+}
+
+// askedOfAll is an approval about a whole execution, or about none.
+func (o *oracle) askedOfAll(x *execution, a *loomv1.Approval) {
+	if a.Execution == "" {
+		o.w.see("storm")
+		return
+	}
+	defer o.rehold()
+	what, _, _ := strings.Cut(a.Reason, ":")
+	o.w.see("limit: " + what)
+	if x.limit != "" {
+		o.broken(22, "%s is asked about while %s is open about the same execution", a.Id, x.limit)
+	}
+	if what == "budget/exhausted" && !x.over && o.tokens[x.bead] > 0 && strings.Contains(a.Reason, "tokens") && o.spent(x) <= o.allowed(x) {
+		o.broken(22, "%s asks about a budget that is not used up: %d of %d", a.Id, o.spent(x), o.allowed(x))
+	}
+	x.limit, x.limitAt, x.over = a.Id, o.now, false
+}
+
+// sawSteering checks orders of the CEO and what they do.
+func (o *oracle) sawSteering(x *execution, e *loomv1.Event) {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_OverrideGiven:
+		o.ordered(e, f.OverrideGiven)
+	case *loomv1.Event_WorkPaused:
+		defer o.rehold()
+		o.follows(e, "pause")
+		o.w.see("pause")
+		if p := f.WorkPaused.Pause; p.Scope == ofExecution {
+			x.paused = true
+			o.w.see(map[bool]string{true: "pause during an attempt", false: "pause between attempts"}[o.busy(x)])
+		} else {
+			o.wide = append(o.wide, pause{p.Scope, p.Name})
+		}
+	case *loomv1.Event_WorkResumed:
+		defer o.rehold()
+		o.follows(e, "resume")
+		r := f.WorkResumed
+		if r.Scope == ofExecution {
+			x.paused = false
+			return
+		}
+		o.wide = slices.DeleteFunc(o.wide, func(p pause) bool { return p.scope == r.Scope && p.name == r.Name })
+	case *loomv1.Event_ExecutionMoved:
+		o.follows(e, "move")
+		o.moved(x, e, f.ExecutionMoved)
+	case *loomv1.Event_LimitLifted:
+		o.w.see("limit lifted")
+		x.waived = x.waived || f.LimitLifted.DeadlineWaived
+		x.granted = max(x.granted, f.LimitLifted.GetGranted().GetTokens())
+	}
+}
+
+func (o *oracle) busy(x *execution) bool {
+	return slices.ContainsFunc(o.open, func(a *attempt) bool { return a.x == x && a.claimant != nil })
+}
+
+// ordered wants an order to be signed by the CEO, new, and with a reason.
+func (o *oracle) ordered(e *loomv1.Event, f *loomv1.OverrideGiven) {
+	cmd := o.signed(f.Signed)
+	switch {
+	case cmd == nil || e.Actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO:
+		o.broken(11, "an order to %s %s that the CEO has not signed", f.Verb, f.About)
+		return
+	case strings.TrimSpace(f.Reason) == "":
+		o.broken(23, "an order to %s %s without a reason", f.Verb, f.About)
+	case o.nonces[cmd.Nonce]:
+		o.broken(11, "an order to %s %s with nonce %s, which was used before", f.Verb, f.About, cmd.Nonce)
+	}
+	o.nonces[cmd.Nonce] = true
+	o.order = f
+}
+
+// follows wants what only an order can do to follow from one.
+func (o *oracle) follows(e *loomv1.Event, verb string) {
+	if o.order.GetVerb() != verb || e.Actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
+		o.broken(23, "%s without an order to %s", tellEvent(e), verb)
+	}
+}
+
+func (o *oracle) moved(x *execution, e *loomv1.Event, f *loomv1.ExecutionMoved) {
+	back := x.nodes[f.To].visit > 0
+	o.w.see(map[bool]string{true: "move back", false: "move forward"}[back])
+	for _, id := range f.ResetEdges {
+		delete(x.edges, id)
+	}
+	o.reset(x, f.ResetNodes)
+	if o.busy(x) {
+		o.broken(6, "%s is moved while an attempt of it is held", e.Execution)
+	}
+}
+
+// rehold notes since when executions are held, and for how long they were.
+func (o *oracle) rehold() {
+	for _, x := range o.begun {
+		switch held := o.held(x); {
+		case x.ended || held == x.isHeld:
+		case held:
+			x.isHeld, x.heldAt = true, o.now
+		default:
+			x.isHeld, x.heldFor = false, x.heldFor+o.now.Sub(x.heldAt)
+			if o.outstanding(x) && o.now.After(x.heldAt) {
+				o.w.see("deadlines moved by a hold")
+			}
+		}
+	}
+}
+
+func (o *oracle) outstanding(x *execution) bool {
+	return slices.ContainsFunc(o.open, func(a *attempt) bool { return a.x == x })
+}
+
+// timedOut wants an attempt to have had all of its time, without that in which
+// its execution was held.
+func (o *oracle) timedOut(a *attempt, e *loomv1.Event) {
+	o.w.see("timeout")
+	if o.held(a.x) {
+		o.broken(24, "%s times out while its execution is held", e.Attempt)
+	}
+	if end := a.deadline.Add(a.x.heldFor - a.heldFor); o.now.Before(end) {
+		o.broken(24, "%s times out at %s, and it has time until %s", e.Attempt, o.now, end)
+	}
+}
+
+// deadlinesAsked wants everybody to have asked who works on beyond the deadline
+// of a bead, when no tick is due.
+func (o *oracle) deadlinesAsked(now time.Time) {
+	for _, x := range o.begun {
+		if end := o.deadlines[x.bead]; !x.ended && !x.waived && end != nil && now.After(end.AsTime()) && !o.held(x) {
+			o.broken(20, "%s works on after %s, the deadline of its bead, and nobody was asked", x.id, end.AsTime())
+		}
+	}
+}

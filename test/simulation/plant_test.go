@@ -1,0 +1,151 @@
+//go:build plant
+
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	plant    = flag.String("plant", ".", "plant the bugs whose names match, one at a time, and print what kills them")
+	plantNth = flag.Int("plantfrom", 1, "begin with that number of the list")
+	plantFor = flag.Duration("plantfor", 20*time.Second, "how long a planted bug may live")
+)
+
+// bug is a mistake that somebody could make: text of a file, and what stands in
+// its place.
+type bug struct {
+	name, file, old, new string
+	// masked says why nothing can be seen of it, if that is so.
+	masked string
+}
+
+// TestP21_PlantedBugs builds this package with one bug at a time and wants the
+// simulation to fail; what it cannot see must be known as masked.
+func TestP21_PlantedBugs(t *testing.T) {
+	root := moduleRoot(t)
+	wanted, err := regexp.Compile(*plant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, masked := 0, 0
+	for i, b := range bugs {
+		if i+1 < *plantNth || !wanted.MatchString(b.name) {
+			continue
+		}
+		mutated := b.planted(t, root)
+		if mutated == "" {
+			continue
+		}
+		began := time.Now()
+		verdict := b.verdict(t, root, mutated)
+		switch {
+		case verdict != "":
+			killed++
+		case b.masked != "":
+			masked++
+			verdict = "masked: " + b.masked
+		default:
+			t.Errorf("%s: lives", b.name)
+			verdict = "LIVES"
+		}
+		fmt.Printf("| %d | %s | %s | %s |\n", i+1, b.name, filepath.Dir(b.file), verdict)
+		t.Logf("%s: %s", b.name, time.Since(began).Round(time.Second))
+	}
+	fmt.Printf("%d killed, %d masked\n", killed, masked)
+	if killed+masked == 0 {
+		t.Errorf("no planted bug is called %q", *plant)
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// planted returns the file with the bug in it. Where the text is not there any
+// more, the list must be mended.
+func (b bug) planted(t *testing.T, root string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, b.file))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	if n := strings.Count(string(data), b.old); n != 1 {
+		t.Errorf("%s: its text is %d times in %s; want once", b.name, n, b.file)
+		return ""
+	}
+	return strings.Replace(string(data), b.old, b.new, 1)
+}
+
+var (
+	seedOf   = regexp.MustCompile(`seed (\d+): (?:invariant (\d+), )?step \d+(?:, event \d+)?: (.*)`)
+	corpusOf = regexp.MustCompile(`(corpus/\S+\.json: invariant.*)`)
+	neverOf  = regexp.MustCompile(`in \d+ seeds there was \d+ times: (.*);`)
+)
+
+// verdict is what the simulation says of a bug, or nothing.
+func (b bug) verdict(t *testing.T, root, mutated string) string {
+	t.Helper()
+	dir := t.TempDir()
+	overlay := map[string]map[string]string{"Replace": {filepath.Join(root, b.file): filepath.Join(dir, "planted.go")}}
+	data, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"planted.go": mutated, "overlay.json": string(data)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "sim.test"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%s: it does not build: %s", b.name, out)
+		return "does not build"
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), *plantFor+30*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "sim.test"), "-test.run", "Simulation$|Corpus$", "-for", plantFor.String(), "-shrink=false", "-failures", "1").CombinedOutput()
+	switch {
+	case err == nil:
+		return ""
+	case ctx.Err() != nil:
+		return "a command never ends"
+	case seedOf.Match(out):
+		m := seedOf.FindStringSubmatch(string(out))
+		what := "the core itself stops"
+		if m[2] != "" {
+			what = "invariant " + m[2]
+		}
+		return fmt.Sprintf("seed %s: %s: %s", m[1], what, brief(m[3]))
+	case corpusOf.Match(out):
+		return "corpus: " + brief(corpusOf.FindStringSubmatch(string(out))[1])
+	case neverOf.Match(out):
+		return "never seen: " + brief(neverOf.FindStringSubmatch(string(out))[1])
+	}
+	return brief(strings.ReplaceAll(string(out), "\n", " "))
+}
+
+// brief is text that fits into a table.
+func brief(s string) string {
+	s = strings.ReplaceAll(s, "|", "/")
+	if len(s) > 110 {
+		s = s[:110] + "..."
+	}
+	return s
+}
