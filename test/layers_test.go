@@ -21,9 +21,9 @@ var (
 		"internal/turn", "internal/verify", "internal/workflow",
 	}
 	effects = []string{
-		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/datadir", "internal/git", "internal/mcp",
+		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
 		"internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
-		"internal/sandbox", "internal/token", "internal/tool", "internal/web",
+		"internal/sandbox", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
 	}
 )
 
@@ -38,14 +38,16 @@ var arrows = []struct {
 	{cores, slices.Concat(contract, cores), "a core knows cores and the contract, and no effect, actor or host"},
 	{[]string{"internal/journal/journaltest"}, slices.Concat(contract, cores), "it tests what keeps the contract of the log"},
 	{[]string{"internal/workflow/workflowtest"}, contract, "it draws definitions for tests"},
-	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
+	{[]string{"internal/privatefile"}, contract, "it keeps a list in a file, whatever the list means"},
+	{[]string{"internal/identity", "internal/token"}, slices.Concat(contract, []string{"internal/privatefile"}), "who may come in is kept in private files, and known to no effect but the broker"},
+	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
-	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
+	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/token"}), "a command reaches the rest through the host"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/token", "internal/identity"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 
@@ -59,7 +61,7 @@ var owners = []struct {
 	{"github.com/asynkron/protoactor-go/...", []string{"actors", "internal/natswire", "internal/host"}, "only shells know actors"},
 	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
 	{"github.com/nats-io/nats-server/...", []string{"internal/broker", "internal/host"}, "only the broker embeds a server"},
-	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client"}, "keys have few hands"},
+	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client", "internal/identity"}, "keys have few hands"},
 	{"os/exec", starters, "only tools start processes"},
 	{"database/sql/...", []string{"internal/projection"}, "the tables have one author"},
 	{"modernc.org/sqlite/...", []string{"internal/projection"}, "the tables have one author"},

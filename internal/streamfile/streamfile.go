@@ -1,0 +1,131 @@
+// Package streamfile reads the files of a JetStream stream without a server,
+// and changes nothing.
+//
+// A server that opens a damaged stream cuts it at the first record whose
+// checksum is wrong, and says nothing. So whoever looks for damage must look
+// before a server does. The package promises that each record it passes on has
+// the checksum that the server gave it, and that every place where that is not
+// so is named. It never writes, takes no lock, and may read beside a server.
+// It knows the layout that nats-server 2.10 to 2.15 keeps on disk, unencrypted
+// and uncompressed, which is how Loom makes its streams.
+package streamfile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/minio/highwayhash"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// Stream is a stream's directory.
+type Stream struct {
+	dir  string
+	name string
+}
+
+// Open returns the stream that is kept in dir, "STORE/ACCOUNT/streams/NAME".
+// It returns data/stream-missing when there is none, and data/damaged when
+// its description is not sound or of a kind that cannot be read.
+func Open(dir string) (*Stream, error) {
+	name := filepath.Base(dir)
+	meta, err := os.ReadFile(filepath.Join(dir, "meta.inf"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New("data/stream-missing", "stream %s is missing", name).At(dir)
+	}
+	if err != nil {
+		return nil, damaged(name, "its description cannot be read").Because(err)
+	}
+	if err := describe(dir, name, meta); err != nil {
+		return nil, err
+	}
+	return &Stream{dir: dir, name: name}, nil
+}
+
+func damaged(stream, format string, args ...any) *fault.Error {
+	return fault.New("data/damaged", "stream %s: %s", stream, fmt.Sprintf(format, args...)).At(stream)
+}
+
+// describe checks a stream's description against its sum and its directory.
+func describe(dir, name string, meta []byte) error {
+	sum, err := os.ReadFile(filepath.Join(dir, "meta.sum"))
+	if err != nil {
+		return damaged(name, "the sum of its description cannot be read").Because(err)
+	}
+	if want := checksum(name, meta); string(sum) != hex.EncodeToString(want) {
+		return damaged(name, "its description is not the one that the server wrote")
+	}
+	var about struct {
+		Name        string `json:"name"`
+		Compression string `json:"compression"`
+		Storage     string `json:"storage"`
+	}
+	switch err := json.Unmarshal(meta, &about); {
+	case err != nil:
+		return damaged(name, "its description is not JSON").Because(err)
+	case about.Name != name:
+		return damaged(name, "its description is that of %q", about.Name)
+	case about.Compression != "" && about.Compression != "none":
+		return damaged(name, "it is compressed with %q, which cannot be read here", about.Compression)
+	}
+	return nil
+}
+
+// checksum is the sum that a server gives data of the object that key names.
+func checksum(key string, data ...[]byte) []byte {
+	seed := sha256.Sum256([]byte(key))
+	digest, err := highwayhash.NewDigest64(seed[:])
+	if err != nil {
+		panic("streamfile: a key of 32 bytes is refused: " + err.Error())
+	}
+	_, _ = digest.Write(bytes.Join(data, nil))
+	return digest.Sum(nil)
+}
+
+// Name returns the stream's name.
+func (s *Stream) Name() string { return s.name }
+
+// Blocks returns the numbers of the stream's blocks, sorted.
+func (s *Stream) Blocks() ([]uint32, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "msgs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged(s.name, "its blocks cannot be listed").Because(err)
+	}
+	var blocks []uint32
+	for _, e := range entries {
+		if number, ok := strings.CutSuffix(e.Name(), ".blk"); ok {
+			if n, err := strconv.ParseUint(number, 10, 32); err == nil {
+				blocks = append(blocks, uint32(n))
+			}
+		}
+	}
+	slices.Sort(blocks)
+	return blocks, nil
+}
+
+// Bytes returns how many bytes the stream's blocks have.
+func (s *Stream) Bytes() int64 {
+	blocks, _ := s.Blocks()
+	var sum int64
+	for _, n := range blocks {
+		if info, err := os.Stat(s.block(n)); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
+func (s *Stream) block(number uint32) string {
+	return filepath.Join(s.dir, "msgs", strconv.FormatUint(uint64(number), 10)+".blk")
+}
