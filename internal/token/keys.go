@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/privatefile"
 )
 
 // Keys looks up the tokens of a data directory for a running host. It is safe
@@ -18,7 +19,7 @@ type Keys struct {
 
 	mu   sync.Mutex
 	all  []Token
-	seen mark
+	seen privatefile.Mark
 }
 
 // NewKeys returns the tokens of a data directory. It reads nothing yet.
@@ -61,14 +62,14 @@ func find(all []Token, secret string) *Token {
 func (k *Keys) current() ([]Token, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m, err := look(k.dir)
+	m, err := list(k.dir).Look()
 	if err != nil {
 		return nil, err
 	}
-	if m.same(k.seen) {
+	if m.Same(k.seen) {
 		return k.all, nil
 	}
-	all, m, err := load(k.dir)
+	all, m, err := list(k.dir).Load()
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func Create(dir, name string, scopes []string, life time.Duration, now time.Time
 	_, _ = rand.Read(raw) // it never fails
 	secret := prefix + base64.RawURLEncoding.EncodeToString(raw)
 	t.Hash = digest(secret)
-	err = change(dir, func(all []Token) ([]Token, error) {
+	err = list(dir).Change(func(all []Token) ([]Token, error) {
 		if i := index(all, name); i >= 0 {
 			return nil, fault.New("token/exists", "there is a token of that name already").At("name").Got(name).Want("revoke it first, or choose another name")
 		}
@@ -104,7 +104,7 @@ func fresh(name string, scopes []string, life time.Duration, now time.Time) (Tok
 
 // Revoke takes a token away, or returns token/unknown.
 func Revoke(dir, name string) error {
-	return change(dir, func(all []Token) ([]Token, error) {
+	return list(dir).Change(func(all []Token) ([]Token, error) {
 		i := index(all, name)
 		if i < 0 {
 			var names []string
