@@ -1,5 +1,6 @@
 // Package datadir owns a host's data directory: the lock that lets one process
-// at a time use it, and the manifest that says what must be in it.
+// at a time use it, the manifest that says what must be in it, and the join
+// file that makes its host one of a deployment's.
 //
 // It promises that two processes never have one directory open, that what the
 // manifest says survives a crash at any instant, and that a directory whose
@@ -34,6 +35,15 @@ type Config struct {
 	// the directory is created and ignored afterwards. Zero means
 	// DefaultPartitions; the most is 64.
 	Partitions int
+
+	// Mode is what the directory is wanted as, ModeSingle or ModeCluster.
+	// Empty means whatever it is, and ModeSingle for a new one.
+	Mode string
+
+	// Join makes a new directory that of a host of the join file's deployment;
+	// a directory of that deployment takes its secrets anew. Nil is needed for
+	// any other.
+	Join *Join
 }
 
 // Dir is an open data directory; the process holds its lock until Close. Its
@@ -71,7 +81,7 @@ func (c Config) Open() (*Dir, error) {
 		return nil, err
 	}
 	d := &Dir{path: path, lock: lock}
-	if err := d.begin(c.Partitions); err != nil {
+	if err := d.begin(c); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
@@ -98,21 +108,64 @@ func prepare(path string) (string, error) {
 }
 
 // begin loads the manifest, or makes the first one, and counts the start.
-func (d *Dir) begin(partitions int) error {
+func (d *Dir) begin(c Config) error {
 	m, err := d.load()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := d.empty(); err != nil {
 			return err
 		}
-		m, err = first(partitions), nil
+		m, err = d.found(c)
 	}
 	if err != nil {
 		return err
+	}
+	if err := c.suits(d.path, m); err != nil {
+		return err
+	}
+	if c.Join != nil {
+		if err := d.admit(*c.Join, m.Host); err != nil {
+			return err
+		}
 	}
 	m.Starts++
 	d.manifest = m
 	return d.store()
 }
+
+// found returns the manifest of a directory that is empty.
+func (d *Dir) found(c Config) (Manifest, error) {
+	switch {
+	case c.Join != nil:
+		return joined(*c.Join), nil
+	case c.Mode == ModeCluster:
+		return Manifest{}, fault.New("cluster/mode", "the data directory is new, and a host joins a cluster with a join file").At(d.path).
+			Want("loom up --join FILE; loom cluster init makes one")
+	}
+	return first(c.Partitions), nil
+}
+
+// suits returns why the directory at path, whose manifest is m, is not what is
+// wanted.
+func (c Config) suits(path string, m Manifest) error {
+	wanted := c.Mode
+	if c.Join != nil {
+		wanted = ModeCluster
+	}
+	switch {
+	case wanted == ModeCluster && m.Mode == ModeSingle:
+		return fault.New("cluster/mode", "the data directory is that of a host that is alone: in a cluster its streams would be deleted").At(path).
+			Want("join with an empty directory, --data DIR")
+	case wanted != "" && wanted != m.Mode:
+		return fault.New("cluster/mode", "the data directory is of mode %q, not %q", m.Mode, wanted).At(path)
+	case c.Join != nil && c.Join.Deployment != m.Deployment:
+		return fault.New("cluster/deployment", "the data directory belongs to deployment %s and the join file to %s", m.Deployment, c.Join.Deployment).At(path).
+			Want("join with an empty directory, --data DIR")
+	}
+	return nil
+}
+
+// leavings are what an interrupted first start may leave.
+var leavings = []string{lockName, manifestName + ".tmp", memberName, memberName + ".tmp"}
 
 // empty returns data/manifest when the directory holds more than the lock and
 // the leavings of an interrupted first start.
@@ -122,7 +175,7 @@ func (d *Dir) empty() error {
 		return fault.New("data/permissions", "data directory cannot be read").At(d.path).Because(err)
 	}
 	for _, e := range entries {
-		if e.Name() != lockName && e.Name() != manifestName+".tmp" {
+		if !slices.Contains(leavings, e.Name()) {
 			return fault.New("data/manifest", "the directory holds %q but no %s", e.Name(), manifestName).
 				At(d.path).Want("name an empty directory, or restore the manifest")
 		}
@@ -140,14 +193,32 @@ func (d *Dir) Manifest() Manifest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.manifest
-	m.Truth, m.Intended = slices.Clone(m.Truth), slices.Clone(m.Intended)
-	return m
+	return m.clone()
 }
 
 // SetCEO records the public key of the CEO, "U...", and returns when it is on
 // the disk.
 func (d *Dir) SetCEO(public string) error {
 	return d.update(func(m *Manifest) { m.CEO = public })
+}
+
+// SetCluster records where the host listens for the others of its cluster, how
+// they reach it, and where they are; a directory that is none of a cluster is
+// left as it is.
+func (d *Dir) SetCluster(listen, advertise string, routes []string) error {
+	return d.update(func(m *Manifest) {
+		if m.Cluster != nil {
+			m.Cluster.Listen, m.Cluster.Advertise, m.Cluster.Routes = listen, advertise, slices.Clone(routes)
+		}
+	})
+}
+
+// Agree records what the hosts of a deployment have agreed on: which start of
+// it this is, its epoch, and its CEO.
+func (d *Dir) Agree(lineage string, epoch uint64, ceo string) error {
+	return d.update(func(m *Manifest) {
+		m.Lineage, m.Epoch, m.CEO = lineage, epoch, ceo
+	})
 }
 
 // Intend records that the named truth streams are about to be created, and

@@ -1,7 +1,6 @@
 package datadir
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -20,6 +20,9 @@ const (
 	format = 1
 	// ModeSingle is a directory of a host that is alone.
 	ModeSingle = "single"
+	// ModeCluster is a directory of a host that keeps its deployment's streams
+	// together with others.
+	ModeCluster = "cluster"
 )
 
 // Manifest says what a data directory is and what must be in it.
@@ -30,7 +33,8 @@ type Manifest struct {
 	Deployment string `json:"deployment"`
 	// Host names this directory's host for good: a token, "h-...".
 	Host string `json:"host"`
-	// Mode is ModeSingle.
+	// Mode is ModeSingle or ModeCluster. It never changes: the server deletes
+	// the streams of one mode when it runs in the other.
 	Mode string `json:"mode"`
 	// Partitions is how many journals there are.
 	Partitions int `json:"partitions"`
@@ -45,6 +49,38 @@ type Manifest struct {
 	Truth []string `json:"truth"`
 	// Intended lists streams whose creation was begun, sorted.
 	Intended []string `json:"intended,omitempty"`
+	// Cluster says which cluster the host belongs to; nil unless Mode is
+	// ModeCluster.
+	Cluster *Cluster `json:"cluster,omitempty"`
+	// Lineage names the beginning of a deployment of several hosts, empty until
+	// they have agreed on it: one that began anew has another.
+	Lineage string `json:"lineage,omitempty"`
+}
+
+// Cluster is what a host knows of its cluster.
+type Cluster struct {
+	// Name is the one that people gave it.
+	Name string `json:"name"`
+	// Hosts is how many hosts there are, Replicas how many keep each stream.
+	Hosts    int `json:"hosts"`
+	Replicas int `json:"replicas"`
+	// Listen is where the host listens for the others, Advertise how they
+	// reach it if that is another address, and Routes are all hosts'
+	// addresses: what the last start was given.
+	Listen    string   `json:"listen,omitempty"`
+	Advertise string   `json:"advertise,omitempty"`
+	Routes    []string `json:"routes,omitempty"`
+}
+
+// clone returns a copy that shares nothing with m.
+func (m Manifest) clone() Manifest {
+	m.Truth, m.Intended = slices.Clone(m.Truth), slices.Clone(m.Intended)
+	if m.Cluster != nil {
+		c := *m.Cluster
+		c.Routes = slices.Clone(c.Routes)
+		m.Cluster = &c
+	}
+	return m
 }
 
 // first returns the manifest of a new directory.
@@ -52,6 +88,15 @@ func first(partitions int) Manifest {
 	return Manifest{
 		Format: format, Deployment: "dp-" + random(), Host: "h-" + random(),
 		Mode: ModeSingle, Partitions: partitions, Epoch: 1, Truth: []string{},
+	}
+}
+
+// joined returns the manifest of a new directory of a host that joins.
+func joined(j Join) Manifest {
+	return Manifest{
+		Format: format, Deployment: j.Deployment, Host: "h-" + random(), Mode: ModeCluster,
+		Partitions: j.Partitions, Epoch: j.Epoch, CEO: j.CEO, Truth: []string{},
+		Cluster: &Cluster{Name: j.Cluster, Hosts: j.Hosts, Replicas: j.Replicas},
 	}
 }
 
@@ -65,8 +110,10 @@ func (m Manifest) check() error {
 		return fmt.Errorf("it is of format %d and this build reads up to %d", m.Format, format)
 	case m.Format < 1 || m.Deployment == "" || m.Host == "":
 		return errors.New("it names no format, deployment or host")
-	case m.Mode != ModeSingle:
-		return fmt.Errorf("mode %q is not %q", m.Mode, ModeSingle)
+	case m.Mode != ModeSingle && m.Mode != ModeCluster:
+		return fmt.Errorf("mode %q is not %q or %q", m.Mode, ModeSingle, ModeCluster)
+	case (m.Mode == ModeCluster) != (m.Cluster != nil):
+		return fmt.Errorf("mode %q and what it says of a cluster do not match", m.Mode)
 	case m.Partitions < 1 || m.Partitions > 64 || m.Epoch < 1:
 		return fmt.Errorf("%d partitions of epoch %d", m.Partitions, m.Epoch)
 	}
@@ -89,22 +136,10 @@ func (d *Dir) load() (Manifest, error) {
 	return m, nil
 }
 
-// decode reads a manifest and refuses fields that it does not know. A newer
-// format is named before its unknown fields are.
+// decode reads a manifest and refuses fields that it does not know.
 func decode(data []byte) (Manifest, error) {
-	var probe struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(data, &probe); err != nil {
-		return Manifest{}, err
-	}
-	if probe.Format > format {
-		return Manifest{}, Manifest{Format: probe.Format}.check()
-	}
 	var m Manifest
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil {
+	if err := strictly(data, format, &m); err != nil {
 		return Manifest{}, err
 	}
 	return m, m.check()
@@ -114,7 +149,7 @@ func decode(data []byte) (Manifest, error) {
 func (d *Dir) update(change func(*Manifest)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	old := d.manifest
+	old := d.manifest.clone()
 	change(&d.manifest)
 	if err := d.store(); err != nil {
 		d.manifest = old
