@@ -3031,7 +3031,10 @@ type Brief struct {
 	TimeLeft *durationpb.Duration `protobuf:"bytes,11,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
 	// What the agent should know of the decision graph, in at most 1,024 tokens.
 	// Of the nodes of its items only the ids are given.
-	Context       *DecisionContext `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
+	Context *DecisionContext `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
+	// The definition that the execution is pinned to, where it is made of a
+	// process with phases or guides those who work by it; to be read only.
+	Definition    *Definition `protobuf:"bytes,13,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3146,6 +3149,13 @@ func (x *Brief) GetTimeLeft() *durationpb.Duration {
 func (x *Brief) GetContext() *DecisionContext {
 	if x != nil {
 		return x.Context
+	}
+	return nil
+}
+
+func (x *Brief) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
 	}
 	return nil
 }
@@ -3359,7 +3369,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf9\x03\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xae\x04\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -3375,7 +3385,10 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\n" +
 	" \x01(\tR\x04goal\x126\n" +
 	"\ttime_left\x18\v \x01(\v2\x19.google.protobuf.DurationR\btimeLeft\x122\n" +
-	"\acontext\x18\f \x01(\v2\x18.loom.v1.DecisionContextR\acontextB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\acontext\x18\f \x01(\v2\x18.loom.v1.DecisionContextR\acontext\x123\n" +
+	"\n" +
+	"definition\x18\r \x01(\v2\x13.loom.v1.DefinitionR\n" +
+	"definitionB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_command_proto_rawDescOnce sync.Once
@@ -3546,11 +3559,12 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	45, // 80: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
 	68, // 81: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
 	69, // 82: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	83, // [83:83] is the sub-list for method output_type
-	83, // [83:83] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	47, // 83: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }

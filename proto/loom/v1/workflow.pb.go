@@ -24,6 +24,185 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// RuleType says how a rule is checked.
+type RuleType int32
+
+const (
+	// The same as llm.
+	RuleType_RULE_TYPE_UNSPECIFIED RuleType = 0
+	// A pattern in RE2 syntax, looked for in text, line by line.
+	RuleType_RULE_TYPE_REGEX RuleType = 1
+	// A sentence that the verifier judges, with evidence.
+	RuleType_RULE_TYPE_LLM RuleType = 2
+	// A CEL expression that must hold for every row of a CSV deliverable.
+	RuleType_RULE_TYPE_TABLE RuleType = 3
+)
+
+// Enum value maps for RuleType.
+var (
+	RuleType_name = map[int32]string{
+		0: "RULE_TYPE_UNSPECIFIED",
+		1: "RULE_TYPE_REGEX",
+		2: "RULE_TYPE_LLM",
+		3: "RULE_TYPE_TABLE",
+	}
+	RuleType_value = map[string]int32{
+		"RULE_TYPE_UNSPECIFIED": 0,
+		"RULE_TYPE_REGEX":       1,
+		"RULE_TYPE_LLM":         2,
+		"RULE_TYPE_TABLE":       3,
+	}
+)
+
+func (x RuleType) Enum() *RuleType {
+	p := new(RuleType)
+	*p = x
+	return p
+}
+
+func (x RuleType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RuleType) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[0].Descriptor()
+}
+
+func (RuleType) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[0]
+}
+
+func (x RuleType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RuleType.Descriptor instead.
+func (RuleType) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{0}
+}
+
+// Severity says what a broken rule means.
+type Severity int32
+
+const (
+	// The same as warning.
+	Severity_SEVERITY_UNSPECIFIED Severity = 0
+	// It is noted.
+	Severity_SEVERITY_WARNING Severity = 1
+	// The phase has failed.
+	Severity_SEVERITY_ERROR Severity = 2
+)
+
+// Enum value maps for Severity.
+var (
+	Severity_name = map[int32]string{
+		0: "SEVERITY_UNSPECIFIED",
+		1: "SEVERITY_WARNING",
+		2: "SEVERITY_ERROR",
+	}
+	Severity_value = map[string]int32{
+		"SEVERITY_UNSPECIFIED": 0,
+		"SEVERITY_WARNING":     1,
+		"SEVERITY_ERROR":       2,
+	}
+)
+
+func (x Severity) Enum() *Severity {
+	p := new(Severity)
+	*p = x
+	return p
+}
+
+func (x Severity) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Severity) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[1].Descriptor()
+}
+
+func (Severity) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[1]
+}
+
+func (x Severity) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Severity.Descriptor instead.
+func (Severity) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+}
+
+// PhasePart says which part of a phase a node is.
+type PhasePart int32
+
+const (
+	// The same as work.
+	PhasePart_PHASE_PART_UNSPECIFIED PhasePart = 0
+	// The work itself.
+	PhasePart_PHASE_PART_WORK PhasePart = 1
+	// The verifier judges the work: acceptance criteria and rules, with evidence.
+	PhasePart_PHASE_PART_CHECK PhasePart = 2
+	// One reviewer looks for what is wrong with the work.
+	PhasePart_PHASE_PART_REVIEW PhasePart = 3
+	// The runtime counts what the reviewers said.
+	PhasePart_PHASE_PART_VOTE PhasePart = 4
+	// The runtime puts together what all phases have delivered.
+	PhasePart_PHASE_PART_GATHER PhasePart = 5
+	// A check of a hook, by the runtime where it knows how, else by the verifier.
+	PhasePart_PHASE_PART_HOOK PhasePart = 6
+)
+
+// Enum value maps for PhasePart.
+var (
+	PhasePart_name = map[int32]string{
+		0: "PHASE_PART_UNSPECIFIED",
+		1: "PHASE_PART_WORK",
+		2: "PHASE_PART_CHECK",
+		3: "PHASE_PART_REVIEW",
+		4: "PHASE_PART_VOTE",
+		5: "PHASE_PART_GATHER",
+		6: "PHASE_PART_HOOK",
+	}
+	PhasePart_value = map[string]int32{
+		"PHASE_PART_UNSPECIFIED": 0,
+		"PHASE_PART_WORK":        1,
+		"PHASE_PART_CHECK":       2,
+		"PHASE_PART_REVIEW":      3,
+		"PHASE_PART_VOTE":        4,
+		"PHASE_PART_GATHER":      5,
+		"PHASE_PART_HOOK":        6,
+	}
+)
+
+func (x PhasePart) Enum() *PhasePart {
+	p := new(PhasePart)
+	*p = x
+	return p
+}
+
+func (x PhasePart) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PhasePart) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[2].Descriptor()
+}
+
+func (PhasePart) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[2]
+}
+
+func (x PhasePart) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PhasePart.Descriptor instead.
+func (PhasePart) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+}
+
 // NodeType is the sort of a workflow node.
 type NodeType int32
 
@@ -77,11 +256,11 @@ func (x NodeType) String() string {
 }
 
 func (NodeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[0].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[3].Descriptor()
 }
 
 func (NodeType) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[0]
+	return &file_loom_v1_workflow_proto_enumTypes[3]
 }
 
 func (x NodeType) Number() protoreflect.EnumNumber {
@@ -90,7 +269,7 @@ func (x NodeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeType.Descriptor instead.
 func (NodeType) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{0}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
 }
 
 // NodeKind says which of the runtime's own duties a task node has.
@@ -134,11 +313,11 @@ func (x NodeKind) String() string {
 }
 
 func (NodeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[1].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[4].Descriptor()
 }
 
 func (NodeKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[1]
+	return &file_loom_v1_workflow_proto_enumTypes[4]
 }
 
 func (x NodeKind) Number() protoreflect.EnumNumber {
@@ -147,7 +326,7 @@ func (x NodeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeKind.Descriptor instead.
 func (NodeKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
 }
 
 // GateAction is what happens when a gate does not hold.
@@ -195,11 +374,11 @@ func (x GateAction) String() string {
 }
 
 func (GateAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[2].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[5].Descriptor()
 }
 
 func (GateAction) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[2]
+	return &file_loom_v1_workflow_proto_enumTypes[5]
 }
 
 func (x GateAction) Number() protoreflect.EnumNumber {
@@ -208,7 +387,7 @@ func (x GateAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GateAction.Descriptor instead.
 func (GateAction) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 // Criticality says what it means when a node has failed for good.
@@ -248,11 +427,11 @@ func (x Criticality) String() string {
 }
 
 func (Criticality) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[3].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[6].Descriptor()
 }
 
 func (Criticality) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[3]
+	return &file_loom_v1_workflow_proto_enumTypes[6]
 }
 
 func (x Criticality) Number() protoreflect.EnumNumber {
@@ -261,7 +440,7 @@ func (x Criticality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Criticality.Descriptor instead.
 func (Criticality) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 // EdgeOutcome says on what result of its source an edge is taken.
@@ -301,11 +480,11 @@ func (x EdgeOutcome) String() string {
 }
 
 func (EdgeOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[4].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[7].Descriptor()
 }
 
 func (EdgeOutcome) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[4]
+	return &file_loom_v1_workflow_proto_enumTypes[7]
 }
 
 func (x EdgeOutcome) Number() protoreflect.EnumNumber {
@@ -314,7 +493,7 @@ func (x EdgeOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EdgeOutcome.Descriptor instead.
 func (EdgeOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 // ExecutionStatus is where an execution is in its life.
@@ -366,11 +545,11 @@ func (x ExecutionStatus) String() string {
 }
 
 func (ExecutionStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[5].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[8].Descriptor()
 }
 
 func (ExecutionStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[5]
+	return &file_loom_v1_workflow_proto_enumTypes[8]
 }
 
 func (x ExecutionStatus) Number() protoreflect.EnumNumber {
@@ -379,7 +558,7 @@ func (x ExecutionStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExecutionStatus.Descriptor instead.
 func (ExecutionStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 // NodeStatus is where a node is in its present visit.
@@ -436,11 +615,11 @@ func (x NodeStatus) String() string {
 }
 
 func (NodeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[6].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[9].Descriptor()
 }
 
 func (NodeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[6]
+	return &file_loom_v1_workflow_proto_enumTypes[9]
 }
 
 func (x NodeStatus) Number() protoreflect.EnumNumber {
@@ -449,7 +628,7 @@ func (x NodeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeStatus.Descriptor instead.
 func (NodeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 // PauseScope is how much a pause covers.
@@ -493,11 +672,11 @@ func (x PauseScope) String() string {
 }
 
 func (PauseScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[7].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
 }
 
 func (PauseScope) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[7]
+	return &file_loom_v1_workflow_proto_enumTypes[10]
 }
 
 func (x PauseScope) Number() protoreflect.EnumNumber {
@@ -506,7 +685,7 @@ func (x PauseScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PauseScope.Descriptor instead.
 func (PauseScope) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 // OutcomeStatus is how an attempt ended.
@@ -550,11 +729,11 @@ func (x OutcomeStatus) String() string {
 }
 
 func (OutcomeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[8].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[11].Descriptor()
 }
 
 func (OutcomeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[8]
+	return &file_loom_v1_workflow_proto_enumTypes[11]
 }
 
 func (x OutcomeStatus) Number() protoreflect.EnumNumber {
@@ -563,7 +742,7 @@ func (x OutcomeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeStatus.Descriptor instead.
 func (OutcomeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 // ApprovalKind says why the CEO is asked.
@@ -603,11 +782,11 @@ func (x ApprovalKind) String() string {
 }
 
 func (ApprovalKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[9].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
 }
 
 func (ApprovalKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[9]
+	return &file_loom_v1_workflow_proto_enumTypes[12]
 }
 
 func (x ApprovalKind) Number() protoreflect.EnumNumber {
@@ -616,7 +795,7 @@ func (x ApprovalKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalKind.Descriptor instead.
 func (ApprovalKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 // ApprovalDecision is what the CEO may answer.
@@ -668,11 +847,11 @@ func (x ApprovalDecision) String() string {
 }
 
 func (ApprovalDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
 }
 
 func (ApprovalDecision) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[10]
+	return &file_loom_v1_workflow_proto_enumTypes[13]
 }
 
 func (x ApprovalDecision) Number() protoreflect.EnumNumber {
@@ -681,7 +860,7 @@ func (x ApprovalDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalDecision.Descriptor instead.
 func (ApprovalDecision) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 // Definition is a compiled workflow: what an execution is pinned to.
@@ -689,10 +868,12 @@ type Definition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// "MAJOR.MINOR"; the major number is the format's, the rest the author's.
-	Version       string            `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Description   string            `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	Nodes         []*NodeDefinition `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Edges         []*EdgeDefinition `protobuf:"bytes,5,rep,name=edges,proto3" json:"edges,omitempty"`
+	Version     string            `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Description string            `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	Nodes       []*NodeDefinition `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Edges       []*EdgeDefinition `protobuf:"bytes,5,rep,name=edges,proto3" json:"edges,omitempty"`
+	// What all who work by it are told; unset for none.
+	Guide         *Guide `protobuf:"bytes,6,opt,name=guide,proto3" json:"guide,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -762,6 +943,380 @@ func (x *Definition) GetEdges() []*EdgeDefinition {
 	return nil
 }
 
+func (x *Definition) GetGuide() *Guide {
+	if x != nil {
+		return x.Guide
+	}
+	return nil
+}
+
+// Guide is what a process says to everybody who works by it.
+type Guide struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How they are to act, beside their role's own persona; at most 16 KiB.
+	Persona string `protobuf:"bytes,1,opt,name=persona,proto3" json:"persona,omitempty"`
+	// Which tools to prefer, and how; at most 16 KiB.
+	ToolGuidance string `protobuf:"bytes,2,opt,name=tool_guidance,json=toolGuidance,proto3" json:"tool_guidance,omitempty"`
+	// Tools that must be there, and tools that nobody is offered.
+	RequiredTools []string `protobuf:"bytes,3,rep,name=required_tools,json=requiredTools,proto3" json:"required_tools,omitempty"`
+	ExcludedTools []string `protobuf:"bytes,4,rep,name=excluded_tools,json=excludedTools,proto3" json:"excluded_tools,omitempty"`
+	// What every deliverable or outcome is held against.
+	Rules []*Rule `protobuf:"bytes,5,rep,name=rules,proto3" json:"rules,omitempty"`
+	// What is worth remembering, and how to find it.
+	MemoryTypes    []*MemoryType `protobuf:"bytes,6,rep,name=memory_types,json=memoryTypes,proto3" json:"memory_types,omitempty"`
+	MemoryGuidance string        `protobuf:"bytes,7,opt,name=memory_guidance,json=memoryGuidance,proto3" json:"memory_guidance,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Guide) Reset() {
+	*x = Guide{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Guide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Guide) ProtoMessage() {}
+
+func (x *Guide) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Guide.ProtoReflect.Descriptor instead.
+func (*Guide) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Guide) GetPersona() string {
+	if x != nil {
+		return x.Persona
+	}
+	return ""
+}
+
+func (x *Guide) GetToolGuidance() string {
+	if x != nil {
+		return x.ToolGuidance
+	}
+	return ""
+}
+
+func (x *Guide) GetRequiredTools() []string {
+	if x != nil {
+		return x.RequiredTools
+	}
+	return nil
+}
+
+func (x *Guide) GetExcludedTools() []string {
+	if x != nil {
+		return x.ExcludedTools
+	}
+	return nil
+}
+
+func (x *Guide) GetRules() []*Rule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *Guide) GetMemoryTypes() []*MemoryType {
+	if x != nil {
+		return x.MemoryTypes
+	}
+	return nil
+}
+
+func (x *Guide) GetMemoryGuidance() string {
+	if x != nil {
+		return x.MemoryGuidance
+	}
+	return ""
+}
+
+// Rule is one thing that work is held against.
+type Rule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// [a-z0-9][a-z0-9_-]{0,31}, unique in its process.
+	Name        string   `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Description string   `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	Type        RuleType `protobuf:"varint,3,opt,name=type,proto3,enum=loom.v1.RuleType" json:"type,omitempty"`
+	// The pattern, the sentence or the expression.
+	Check string `protobuf:"bytes,4,opt,name=check,proto3" json:"check,omitempty"`
+	// "deliverables", "output" (what the outcome says), or a glob of deliverables.
+	Target   string   `protobuf:"bytes,5,opt,name=target,proto3" json:"target,omitempty"`
+	Severity Severity `protobuf:"varint,6,opt,name=severity,proto3,enum=loom.v1.Severity" json:"severity,omitempty"`
+	// For regex: the pattern must be found; otherwise it must not.
+	Wanted bool `protobuf:"varint,7,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	// Phases that it is about; empty for all.
+	Phases        []string `protobuf:"bytes,8,rep,name=phases,proto3" json:"phases,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rule) Reset() {
+	*x = Rule{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rule) ProtoMessage() {}
+
+func (x *Rule) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rule.ProtoReflect.Descriptor instead.
+func (*Rule) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Rule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Rule) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Rule) GetType() RuleType {
+	if x != nil {
+		return x.Type
+	}
+	return RuleType_RULE_TYPE_UNSPECIFIED
+}
+
+func (x *Rule) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *Rule) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *Rule) GetSeverity() Severity {
+	if x != nil {
+		return x.Severity
+	}
+	return Severity_SEVERITY_UNSPECIFIED
+}
+
+func (x *Rule) GetWanted() bool {
+	if x != nil {
+		return x.Wanted
+	}
+	return false
+}
+
+func (x *Rule) GetPhases() []string {
+	if x != nil {
+		return x.Phases
+	}
+	return nil
+}
+
+// MemoryType is a kind of knowledge that a process wants kept.
+type MemoryType struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	Description   string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryType) Reset() {
+	*x = MemoryType{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryType) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryType) ProtoMessage() {}
+
+func (x *MemoryType) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryType.ProtoReflect.Descriptor instead.
+func (*MemoryType) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *MemoryType) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *MemoryType) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+// Phase is what a node is in its process.
+type Phase struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Part  PhasePart              `protobuf:"varint,1,opt,name=part,proto3,enum=loom.v1.PhasePart" json:"part,omitempty"`
+	// The phase's id, for a part that is not the work itself.
+	Of string `protobuf:"bytes,2,opt,name=of,proto3" json:"of,omitempty"`
+	// Files that the work must leave in the workspace: "NAME" or
+	// "NAME — what it is".
+	Deliverables []string `protobuf:"bytes,3,rep,name=deliverables,proto3" json:"deliverables,omitempty"`
+	// When the work is good enough; at most 16 KiB.
+	AcceptanceCriteria string `protobuf:"bytes,4,opt,name=acceptance_criteria,json=acceptanceCriteria,proto3" json:"acceptance_criteria,omitempty"`
+	// Whether it is given the whole of what came before.
+	Synthesis bool `protobuf:"varint,5,opt,name=synthesis,proto3" json:"synthesis,omitempty"`
+	// What it asks of a model: 1, 2 or 3 (the strongest); 0 for what its role
+	// says.
+	ModelTier uint32 `protobuf:"varint,6,opt,name=model_tier,json=modelTier,proto3" json:"model_tier,omitempty"`
+	// 1: rules that need no judgment; 2: the verifier too; 3: reviewers too.
+	VerificationTier uint32 `protobuf:"varint,7,opt,name=verification_tier,json=verificationTier,proto3" json:"verification_tier,omitempty"`
+	// For a hook: what must be so.
+	Check         string `protobuf:"bytes,8,opt,name=check,proto3" json:"check,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Phase) Reset() {
+	*x = Phase{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Phase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Phase) ProtoMessage() {}
+
+func (x *Phase) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Phase.ProtoReflect.Descriptor instead.
+func (*Phase) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Phase) GetPart() PhasePart {
+	if x != nil {
+		return x.Part
+	}
+	return PhasePart_PHASE_PART_UNSPECIFIED
+}
+
+func (x *Phase) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *Phase) GetDeliverables() []string {
+	if x != nil {
+		return x.Deliverables
+	}
+	return nil
+}
+
+func (x *Phase) GetAcceptanceCriteria() string {
+	if x != nil {
+		return x.AcceptanceCriteria
+	}
+	return ""
+}
+
+func (x *Phase) GetSynthesis() bool {
+	if x != nil {
+		return x.Synthesis
+	}
+	return false
+}
+
+func (x *Phase) GetModelTier() uint32 {
+	if x != nil {
+		return x.ModelTier
+	}
+	return 0
+}
+
+func (x *Phase) GetVerificationTier() uint32 {
+	if x != nil {
+		return x.VerificationTier
+	}
+	return 0
+}
+
+func (x *Phase) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
 // NodeDefinition is a step of a workflow.
 type NodeDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -802,14 +1357,16 @@ type NodeDefinition struct {
 	// 2 KiB.
 	Persona string `protobuf:"bytes,17,opt,name=persona,proto3" json:"persona,omitempty"`
 	// How long to wait between attempts.
-	Backoff       *Backoff `protobuf:"bytes,18,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	Backoff *Backoff `protobuf:"bytes,18,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// What it is in its process; unset for a node of a plain workflow.
+	Phase         *Phase `protobuf:"bytes,19,opt,name=phase,proto3" json:"phase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeDefinition) Reset() {
 	*x = NodeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +1378,7 @@ func (x *NodeDefinition) String() string {
 func (*NodeDefinition) ProtoMessage() {}
 
 func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +1391,7 @@ func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDefinition.ProtoReflect.Descriptor instead.
 func (*NodeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeDefinition) GetId() string {
@@ -963,6 +1520,13 @@ func (x *NodeDefinition) GetBackoff() *Backoff {
 	return nil
 }
 
+func (x *NodeDefinition) GetPhase() *Phase {
+	if x != nil {
+		return x.Phase
+	}
+	return nil
+}
+
 // Gate is a condition that is read when a node is about to start.
 type Gate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -979,7 +1543,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1555,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1568,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Gate) GetCondition() string {
@@ -1049,7 +1613,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1625,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1638,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Backoff) GetInitial() *durationpb.Duration {
@@ -1103,7 +1667,7 @@ type FailurePolicy struct {
 
 func (x *FailurePolicy) Reset() {
 	*x = FailurePolicy{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1679,7 @@ func (x *FailurePolicy) String() string {
 func (*FailurePolicy) ProtoMessage() {}
 
 func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1692,7 @@ func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailurePolicy.ProtoReflect.Descriptor instead.
 func (*FailurePolicy) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FailurePolicy) GetMax() uint32 {
@@ -1158,7 +1722,7 @@ type ReworkRule struct {
 
 func (x *ReworkRule) Reset() {
 	*x = ReworkRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1734,7 @@ func (x *ReworkRule) String() string {
 func (*ReworkRule) ProtoMessage() {}
 
 func (x *ReworkRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1747,7 @@ func (x *ReworkRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkRule.ProtoReflect.Descriptor instead.
 func (*ReworkRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReworkRule) GetTo() string {
@@ -1215,7 +1779,7 @@ type EdgeDefinition struct {
 
 func (x *EdgeDefinition) Reset() {
 	*x = EdgeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1791,7 @@ func (x *EdgeDefinition) String() string {
 func (*EdgeDefinition) ProtoMessage() {}
 
 func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1804,7 @@ func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeDefinition.ProtoReflect.Descriptor instead.
 func (*EdgeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EdgeDefinition) GetId() string {
@@ -1359,7 +1923,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1935,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1948,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Execution) GetId() string {
@@ -1672,7 +2236,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +2248,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +2261,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Gap) GetNode() string {
@@ -1734,7 +2298,7 @@ type ForkPoint struct {
 
 func (x *ForkPoint) Reset() {
 	*x = ForkPoint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +2310,7 @@ func (x *ForkPoint) String() string {
 func (*ForkPoint) ProtoMessage() {}
 
 func (x *ForkPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +2323,7 @@ func (x *ForkPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkPoint.ProtoReflect.Descriptor instead.
 func (*ForkPoint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ForkPoint) GetExecution() string {
@@ -1799,7 +2363,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +2375,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +2388,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Pause) GetScope() PauseScope {
@@ -1900,7 +2464,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2476,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2489,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeState) GetStatus() NodeStatus {
@@ -2074,7 +2638,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2650,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2663,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Attempt) GetId() string {
@@ -2249,7 +2813,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2825,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2838,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -2327,7 +2891,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2903,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2916,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -2446,7 +3010,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +3022,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +3035,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Change) GetBase() string {
@@ -2537,7 +3101,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +3113,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +3126,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -2607,7 +3171,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +3183,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +3196,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -2681,7 +3245,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +3257,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2706,7 +3270,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -2769,7 +3333,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +3345,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +3358,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Landing) GetCommit() string {
@@ -2854,7 +3418,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +3430,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3443,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -2929,7 +3493,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2941,7 +3505,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2954,7 +3518,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Choice) GetId() string {
@@ -3021,7 +3585,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3597,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3610,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Approval) GetId() string {
@@ -3236,7 +3800,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3812,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3825,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -3310,14 +3874,46 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xba\x01\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xe0\x01\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12-\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
-	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\"\x8a\x06\n" +
+	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
+	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\"\x9a\x02\n" +
+	"\x05Guide\x12\x18\n" +
+	"\apersona\x18\x01 \x01(\tR\apersona\x12#\n" +
+	"\rtool_guidance\x18\x02 \x01(\tR\ftoolGuidance\x12%\n" +
+	"\x0erequired_tools\x18\x03 \x03(\tR\rrequiredTools\x12%\n" +
+	"\x0eexcluded_tools\x18\x04 \x03(\tR\rexcludedTools\x12#\n" +
+	"\x05rules\x18\x05 \x03(\v2\r.loom.v1.RuleR\x05rules\x126\n" +
+	"\fmemory_types\x18\x06 \x03(\v2\x13.loom.v1.MemoryTypeR\vmemoryTypes\x12'\n" +
+	"\x0fmemory_guidance\x18\a \x01(\tR\x0ememoryGuidance\"\xf0\x01\n" +
+	"\x04Rule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12%\n" +
+	"\x04type\x18\x03 \x01(\x0e2\x11.loom.v1.RuleTypeR\x04type\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\tR\x05check\x12\x16\n" +
+	"\x06target\x18\x05 \x01(\tR\x06target\x12-\n" +
+	"\bseverity\x18\x06 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x16\n" +
+	"\x06wanted\x18\a \x01(\bR\x06wanted\x12\x16\n" +
+	"\x06phases\x18\b \x03(\tR\x06phases\"B\n" +
+	"\n" +
+	"MemoryType\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\"\x94\x02\n" +
+	"\x05Phase\x12&\n" +
+	"\x04part\x18\x01 \x01(\x0e2\x12.loom.v1.PhasePartR\x04part\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\tR\x02of\x12\"\n" +
+	"\fdeliverables\x18\x03 \x03(\tR\fdeliverables\x12/\n" +
+	"\x13acceptance_criteria\x18\x04 \x01(\tR\x12acceptanceCriteria\x12\x1c\n" +
+	"\tsynthesis\x18\x05 \x01(\bR\tsynthesis\x12\x1d\n" +
+	"\n" +
+	"model_tier\x18\x06 \x01(\rR\tmodelTier\x12+\n" +
+	"\x11verification_tier\x18\a \x01(\rR\x10verificationTier\x12\x14\n" +
+	"\x05check\x18\b \x01(\tR\x05check\"\xb0\x06\n" +
 	"\x0eNodeDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x11.loom.v1.NodeTypeR\x04type\x12\x12\n" +
@@ -3338,7 +3934,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\vcriticality\x18\x0f \x01(\x0e2\x14.loom.v1.CriticalityR\vcriticality\x12\x18\n" +
 	"\aprocess\x18\x10 \x01(\tR\aprocess\x12\x18\n" +
 	"\apersona\x18\x11 \x01(\tR\apersona\x12*\n" +
-	"\abackoff\x18\x12 \x01(\v2\x10.loom.v1.BackoffR\abackoff\x1a:\n" +
+	"\abackoff\x18\x12 \x01(\v2\x10.loom.v1.BackoffR\abackoff\x12$\n" +
+	"\x05phase\x18\x13 \x01(\v2\x0e.loom.v1.PhaseR\x05phase\x1a:\n" +
 	"\fOutcomeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
@@ -3573,7 +4170,24 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\texecution\x18\x03 \x01(\tR\texecution\x12)\n" +
 	"\x06holder\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
-	"\x05waits\x18\x06 \x01(\bR\x05waits*\xa6\x01\n" +
+	"\x05waits\x18\x06 \x01(\bR\x05waits*b\n" +
+	"\bRuleType\x12\x19\n" +
+	"\x15RULE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fRULE_TYPE_REGEX\x10\x01\x12\x11\n" +
+	"\rRULE_TYPE_LLM\x10\x02\x12\x13\n" +
+	"\x0fRULE_TYPE_TABLE\x10\x03*N\n" +
+	"\bSeverity\x12\x18\n" +
+	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\xaa\x01\n" +
+	"\tPhasePart\x12\x1a\n" +
+	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
+	"\x10PHASE_PART_CHECK\x10\x02\x12\x15\n" +
+	"\x11PHASE_PART_REVIEW\x10\x03\x12\x13\n" +
+	"\x0fPHASE_PART_VOTE\x10\x04\x12\x15\n" +
+	"\x11PHASE_PART_GATHER\x10\x05\x12\x13\n" +
+	"\x0fPHASE_PART_HOOK\x10\x06*\xa6\x01\n" +
 	"\bNodeType\x12\x19\n" +
 	"\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_TYPE_START\x10\x01\x12\x11\n" +
@@ -3653,141 +4267,155 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 	return file_loom_v1_workflow_proto_rawDescData
 }
 
-var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_loom_v1_workflow_proto_goTypes = []any{
-	(NodeType)(0),                 // 0: loom.v1.NodeType
-	(NodeKind)(0),                 // 1: loom.v1.NodeKind
-	(GateAction)(0),               // 2: loom.v1.GateAction
-	(Criticality)(0),              // 3: loom.v1.Criticality
-	(EdgeOutcome)(0),              // 4: loom.v1.EdgeOutcome
-	(ExecutionStatus)(0),          // 5: loom.v1.ExecutionStatus
-	(NodeStatus)(0),               // 6: loom.v1.NodeStatus
-	(PauseScope)(0),               // 7: loom.v1.PauseScope
-	(OutcomeStatus)(0),            // 8: loom.v1.OutcomeStatus
-	(ApprovalKind)(0),             // 9: loom.v1.ApprovalKind
-	(ApprovalDecision)(0),         // 10: loom.v1.ApprovalDecision
-	(*Definition)(nil),            // 11: loom.v1.Definition
-	(*NodeDefinition)(nil),        // 12: loom.v1.NodeDefinition
-	(*Gate)(nil),                  // 13: loom.v1.Gate
-	(*Backoff)(nil),               // 14: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 15: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 16: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 17: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 18: loom.v1.Execution
-	(*Gap)(nil),                   // 19: loom.v1.Gap
-	(*ForkPoint)(nil),             // 20: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 21: loom.v1.Pause
-	(*NodeState)(nil),             // 22: loom.v1.NodeState
-	(*Attempt)(nil),               // 23: loom.v1.Attempt
-	(*Claimant)(nil),              // 24: loom.v1.Claimant
-	(*Outcome)(nil),               // 25: loom.v1.Outcome
-	(*Change)(nil),                // 26: loom.v1.Change
-	(*ChangedFile)(nil),           // 27: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 28: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 29: loom.v1.Candidate
-	(*Landing)(nil),               // 30: loom.v1.Landing
-	(*CheckRun)(nil),              // 31: loom.v1.CheckRun
-	(*Choice)(nil),                // 32: loom.v1.Choice
-	(*Approval)(nil),              // 33: loom.v1.Approval
-	(*FileClaim)(nil),             // 34: loom.v1.FileClaim
-	nil,                           // 35: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 36: loom.v1.Execution.NodesEntry
-	nil,                           // 37: loom.v1.Execution.EdgesEntry
-	nil,                           // 38: loom.v1.Execution.NamedChecksEntry
-	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
-	(Priority)(0),                 // 42: loom.v1.Priority
-	(*Usage)(nil),                 // 43: loom.v1.Usage
-	(*Budget)(nil),                // 44: loom.v1.Budget
-	(*Mark)(nil),                  // 45: loom.v1.Mark
-	(*Identity)(nil),              // 46: loom.v1.Identity
-	(*BlobRef)(nil),               // 47: loom.v1.BlobRef
+	(RuleType)(0),                 // 0: loom.v1.RuleType
+	(Severity)(0),                 // 1: loom.v1.Severity
+	(PhasePart)(0),                // 2: loom.v1.PhasePart
+	(NodeType)(0),                 // 3: loom.v1.NodeType
+	(NodeKind)(0),                 // 4: loom.v1.NodeKind
+	(GateAction)(0),               // 5: loom.v1.GateAction
+	(Criticality)(0),              // 6: loom.v1.Criticality
+	(EdgeOutcome)(0),              // 7: loom.v1.EdgeOutcome
+	(ExecutionStatus)(0),          // 8: loom.v1.ExecutionStatus
+	(NodeStatus)(0),               // 9: loom.v1.NodeStatus
+	(PauseScope)(0),               // 10: loom.v1.PauseScope
+	(OutcomeStatus)(0),            // 11: loom.v1.OutcomeStatus
+	(ApprovalKind)(0),             // 12: loom.v1.ApprovalKind
+	(ApprovalDecision)(0),         // 13: loom.v1.ApprovalDecision
+	(*Definition)(nil),            // 14: loom.v1.Definition
+	(*Guide)(nil),                 // 15: loom.v1.Guide
+	(*Rule)(nil),                  // 16: loom.v1.Rule
+	(*MemoryType)(nil),            // 17: loom.v1.MemoryType
+	(*Phase)(nil),                 // 18: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 19: loom.v1.NodeDefinition
+	(*Gate)(nil),                  // 20: loom.v1.Gate
+	(*Backoff)(nil),               // 21: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 22: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 23: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 24: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 25: loom.v1.Execution
+	(*Gap)(nil),                   // 26: loom.v1.Gap
+	(*ForkPoint)(nil),             // 27: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 28: loom.v1.Pause
+	(*NodeState)(nil),             // 29: loom.v1.NodeState
+	(*Attempt)(nil),               // 30: loom.v1.Attempt
+	(*Claimant)(nil),              // 31: loom.v1.Claimant
+	(*Outcome)(nil),               // 32: loom.v1.Outcome
+	(*Change)(nil),                // 33: loom.v1.Change
+	(*ChangedFile)(nil),           // 34: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 35: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 36: loom.v1.Candidate
+	(*Landing)(nil),               // 37: loom.v1.Landing
+	(*CheckRun)(nil),              // 38: loom.v1.CheckRun
+	(*Choice)(nil),                // 39: loom.v1.Choice
+	(*Approval)(nil),              // 40: loom.v1.Approval
+	(*FileClaim)(nil),             // 41: loom.v1.FileClaim
+	nil,                           // 42: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 43: loom.v1.Execution.NodesEntry
+	nil,                           // 44: loom.v1.Execution.EdgesEntry
+	nil,                           // 45: loom.v1.Execution.NamedChecksEntry
+	(*durationpb.Duration)(nil),   // 46: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 47: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
+	(Priority)(0),                 // 49: loom.v1.Priority
+	(*Usage)(nil),                 // 50: loom.v1.Usage
+	(*Budget)(nil),                // 51: loom.v1.Budget
+	(*Mark)(nil),                  // 52: loom.v1.Mark
+	(*Identity)(nil),              // 53: loom.v1.Identity
+	(*BlobRef)(nil),               // 54: loom.v1.BlobRef
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	12, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	17, // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	0,  // 2: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	39, // 3: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	1,  // 4: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	35, // 5: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	15, // 6: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	13, // 7: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	3,  // 8: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	14, // 9: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	2,  // 10: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	39, // 11: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	39, // 12: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	16, // 13: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	4,  // 14: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	5,  // 15: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	36, // 16: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	37, // 17: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	40, // 18: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	41, // 19: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	41, // 20: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	42, // 21: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	26, // 22: loom.v1.Execution.change:type_name -> loom.v1.Change
-	28, // 23: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	29, // 24: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	30, // 25: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	43, // 26: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	38, // 27: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	19, // 28: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	20, // 29: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	21, // 30: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	44, // 31: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	41, // 32: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	39, // 33: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	45, // 34: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	41, // 35: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	7,  // 36: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	41, // 37: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	46, // 38: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	6,  // 39: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	23, // 40: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	23, // 41: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	25, // 42: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	41, // 43: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	9,  // 44: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	41, // 45: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	41, // 46: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	24, // 47: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	41, // 48: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	25, // 49: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	41, // 50: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	41, // 51: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	41, // 52: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	39, // 53: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	8,  // 54: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	40, // 55: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	26, // 56: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	29, // 57: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	30, // 58: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	31, // 59: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	27, // 60: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	47, // 61: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	41, // 62: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	47, // 63: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	9,  // 64: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	26, // 65: loom.v1.Approval.change:type_name -> loom.v1.Change
-	23, // 66: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	10, // 67: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	41, // 68: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	10, // 69: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	46, // 70: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	41, // 71: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	32, // 72: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	34, // 73: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	24, // 74: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	41, // 75: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	22, // 76: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	24, // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	15, // 2: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	16, // 3: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	17, // 4: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	0,  // 5: loom.v1.Rule.type:type_name -> loom.v1.RuleType
+	1,  // 6: loom.v1.Rule.severity:type_name -> loom.v1.Severity
+	2,  // 7: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
+	3,  // 8: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	46, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	4,  // 10: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	42, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	22, // 12: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	20, // 13: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	6,  // 14: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	21, // 15: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	18, // 16: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	5,  // 17: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	46, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	46, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	23, // 20: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	7,  // 21: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	8,  // 22: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	43, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	44, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	47, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	48, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	48, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	49, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	33, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
+	35, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	36, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	37, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	50, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	45, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	26, // 35: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	27, // 36: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	28, // 37: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	51, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	48, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	46, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	52, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	48, // 42: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10, // 43: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	48, // 44: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	53, // 45: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,  // 46: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	30, // 47: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	30, // 48: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	32, // 49: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	48, // 50: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	12, // 51: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	48, // 52: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	48, // 53: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	31, // 54: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	48, // 55: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	32, // 56: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	48, // 57: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	48, // 58: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	48, // 59: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	46, // 60: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	11, // 61: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	47, // 62: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	33, // 63: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	36, // 64: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	37, // 65: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	38, // 66: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	34, // 67: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	54, // 68: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	48, // 69: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	54, // 70: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12, // 71: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	33, // 72: loom.v1.Approval.change:type_name -> loom.v1.Change
+	30, // 73: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13, // 74: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	48, // 75: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13, // 76: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	53, // 77: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	48, // 78: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	39, // 79: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	41, // 80: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	31, // 81: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	48, // 82: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 83: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -3801,8 +4429,8 @@ func file_loom_v1_workflow_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
-			NumEnums:      11,
-			NumMessages:   28,
+			NumEnums:      14,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
