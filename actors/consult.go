@@ -43,7 +43,9 @@ func (p *projectActor) consult(c actor.Context, m *consult) {
 // Ask asks the decision graph of a project as it is now; the answer sees
 // everything that was acknowledged before.
 func (p *Projects) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	remote := &loomv1.PartitionRequest{Body: &loomv1.PartitionRequest_Graph{Graph: q}}
+	refuse := func(e *loomv1.Error) *loomv1.GraphReply { return &loomv1.GraphReply{Error: e} }
 	return retry(ctx, func(reply func(*loomv1.GraphReply)) {
-		p.sys.sys.Root.Send(p.partition(q.Project), &consult{question: q, reply: reply})
+		p.send(ctx, p.of(q.Project), &consult{question: q, reply: reply}, remote, unwrap((*loomv1.PartitionReply).GetGraph, refuse, reply))
 	}, (*loomv1.GraphReply).GetError)
 }

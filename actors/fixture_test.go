@@ -64,7 +64,7 @@ func (r *rig) start() *rig {
 	if p.Sweep == 0 {
 		p.Sweep = time.Hour
 	}
-	r.projects = r.sys.StartPartitions(r.ctx, []actors.Partition{p}, func(string) int { return 0 })
+	r.projects = r.sys.StartPartitions(r.ctx, []actors.Partition{p}, func(string) int { return 0 }, nil)
 	sys, cancel := r.sys, r.cancel
 	r.t.Cleanup(func() { cancel(); sys.Stop() })
 	return r

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -49,6 +50,18 @@ type Partition struct {
 	// Sweep is how often tickets for work are put into the queue again. Zero
 	// means 10 s.
 	Sweep time.Duration
+
+	// Lease says when it is this host's turn to serve the partition. Nil means
+	// always: the host is alone.
+	Lease Lease
+	// Open has the partition reached by other hosts, until shut is called. It
+	// must not block. Nil does nothing.
+	Open func() (shut func())
+	// Members says which hosts live, this one included. Nil means that this one
+	// alone does.
+	Members func() Members
+
+	here *atomic.Bool // whether this host serves it
 }
 
 // Partition returns the properties of a partition actor.
@@ -73,6 +86,8 @@ type partition struct {
 	beside      *group // what runs beside the actors of this recovery
 	incarnation uint64
 	serving     bool
+	tenure      Tenure // what the partition is held by; nil on a host that is alone
+	shut        func() // ends that other hosts reach it
 	failures    int
 	why         error // what the recovery under way is for
 	out         *outbox
@@ -97,14 +112,15 @@ type look struct {
 	reply func(*loomv1.View)
 }
 
-// list asks a partition for the ids of its projects.
-type list struct{ reply func([]string) }
+// list asks a partition that serves for the ids of its projects.
+type list struct{ reply func(*loomv1.PartitionReply) }
 
 // awaitReady asks to be told when the partition serves, or why it never will.
 type awaitReady struct{ done chan<- error }
 
 type recovered struct {
 	incarnation uint64
+	tenure      Tenure
 	*recovery
 	err error
 }
@@ -140,6 +156,10 @@ func (p *partition) Receive(c actor.Context) {
 		p.fail(c, m.from, m.err)
 	case *projectFailed:
 		p.poisoned(c, m)
+	case *leaseLost:
+		p.lost(c, m)
+	case *membersChanged:
+		p.tellMembers(c)
 	case *actor.Terminated:
 		p.fail(c, m.Who, fmt.Errorf("actor %s stopped", m.Who.Id))
 	case *sweep:
@@ -148,25 +168,32 @@ func (p *partition) Receive(c actor.Context) {
 		p.offer(c)
 	case *actor.Stopping, *actor.Restarting:
 		p.close()
+		p.handOver()
 	}
 }
 
-// recover replays the journal beside the actor, once nothing of an earlier
-// recovery runs any more; requests are refused with host/unavailable until it
-// is done.
+// recover waits for the partition to be this host's and replays the journal,
+// beside the actor, once nothing of an earlier recovery runs any more; requests
+// are refused with host/unavailable until it is done.
 func (p *partition) recover(c actor.Context) {
 	before := p.beside
 	p.close()
 	p.incarnation = p.sys.serial.Add(1)
 	p.beside = &group{sys: p.sys}
 	p.ctx, p.cancel = context.WithCancel(p.host)
-	inc, ctx, root, self := p.incarnation, p.ctx, c.ActorSystem().Root, c.Self()
+	inc, ctx, held, root, self := p.incarnation, p.ctx, p.tenure, c.ActorSystem().Root, c.Self()
 	p.sys.aside(func() {
 		if before != nil {
 			before.done.Wait()
 		}
-		r, err := p.replay(ctx)
-		root.Send(self, &recovered{inc, r, err})
+		m := &recovered{incarnation: inc}
+		if m.tenure, m.err = p.tenureOf(ctx, held); m.err == nil {
+			m.recovery, m.err = p.replay(ctx)
+		}
+		if ctx.Err() != nil { // nobody may be left to hear of it
+			letGo(m.tenure)
+		}
+		root.Send(self, m)
 	})
 }
 
@@ -199,6 +226,7 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	if m.incarnation != p.incarnation {
 		return
 	}
+	p.tenure = m.tenure
 	if m.err != nil {
 		p.Logger.Error("partition cannot be recovered", "partition", p.Log.Partition(), "error", m.err)
 		if fault.Status(m.err) == fault.Integrity {
@@ -206,6 +234,7 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 		}
 		p.why = m.err
 		p.retry(c)
+		p.yield(m.err)
 		return
 	}
 	for id, err := range m.quarantined {
@@ -232,9 +261,29 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	for id, s := range m.states {
 		p.adopt(c, id, s, m.tail[id])
 	}
-	p.serving, p.why = true, nil
+	p.open(c)
 	p.tellReady(nil)
 	p.schedule(c)
+}
+
+// open begins to serve.
+func (p *partition) open(c actor.Context) {
+	p.serving, p.why = true, nil
+	p.here.Store(true)
+	if p.Open != nil {
+		p.shut = p.Open()
+	}
+	p.watchTenure(c)
+}
+
+// unserve ends that anybody is served.
+func (p *partition) unserve() {
+	p.serving = false
+	p.here.Store(false)
+	if p.shut != nil {
+		p.shut()
+		p.shut = nil
+	}
 }
 
 func (p *partition) tellReady(err error) {
@@ -248,22 +297,11 @@ func (p *partition) tellReady(err error) {
 // held in it and hears which agents there are before it does anything else.
 func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved int) *actor.PID {
 	pid := p.child(c, "project-"+id, &projectActor{
-		id: id, state: s, keeper: p.keeper, parent: c.Self(), clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery, unsaved: unsaved,
+		id: id, host: p.Host, state: s, keeper: p.keeper, parent: c.Self(), clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery, unsaved: unsaved,
 		first: p.firstCommands(id, s),
 	})
 	p.projects[id] = pid
 	return pid
-}
-
-func (p *partition) firstCommands(id string, s *project.State) []*loomv1.Command {
-	host := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: p.Host}
-	list := []*loomv1.Command{{Project: id, Actor: host, Body: &loomv1.Command_ReleaseHost{ReleaseHost: &loomv1.ReleaseHost{Host: p.Host, Epoch: p.Start}}}}
-	if p.Roles != nil && s.Config() != nil {
-		list = append(list, &loomv1.Command{Project: id, Actor: host, Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
-			Host: p.Host, Roles: &loomv1.HostRoles{Epoch: p.Start, Agents: p.Roles()},
-		}}})
-	}
-	return list
 }
 
 func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PID {
@@ -319,7 +357,7 @@ func (p *partition) known(id string) (*actor.PID, error) {
 
 // find returns the project's actor, nil for one that does not exist.
 func (p *partition) find(id string) (*actor.PID, error) {
-	if !p.serving {
+	if !p.serving || !p.holds() {
 		return nil, unavailable(p.Log.Partition()).Because(p.why)
 	}
 	if err, ok := p.quarantined[id]; ok {
@@ -333,11 +371,15 @@ func unavailable(partition int) *fault.Error {
 }
 
 func (p *partition) list(m *list) {
+	if !p.serving || !p.holds() {
+		m.reply(&loomv1.PartitionReply{Error: unavailable(p.Log.Partition()).Because(p.why).Proto()})
+		return
+	}
 	ids := make([]string, 0, len(p.projects))
 	for id := range p.projects {
 		ids = append(ids, id)
 	}
-	m.reply(ids)
+	m.reply(listed(ids))
 }
 
 func (p *partition) await(m *awaitReady) {
@@ -377,7 +419,8 @@ func (p *partition) drop(c actor.Context, who *actor.PID, err error) bool {
 		return false
 	}
 	p.Logger.Error("partition recovers", "partition", p.Log.Partition(), "because", err)
-	p.serving, p.why = false, err
+	p.unserve()
+	p.why = err
 	for _, pid := range c.Children() {
 		c.Unwatch(pid)
 		c.Stop(pid)
@@ -412,6 +455,7 @@ func (p *partition) sweep(c actor.Context, m *sweep) {
 		return
 	}
 	p.failures = 0 // it served for a whole sweep
+	p.tellMembers(c)
 	p.offer(c)
 	p.schedule(c)
 }
@@ -429,7 +473,7 @@ func (p *partition) schedule(c actor.Context) {
 }
 
 func (p *partition) close() {
-	p.serving = false
+	p.unserve()
 	if p.cancel != nil {
 		p.cancel()
 		p.beside.close()

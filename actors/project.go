@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -23,6 +24,7 @@ import (
 // told of that. If it fails, the partition recovers: it never restarts alone.
 type projectActor struct {
 	id     string
+	host   string // this one
 	state  *project.State
 	keeper *actor.PID
 	parent *actor.PID
@@ -89,6 +91,8 @@ func (p *projectActor) Receive(c actor.Context) {
 		})
 	case *sweep:
 		p.sweep(c)
+	case *membersChanged:
+		p.bereave(c, m)
 	case *actor.Terminated:
 		panic(fmt.Sprintf("project %q lost actor %s", p.id, m.Who.Id))
 	case *actor.Stopping:
@@ -253,22 +257,42 @@ func (p *projectActor) arm(c actor.Context) {
 type Projects struct {
 	sys        *System
 	partitions []*actor.PID
+	here       []*atomic.Bool // which of them this host serves
 	of         func(project string) int
+	elsewhere  Elsewhere // nil on a host that is alone
 }
 
 // StartPartitions starts the partition actors of this host. of says which
-// partition a project belongs to.
-func (s *System) StartPartitions(ctx context.Context, list []Partition, of func(project string) int) *Projects {
-	p := &Projects{sys: s, of: of}
+// partition a project belongs to; elsewhere asks those that other hosts serve,
+// and is nil on a host that is alone.
+func (s *System) StartPartitions(ctx context.Context, list []Partition, of func(project string) int, elsewhere Elsewhere) *Projects {
+	p := &Projects{sys: s, of: of, elsewhere: elsewhere}
 	for i, part := range list {
+		part.here = new(atomic.Bool)
+		p.here = append(p.here, part.here)
 		p.partitions = append(p.partitions, s.start(fmt.Sprintf("partition-%02d", i), s.partitionProps(ctx, part)))
 	}
 	return p
 }
 
-// Ready waits until every partition has recovered, and returns what is wrong
-// with the journal of one that cannot.
+// Here returns the partitions that this host serves.
+func (p *Projects) Here() []int {
+	var all []int
+	for n, here := range p.here {
+		if here.Load() {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// Ready waits until every partition is served, here or on another host, and
+// returns what is wrong with the journal of one that this host cannot recover.
 func (p *Projects) Ready(ctx context.Context) error {
+	if p.elsewhere != nil {
+		_, err := p.List(ctx)
+		return err
+	}
 	for i, pid := range p.partitions {
 		done := make(chan error, 1)
 		p.sys.sys.Root.Send(pid, &awaitReady{done})
@@ -296,10 +320,11 @@ func (p *Projects) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer,
 		return nil, fault.New("command/malformed", "command %T cannot be encoded: %s", cmd.Body, err)
 	}
 	cmd = once(cmd)
-	answer, err := retry(ctx, func(reply func(*loomv1.Answer)) {
-		p.sys.sys.Root.Send(p.partition(cmd.Project), &request{cmd: cmd, reply: reply})
+	remote := &loomv1.PartitionRequest{Body: &loomv1.PartitionRequest_Command{Command: cmd}}
+	refuse := func(e *loomv1.Error) *loomv1.Answer { return &loomv1.Answer{Error: e} }
+	return retry(ctx, func(reply func(*loomv1.Answer)) {
+		p.send(ctx, p.of(cmd.Project), &request{cmd: cmd, reply: reply}, remote, unwrap((*loomv1.PartitionReply).GetAnswer, refuse, reply))
 	}, (*loomv1.Answer).GetError)
-	return answer, err
 }
 
 // OfferAgain has every project put into the work queue again what should be
@@ -313,22 +338,25 @@ func (p *Projects) OfferAgain() {
 // Look asks a project for a view; it sees everything that was acknowledged
 // before.
 func (p *Projects) Look(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
+	remote := &loomv1.PartitionRequest{Body: &loomv1.PartitionRequest_View{View: &loomv1.ViewRequest{View: string(v), Query: q}}}
+	refuse := func(e *loomv1.Error) *loomv1.View { return &loomv1.View{Error: e} }
 	return retry(ctx, func(reply func(*loomv1.View)) {
-		p.sys.sys.Root.Send(p.partition(q.Project), &look{view: v, query: q, reply: reply})
+		p.send(ctx, p.of(q.Project), &look{view: v, query: q, reply: reply}, remote, unwrap((*loomv1.PartitionReply).GetView, refuse, reply))
 	}, (*loomv1.View).GetError)
 }
 
 // List returns the ids of all projects, unsorted.
 func (p *Projects) List(ctx context.Context) ([]string, error) {
 	var all []string
-	for _, pid := range p.partitions {
-		ids, err := retry(ctx, func(reply func([]string)) {
-			p.sys.sys.Root.Send(pid, &list{reply})
-		}, func([]string) *loomv1.Error { return nil })
+	remote := &loomv1.PartitionRequest{Body: &loomv1.PartitionRequest_List{List: &loomv1.ListProjects{}}}
+	for n := range p.partitions {
+		r, err := retry(ctx, func(reply func(*loomv1.PartitionReply)) {
+			p.send(ctx, n, &list{reply}, remote, reply)
+		}, (*loomv1.PartitionReply).GetError)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ids...)
+		all = append(all, r.GetProjects().GetIds()...)
 	}
 	return all, nil
 }
@@ -362,8 +390,6 @@ func once(cmd *loomv1.Command) *loomv1.Command {
 	}
 	return cmd
 }
-
-func (p *Projects) partition(id string) *actor.PID { return p.partitions[p.of(id)] }
 
 // retry sends until it is answered with something else than "unavailable".
 func retry[T any](ctx context.Context, send func(reply func(T)), refusal func(T) *loomv1.Error) (T, error) {

@@ -216,7 +216,7 @@ func (h *Host) startActors(ctx context.Context) error {
 		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
 	}
 	began := time.Now()
-	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.partition))
+	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.partition, nil))
 	if err := h.projects.Ready(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -125,12 +126,17 @@ func (d *decision) release(c *loomv1.ReleaseAttempt) error {
 	return d.run(x).Release(c.Attempt, c.Claimant, c.Reason)
 }
 
-// releaseHost frees what earlier starts of a host held, in a fixed order.
+// releaseHost frees what earlier starts of a host held, in a fixed order: of
+// one that is gone, all starts are.
 func (d *decision) releaseHost(c *loomv1.ReleaseHost) error {
+	reason := "host " + c.Host + " started again"
+	if c.Epoch == math.MaxUint64 {
+		reason = "host " + c.Host + " is gone"
+	}
 	for _, id := range d.s.queue.leftBy(c.Host, c.Epoch) {
 		x, a := d.s.attempt(id)
 		undo := d.about(x)
-		err := d.run(x).Release(a.Id, a.Claimant, "host "+c.Host+" started again")
+		err := d.run(x).Release(a.Id, a.Claimant, reason)
 		undo()
 		if err != nil {
 			return err

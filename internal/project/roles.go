@@ -121,3 +121,25 @@ func (s *State) liveRoles() map[string]bool {
 	}
 	return live
 }
+
+// Hosts returns the hosts that agents of this project work on, or said that
+// they have some: each with what it reported last, nil for one that never did.
+// The reports are the state's own and are not to be changed.
+func (s *State) Hosts() map[string]*loomv1.HostRoles {
+	hosts := maps.Clone(s.p.Hosts)
+	if hosts == nil {
+		hosts = map[string]*loomv1.HostRoles{}
+	}
+	for by := range s.queue.held {
+		if _, reported := hosts[by.host]; !reported && by.host != "" {
+			hosts[by.host] = nil
+		}
+	}
+	return hosts
+}
+
+// HeldBefore says whether a start of a host before epoch still holds an
+// attempt.
+func (s *State) HeldBefore(host string, epoch uint64) bool {
+	return len(s.queue.leftBy(host, epoch)) > 0
+}

@@ -111,7 +111,7 @@ func (b *bench) start() {
 		Log: b.log, Snapshots: b.snaps, Notices: b, Work: b, Clock: b.clock, Logger: quiet,
 		Deployment: deployment, CEO: ceoPublic, LockLease: b.world.lease, Host: "h1", Start: b.starts, Epoch: 1,
 		SnapshotEvery: 50, Sweep: 5 * time.Second,
-	}}, func(string) int { return 0 })
+	}}, func(string) int { return 0 }, nil)
 	var pools []actors.Pool
 	for _, role := range []string{"qa-engineer", "engineering-manager", "backend-engineer", "web-designer", "project-manager", "researcher"} {
 		pools = append(pools, actors.Pool{

@@ -1,0 +1,115 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Elsewhere asks whichever host serves a partition.
+type Elsewhere interface {
+	// Ask sends a request once, or again while nobody answers, until ctx ends.
+	Ask(ctx context.Context, partition int, r *loomv1.PartitionRequest) (*loomv1.PartitionReply, error)
+}
+
+// send asks a partition once: its actor here, or the host that serves it.
+// local is what the actor is sent, and remote asks the same of another host.
+func (p *Projects) send(ctx context.Context, n int, local any, remote *loomv1.PartitionRequest, reply func(*loomv1.PartitionReply)) {
+	if p.elsewhere == nil || p.here[n].Load() {
+		p.sys.sys.Root.Send(p.partitions[n], local)
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, tryFor)
+		defer cancel()
+		r, err := p.elsewhere.Ask(ctx, n, remote)
+		if err != nil {
+			r = &loomv1.PartitionReply{Error: fault.From(err).Proto()}
+		}
+		reply(r)
+	}()
+}
+
+// Serve answers for a partition of this host what another host asks. It asks
+// once: whoever asks tries again.
+func (p *Projects) Serve(ctx context.Context, n int, r *loomv1.PartitionRequest) *loomv1.PartitionReply {
+	got := make(chan *loomv1.PartitionReply, 1)
+	local, err := p.local(n, r, func(r *loomv1.PartitionReply) { got <- r })
+	if err != nil {
+		return &loomv1.PartitionReply{Error: fault.From(err).Proto()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryFor)
+	defer cancel()
+	p.sys.sys.Root.Send(p.partitions[n], local)
+	select {
+	case reply := <-got:
+		return reply
+	case <-ctx.Done(): // its mail was lost in a recovery
+		return &loomv1.PartitionReply{Error: unavailable(n).Because(ctx.Err()).Proto()}
+	}
+}
+
+// local makes of a request what the partition's actor understands. A project
+// of another partition is refused: hosts that disagree about that are not of
+// one deployment.
+func (p *Projects) local(n int, r *loomv1.PartitionRequest, reply func(*loomv1.PartitionReply)) (any, error) {
+	id, message := "", any(nil)
+	switch b := r.GetBody().(type) {
+	case *loomv1.PartitionRequest_Command:
+		id = b.Command.GetProject()
+		message = &request{cmd: b.Command, reply: func(a *loomv1.Answer) { reply(answered(a)) }}
+	case *loomv1.PartitionRequest_View:
+		id = b.View.GetQuery().GetProject()
+		message = &look{view: project.View(b.View.GetView()), query: b.View.GetQuery(), reply: func(v *loomv1.View) { reply(viewed(v)) }}
+	case *loomv1.PartitionRequest_Graph:
+		id = b.Graph.GetProject()
+		message = &consult{question: b.Graph, reply: func(g *loomv1.GraphReply) { reply(consulted(g)) }}
+	case *loomv1.PartitionRequest_List:
+		return &list{reply}, nil
+	default:
+		return nil, fault.New("command/malformed", "a partition understands no %T", b)
+	}
+	if of := p.of(id); of != n {
+		return nil, fault.New("command/malformed", "project %q is of partition %d, and partition %d was asked", id, of, n)
+	}
+	return message, nil
+}
+
+func answered(a *loomv1.Answer) *loomv1.PartitionReply {
+	return &loomv1.PartitionReply{Body: &loomv1.PartitionReply_Answer{Answer: a}}
+}
+
+func viewed(v *loomv1.View) *loomv1.PartitionReply {
+	return &loomv1.PartitionReply{Body: &loomv1.PartitionReply_View{View: v}}
+}
+
+func consulted(g *loomv1.GraphReply) *loomv1.PartitionReply {
+	return &loomv1.PartitionReply{Body: &loomv1.PartitionReply_Graph{Graph: g}}
+}
+
+func listed(ids []string) *loomv1.PartitionReply {
+	return &loomv1.PartitionReply{Body: &loomv1.PartitionReply_Projects{Projects: &loomv1.ProjectIds{Ids: ids}}}
+}
+
+// unwrap makes of a reply its part, with the reply's own error in its place.
+func unwrap[T interface {
+	comparable
+	proto.Message
+}](part func(*loomv1.PartitionReply) T, refuse func(*loomv1.Error) T, reply func(T)) func(*loomv1.PartitionReply) {
+	return func(r *loomv1.PartitionReply) {
+		var none T
+		switch v := part(r); {
+		case r.GetError() != nil:
+			reply(refuse(r.Error))
+		case v == none:
+			reply(refuse(fault.New("host/unavailable", "another host answered with %s", fmt.Sprintf("%T", r.GetBody())).Proto()))
+		default:
+			reply(v)
+		}
+	}
+}
