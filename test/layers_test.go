@@ -21,7 +21,7 @@ var (
 		"internal/turn", "internal/verify", "internal/workflow",
 	}
 	effects = []string{
-		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
+		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
 		"internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
 		"internal/sandbox", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
 	}
@@ -47,7 +47,9 @@ var arrows = []struct {
 	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/token", "internal/identity"}), "a command reaches the rest through the host"},
+	{[]string{"internal/sandbox/probe"}, slices.Concat(contract, []string{"internal/sandbox"}), "it tries what a sandbox must refuse"},
+	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 
@@ -59,7 +61,7 @@ var owners = []struct {
 	why     string
 }{
 	{"github.com/asynkron/protoactor-go/...", []string{"actors", "internal/natswire", "internal/host"}, "only shells know actors"},
-	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
+	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/lease", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
 	{"github.com/nats-io/nats-server/...", []string{"internal/broker", "internal/host"}, "only the broker embeds a server"},
 	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client", "internal/identity"}, "keys have few hands"},
 	{"os/exec", starters, "only tools start processes"},
@@ -72,6 +74,7 @@ var owners = []struct {
 	{"github.com/prometheus/...", []string{"internal/web"}, "figures are shown in one place"},
 	{"golang.org/x/time/...", []string{"internal/web"}, "rates are limited in one place"},
 	{"github.com/spf13/cobra/...", []string{"cmd/..."}, "the command line is the command's"},
+	{"github.com/pelletier/go-toml/...", []string{"internal/config"}, "TOML is read strictly, in one place"},
 }
 
 // starters are the packages that start processes.
@@ -226,7 +229,7 @@ func TestLayers_AreSeenWhenBroken(t *testing.T) {
 		"internal/helper/helper.go:1: package internal/helper has no place in the house: give it a row in test/layers_test.go",
 		"internal/tool/tool.go:7: internal/tool imports internal/git: an effect knows cores and the contract, and no other effect",
 		"internal/workflow/workflow.go:6: internal/workflow imports internal/tool: a core knows cores and the contract, and no effect, actor or host",
-		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
+		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/lease, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
 	}
 	if diff := cmp.Diff(want, layerProblems(load(t, "testdata/house"))); diff != "" {
 		t.Errorf("problems of the bad house (-want +got):\n%s", diff)
