@@ -20,7 +20,7 @@ var (
 	unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 	machine    = regexp.MustCompile(`(^|[\s"'` + "`" + `=(:])/(root|work|home/\w+|Users/\w+)(/|\b)`)
 	// spelled is a subject that is not made by package subject.
-	spelled = regexp.MustCompile(`loom\.v1\.(actor|ceo|dlq|error|journal|live|name|notice|svc|task|work)(\.|>|\*|$)`)
+	spelled = regexp.MustCompile(`loom\.v1\.(actor|ceo|dlq|error|journal|lease|live|name|notice|svc|task|work)(\.|>|\*|$)`)
 )
 
 func TestHouseRules(t *testing.T) { report(t, houseProblems(load(t, ".."))) }

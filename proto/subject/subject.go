@@ -9,6 +9,7 @@
 //	loom.v1.live.PROJECT.BEAD                     streamed chunks, not stored            CORE, imported into EDGE
 //	loom.v1.journal.NN                            batches of a partition, LOOM_J_NN      CORE
 //	loom.v1.work.ROLE.PLACE.PRIORITY.ATTEMPT-gN   assignments, stream WORK               CORE
+//	loom.v1.lease.BUCKET.KEY                      a lease's record, once it is stored     CORE
 //	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
 //	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
 //
@@ -101,6 +102,9 @@ func EveryNotice() string { return join("notice", ">") }
 // Live is where streamed chunks about a bead are published.
 func Live(project, bead Token) string { return join("live", project.s, bead.s) }
 
+// LivesOf matches every Live subject of a project.
+func LivesOf(project Token) string { return join("live", project.s, ">") }
+
 // Lives matches every Live subject.
 func Lives() string { return join("live", ">") }
 
@@ -118,6 +122,10 @@ func WorkOf(role Token) string { return join("work", role.s, ">") }
 // Works matches all work.
 func Works() string { return join("work", ">") }
 
+// Leases matches where the records of a bucket of leases are republished; a
+// key of several parts adds one token for each.
+func Leases(bucket Token) string { return join("lease", bucket.s, ">") }
+
 // DLQ is where messages of a stream are set aside.
 func DLQ(stream Token) string { return join("dlq", stream.s) }
 
@@ -126,6 +134,9 @@ func DLQs() string { return join("dlq", "*") }
 
 // CEO is where a user's signed command goes.
 func CEO(user, verb Token) string { return join("ceo", user.s, verb.s) }
+
+// CEOsOf matches every signed command of a user.
+func CEOsOf(user Token) string { return join("ceo", user.s, "*") }
 
 // CEOs matches every signed command.
 func CEOs() string { return join("ceo", "*", "*") }

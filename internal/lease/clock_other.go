@@ -1,0 +1,5 @@
+//go:build !linux
+
+package lease
+
+func systemClock() clock { return monotonic() }
