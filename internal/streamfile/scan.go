@@ -179,7 +179,20 @@ func (b *block) record(at int) (raw []byte, reason string, torn bool) {
 	if !bytes.Equal(b.sum(raw), raw[size-sumBytes:]) {
 		return nil, "the record's checksum is wrong", false
 	}
+	if !headed(raw) {
+		return nil, "the length of the record's headers makes no sense", false
+	}
 	return raw, "", false
+}
+
+// headed says whether a record's headers end where they should: their length
+// is not part of the checksum.
+func headed(raw []byte) bool {
+	if binary.LittleEndian.Uint32(raw)&hasHeader == 0 {
+		return true
+	}
+	header, _ := split(raw, headBytes+int(binary.LittleEndian.Uint16(raw[20:])))
+	return bytes.HasPrefix(header, []byte("NATS/1.0")) && bytes.HasSuffix(header, []byte("\r\n\r\n"))
 }
 
 // subjectBytes is how long the subject is, with the length of the headers.
@@ -229,7 +242,7 @@ func split(raw []byte, at int) (header, data []byte) {
 	}
 	n := int(binary.LittleEndian.Uint32(raw[at:]))
 	if n > end-at-4 {
-		return nil, nil // cannot be: the checksum is right
+		return nil, nil
 	}
 	return raw[at+4 : at+4+n], raw[at+4+n : end]
 }
