@@ -25,6 +25,7 @@ import (
 
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/identity"
 )
 
 // DefaultListen is where a host listens unless it is told otherwise.
@@ -43,8 +44,9 @@ type Config struct {
 	// Listen is not a loopback address.
 	RequireAuth bool
 
-	// Publishers are users that may submit with a key of their own.
-	Publishers []Publisher
+	// Identities are who may connect beside those that every host lets in. Nil
+	// means the file of the data directory.
+	Identities identity.Store
 
 	// JournalBytes bounds all journals together. Zero means 20 GiB; less
 	// than 64 KiB a partition is an error.
@@ -68,20 +70,13 @@ type Config struct {
 	Aside func(subject string, why error)
 }
 
-// Publisher is a user of the edge account that submits with its own nkey.
-type Publisher struct {
-	// Name is a token; it names the publisher in identities and in the
-	// prefix of its inboxes, "_INBOX_publisher_NAME".
-	Name string
-	// Key is the public nkey, "U...".
-	Key string
-}
-
 // Broker is a running server and the host's connections to it.
 type Broker struct {
 	config  Config
 	log     *slog.Logger
 	users   []user
+	gate    *gate
+	unwatch context.CancelFunc // ends the watch over identities
 	server  *server.Server
 	conns   map[string]*nats.Conn // by account
 	js      map[string]jetstream.JetStream
@@ -117,10 +112,10 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{
-		config: config, log: config.Logger, users: users, done: make(chan struct{}),
+		config: config, log: config.Logger, users: users, gate: newGate(config.Logger, users), done: make(chan struct{}),
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 	}
-	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.forgetIntake, b.announce} {
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.forgetIntake, b.watchIdentities, b.announce} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}
@@ -173,7 +168,7 @@ func (b *Broker) serve(context.Context) error {
 	if err := os.MkdirAll(b.config.Dir.Path("jetstream"), 0o700); err != nil {
 		return fault.New("data/permissions", "the store cannot be made").At(b.config.Dir.Path("jetstream")).Because(err)
 	}
-	options, err := b.config.options(b.users)
+	options, err := b.config.options(b.gate)
 	if err != nil {
 		return err
 	}
@@ -184,6 +179,7 @@ func (b *Broker) serve(context.Context) error {
 	logger := &serverLog{log: b.log}
 	s.SetLoggerV2(logger, false, false, false)
 	b.server = s
+	b.gate.guard(s)
 	s.Start()
 	go func() { s.WaitForShutdown(); close(b.done) }()
 	for began := time.Now(); !s.ReadyForConnections(100 * time.Millisecond); {
@@ -212,6 +208,20 @@ func (b *Broker) connect(context.Context) error {
 		}
 		b.conns[u.account], b.js[u.account] = nc, js
 	}
+	return nil
+}
+
+// watchIdentities keeps who may connect as the deployment has it, from now on.
+func (b *Broker) watchIdentities(ctx context.Context) error {
+	store := b.config.Identities
+	if store == nil {
+		store = identity.NewFile(b.config.Dir.Path())
+	}
+	list, err := store.List(ctx)
+	b.gate.admit(list, err) // at once, so that whoever finds the host finds itself known
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.unwatch = cancel
+	b.running.Go(func() { b.gate.watch(watching, store) })
 	return nil
 }
 
@@ -252,6 +262,9 @@ func (b *Broker) Done() <-chan struct{} { return b.done }
 // until ctx ends: then it stops the server without waiting for handlers.
 func (b *Broker) Close(ctx context.Context) error {
 	b.retract()
+	if b.unwatch != nil {
+		b.unwatch()
+	}
 	b.mu.Lock()
 	services := b.services
 	b.services = nil

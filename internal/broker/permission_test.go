@@ -12,64 +12,113 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/identity"
 )
 
-// kinds are the users that connect over TCP.
-var kinds = []string{"anonymous", "publisher", "operator", "ceo"}
+// kinds are the users that connect over TCP. The last five are identities that
+// were added to the running deployment.
+var kinds = []string{"anonymous", "operator", "ceo", "publisher", "narrow", "observer", "ann", "worker"}
 
-// seed makes a user key.
-func seed(t *testing.T) (public string, sign func([]byte) ([]byte, error)) {
-	t.Helper()
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err = pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return public, pair.Sign
+// added are the identities among them.
+var added = map[string]identity.Request{
+	"publisher": {Name: "ci", Kind: identity.Publisher},
+	"narrow":    {Name: "shopper", Kind: identity.Publisher, Projects: []string{"shop"}},
+	"observer":  {Name: "eve", Kind: identity.Observer},
+	"ann":       {Name: "ann", Kind: identity.CEO},
+	"worker":    {Name: "w1", Kind: identity.Worker, Roles: []string{"qa"}},
 }
 
 // open is a broker that listens, and a way to connect to it as each kind.
 type open struct {
 	*broker.Broker
 	path    string
-	options map[string][]nats.Option
+	secrets map[string]identity.Secrets
 }
 
 func listen(t *testing.T) open {
 	t.Helper()
-	public, sign := seed(t)
 	path := t.TempDir()
-	b, _ := start(t, path, broker.Config{
-		Listen: "127.0.0.1:0", Publishers: []broker.Publisher{{Name: "ci", Key: public}},
-	})
-	return open{b, path, map[string][]nats.Option{
-		"anonymous": nil,
-		"publisher": {nats.Nkey(public, sign), nats.CustomInboxPrefix("_INBOX_publisher_ci")},
-	}}
+	b, _ := start(t, path, broker.Config{Listen: "127.0.0.1:0"})
+	o := open{b, path, map[string]identity.Secrets{}}
+	for kind, request := range added {
+		_, secrets, err := identity.Add(t.Context(), o.store(), request, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.secrets[kind] = secrets
+	}
+	return o
 }
+
+// store is where the identities are.
+func (o open) store() identity.Store { return identity.NewFile(o.path) }
 
 // as connects as a user of a kind.
 func (o open) as(t *testing.T, kind string) *nats.Conn {
 	t.Helper()
-	var nc *nats.Conn
-	var err error
+	nc, err := o.dial(t, kind)
+	if err != nil {
+		t.Fatalf("connect as %s: %v", kind, err)
+	}
+	return nc
+}
+
+// dial connects as a user of a kind, or as the CEO's way in, "control". A
+// running host takes note of an identity within two seconds.
+func (o open) dial(t *testing.T, kind string, options ...nats.Option) (nc *nats.Conn, err error) {
+	t.Helper()
 	switch kind {
 	case "operator":
 		nc, err = broker.Dial(o.path)
 	case "ceo":
 		nc, err = broker.DialCEO(o.path)
+	case "anonymous":
+		nc, err = nats.Connect(o.URL(), options...)
+	case "control":
+		nc, err = o.with(t, o.secrets["ann"].Control, broker.Inbox("ceo", "ann"), options...)
 	default:
-		nc, err = nats.Connect(o.URL(), o.options[kind]...)
+		nc, err = o.with(t, o.secrets[kind].Seed, broker.Inbox(string(added[kind].Kind), added[kind].Name), options...)
 	}
+	if err == nil {
+		nc.SetErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // see LastError
+		t.Cleanup(nc.Close)
+	}
+	return nc, err
+}
+
+// with connects with a key. The host notes within two seconds that there is
+// one; until then it refuses it.
+func (o open) with(t *testing.T, seed []byte, inbox string, options ...nats.Option) (*nats.Conn, error) {
+	t.Helper()
+	pair, err := nkeys.FromSeed(seed)
 	if err != nil {
-		t.Fatalf("connect as %s: %v", kind, err)
+		t.Fatal(err)
 	}
-	nc.SetErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // see LastError
-	t.Cleanup(nc.Close)
-	return nc
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options = append(options, nats.Nkey(public, pair.Sign), nats.CustomInboxPrefix(inbox))
+	return until(t, func() (*nats.Conn, error) { return nats.Connect(o.URL(), options...) })
+}
+
+// until tries again what fails, for a minute.
+func until(t *testing.T, try func() (*nats.Conn, error)) (*nats.Conn, error) {
+	t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(time.Minute)
+	for {
+		nc, err := try()
+		if err == nil {
+			return nc, nil
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			return nil, err
+		}
+	}
 }
 
 // cell is one question to the server: may this kind do that to this subject?
@@ -79,7 +128,10 @@ type cell struct {
 }
 
 const (
-	clients  = "anonymous publisher operator"
+	writers  = "anonymous publisher operator"
+	all      = writers + " narrow"
+	readers  = "operator observer ann"
+	everyone = all + " " + readers
 	nobody   = ""
 	operator = "operator"
 )
@@ -88,32 +140,43 @@ const (
 // and not computed from the table of rights, so that neither can be wrong
 // alone.
 var matrix = []cell{
-	{"loom.v1.task.p", clients, nobody},
+	{"loom.v1.task.p", writers, nobody},
+	{"loom.v1.task.shop", all, nobody},
 	{"loom.v1.task.p.more", nobody, nobody},
-	{"loom.v1.error.web", clients, nobody},
-	{"loom.v1.svc.submit", clients, nobody},
-	{"loom.v1.svc.report", clients, nobody},
-	{"loom.v1.svc.notices", clients, nobody},
-	{"loom.v1.svc.bead", operator, nobody},
-	{"loom.v1.svc.execution", operator, nobody},
-	{"loom.v1.svc.history", operator, nobody},
-	{"loom.v1.svc.inbox", operator, nobody},
-	{"loom.v1.svc.graph", operator, nobody},
-	{"loom.v1.svc.lock", operator, nobody},
-	{"loom.v1.svc.project", operator, nobody},
-	{"loom.v1.svc.host", operator, nobody},
+	{"loom.v1.error.web", writers, nobody},
+	{"loom.v1.svc.submit", all, nobody},
+	{"loom.v1.svc.report", all, nobody},
+	{"loom.v1.svc.notices", everyone, nobody},
+	{"loom.v1.svc.bead", readers, nobody},
+	{"loom.v1.svc.execution", readers, nobody},
+	{"loom.v1.svc.history", readers, nobody},
+	{"loom.v1.svc.inbox", readers, nobody},
+	{"loom.v1.svc.graph", readers, nobody},
+	{"loom.v1.svc.lock", readers, nobody},
+	{"loom.v1.svc.project", readers, nobody},
+	{"loom.v1.svc.host", readers, nobody},
 	{"loom.v1.svc.scale", operator, nobody},
+	{"loom.v1.svc.ask", readers, nobody},
 	{"loom.v1.svc.update", operator, nobody},
-	{"loom.v1.notice.00.p.p-1.bead-filed", nobody, clients},
-	{"loom.v1.notice.>", nobody, clients},
-	{"loom.v1.live.p.p-1", nobody, clients},
-	{"loom.v1.live.>", nobody, clients},
+	{"loom.v1.svc.decide", operator, nobody},
+	{"loom.v1.svc.fork", operator, nobody},
+	{"loom.v1.svc.anything", operator, nobody},
+	{"loom.v1.notice.00.p.p-1.bead-filed", nobody, writers + " " + readers},
+	{"loom.v1.notice.00.shop.shop-1.bead-filed", nobody, everyone},
+	{"loom.v1.notice.*.shop.>", nobody, writers + " " + readers},
+	{"loom.v1.notice.*.shop.*.>", nobody, everyone},
+	{"loom.v1.notice.>", nobody, writers + " " + readers},
+	{"loom.v1.live.p.p-1", nobody, writers + " " + readers},
+	{"loom.v1.live.shop.shop-1", nobody, everyone},
+	{"loom.v1.live.shop.>", nobody, everyone},
+	{"loom.v1.live.>", nobody, writers + " " + readers},
 	{"loom.v1.journal.00", nobody, nobody},
 	{"loom.v1.work.qa.any.normal.p-1-x1-a1-g1", nobody, nobody},
 	{"loom.v1.dlq.tasks", nobody, nobody},
 	{"loom.v1.actor.h1.1", nobody, nobody},
 	{"loom.v1.name.lock", nobody, nobody},
-	{"loom.v1.ceo.ann.approve", "ceo", nobody},
+	{"loom.v1.ceo.ceo.approve", "ceo", nobody},
+	{"loom.v1.ceo.ann.approve", "control", nobody},
 	{"loom.v1.ceo.ann.approve.more", nobody, nobody},
 	{"loom.v1.>", nobody, nobody},
 	{">", nobody, nobody},
@@ -123,9 +186,13 @@ var matrix = []cell{
 	{"_INBOX_operator.>", nobody, operator},
 	{"_INBOX_operator.x", nobody, operator},
 	{"_INBOX_publisher_ci.x", nobody, "publisher"},
+	{"_INBOX_publisher_shopper.x", nobody, "narrow"},
 	{"_INBOX_publisher_other.x", nobody, nobody},
 	{"_INBOX_host.x", nobody, nobody},
 	{"_INBOX_ceo.x", nobody, "ceo"},
+	{"_INBOX_ceo_ann.x", nobody, "ann control"},
+	{"_INBOX_observer_eve.x", nobody, "observer"},
+	{"_INBOX_worker_w1.x", nobody, "worker"},
 	{"_R_.>", nobody, nobody},
 	{"loom-proof", nobody, nobody},
 	{"$O.LOOM_BLOB.C.x", nobody, nobody},
@@ -151,6 +218,11 @@ var matrix = []cell{
 	{"$JS.API.CONSUMER.DELETE.TASKS.intake", nobody, nobody},
 	{"$JS.API.CONSUMER.LIST.TASKS", nobody, nobody},
 	{"$JS.API.CONSUMER.MSG.NEXT.TASKS.intake", nobody, nobody},
+	{"$JS.API.CONSUMER.MSG.NEXT.WORK.qa", "worker", nobody},
+	{"$JS.API.CONSUMER.MSG.NEXT.WORK.lead", nobody, nobody},
+	{"$JS.API.CONSUMER.MSG.NEXT.LOOM_J_00.qa", nobody, nobody},
+	{"$JS.ACK.WORK.qa.1.1.1.1.0", "worker", nobody},
+	{"$JS.ACK.WORK.lead.1.1.1.1.0", nobody, nobody},
 	{"$JS.API.CONSUMER.PAUSE.TASKS.intake", nobody, nobody},
 	{"$JS.ACK.TASKS.intake.1.1.1.1.0", nobody, nobody},
 	{"$JS.FC.TASKS.x", nobody, nobody},
@@ -165,7 +237,7 @@ var matrix = []cell{
 
 func TestSEC01_PermissionsCellByCell(t *testing.T) {
 	o := listen(t)
-	for _, kind := range kinds {
+	for _, kind := range append(kinds, "control") {
 		nc := o.as(t, kind)
 		for _, c := range matrix {
 			may := func(list string) bool { return strings.Contains(" "+list+" ", " "+kind+" ") }
@@ -208,7 +280,15 @@ func attempt(t *testing.T, nc *nats.Conn, words, subj string, do func() error) e
 }
 
 func TestSEC01_CredentialsAreNeeded(t *testing.T) {
-	stranger, sign := seed(t)
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := pair.Sign
 	for _, tt := range []struct {
 		name    string
 		config  broker.Config
@@ -278,6 +358,7 @@ func TestSEC01_WhoIsAskingIsStampedByTheServer(t *testing.T) {
 		"anonymous": "IDENTITY_KIND_ANONYMOUS anonymous",
 		"publisher": "IDENTITY_KIND_PUBLISHER ci",
 		"operator":  "IDENTITY_KIND_OPERATOR operator",
+		"narrow":    "IDENTITY_KIND_PUBLISHER shopper",
 	} {
 		nc := o.as(t, kind)
 		for _, forged := range []string{"", `{"acc":"CORE","user":"host"}`, `{"acc":"EDGE","user":"` + "operator" + `"}`, "x"} {

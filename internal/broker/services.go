@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +27,9 @@ type Request struct {
 	// Who made it, as the server saw the connection; never what the request
 	// says. It has no kind for a CEO's command: there the signature decides.
 	Who *loomv1.Identity
+	// Projects are all that it may be about, for a sender who is narrowed to
+	// some; empty means any.
+	Projects []string
 }
 
 // Handler answers a request with the body of the reply. It runs on a goroutine
@@ -89,10 +91,10 @@ func (b *Broker) add(account, name, subj string, handle Handler) error {
 func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
 	defer cancel()
-	who, err := b.who(account, r)
+	who, projects, err := b.who(account, r)
 	var body []byte
 	if err == nil {
-		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who})
+		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who, Projects: projects})
 	}
 	if most := b.conns[account].MaxPayload() - headroom; err == nil && int64(len(body)) > most {
 		err = fault.New("answer/too-large", "the answer has %d bytes, the most is %d", len(body), most).Want("ask for less, by id or with a limit")
@@ -134,23 +136,17 @@ func headerText(s string) string { return strings.NewReplacer("\r", " ", "\n", "
 // place of whatever the client wrote there. A request without it came from
 // another host, in the core account. In the control account nobody stamps
 // anything, and nothing there is believed.
-func (b *Broker) who(account string, r micro.Request) (*loomv1.Identity, error) {
+func (b *Broker) who(account string, r micro.Request) (*loomv1.Identity, []string, error) {
 	stamp := r.Headers().Get(server.ClientInfoHdr)
 	switch {
 	case account == control:
-		return new(loomv1.Identity), nil
+		return new(loomv1.Identity), nil, nil
 	case stamp == "":
-		return b.users[0].identity(), nil
+		return b.users[0].identity(), nil, nil
 	}
 	var info server.ClientInfo
 	if err := json.Unmarshal([]byte(stamp), &info); err != nil {
-		return nil, fault.New("request/denied", "the request's sender cannot be read")
+		return nil, nil, fault.New("request/denied", "the request's sender cannot be read")
 	}
-	i := slices.IndexFunc(b.users, func(u user) bool {
-		return u.account == info.Account && info.User != "" && (u.public == info.User || u.public == "" && u.name == info.User)
-	})
-	if i < 0 {
-		return nil, fault.New("request/denied", "the request's sender is not known")
-	}
-	return b.users[i].identity(), nil
+	return stamped(info.User)
 }

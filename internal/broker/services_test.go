@@ -135,7 +135,7 @@ func TestSEC01_TheWayInIsNotTheCEO(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := o.as(t, "ceo").Request("loom.v1.ceo.ann.approve", nil, 5*time.Second)
+	answer, err := o.as(t, "control").Request("loom.v1.ceo.ann.approve", nil, 5*time.Second)
 	if err != nil || string(answer.Data) != "loom.v1.ceo.ann.approve " {
 		t.Errorf("answer %v, %v; want no identity", answer, err)
 	}
@@ -205,7 +205,7 @@ func TestOPS01_CloseLetsHandlersEnd(t *testing.T) {
 	}
 	defer nc.Close()
 	go func() {
-		m, err := nc.Request("loom.v1.ceo.ann.approve", nil, 10*time.Second)
+		m, err := nc.Request("loom.v1.ceo.ceo.approve", nil, 10*time.Second)
 		if err == nil && string(m.Data) != "done" {
 			err = fmt.Errorf("answer %q", m.Data)
 		}

@@ -244,15 +244,6 @@ func TestOPS01_BadSizes(t *testing.T) {
 	}
 }
 
-func TestSEC01_BadPublishersAreRefused(t *testing.T) {
-	public, _ := seed(t)
-	for _, p := range []broker.Publisher{{"Upper", public}, {"", public}, {"ci", "x"}, {"ci", "SUABC"}, {"ci.>", public}} {
-		if err := reopen(t, t.TempDir(), broker.Config{Publishers: []broker.Publisher{p}}); err == nil {
-			t.Errorf("publisher %+v is let in", p)
-		}
-	}
-}
-
 func TestOPS01_WithoutAListenerNobodyConnects(t *testing.T) {
 	path := t.TempDir()
 	b, dir := start(t, path, broker.Config{})

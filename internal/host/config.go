@@ -51,9 +51,6 @@ type Config struct {
 	// RequireAuth refuses clients without credentials.
 	RequireAuth bool
 
-	// Publishers may submit with keys of their own.
-	Publishers []broker.Publisher
-
 	// Projects are registered at the start, beside those that were before.
 	Projects []Project
 

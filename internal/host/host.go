@@ -123,7 +123,7 @@ func (h *Host) enrol(context.Context) error {
 func (h *Host) startBroker(ctx context.Context) error {
 	var err error
 	h.broker, err = broker.Start(ctx, broker.Config{
-		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Publishers: h.config.Publishers, Logger: h.log,
+		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Logger: h.log,
 		Aside: h.setAside, WorkLost: h.workLost,
 	})
 	return err

@@ -210,7 +210,6 @@ func newKey() (public string, seed []byte, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("identity: %w", err)
 	}
-	defer pair.Wipe()
 	if public, err = pair.PublicKey(); err != nil {
 		return "", nil, fmt.Errorf("identity: %w", err)
 	}

@@ -40,6 +40,8 @@ const (
 	IdentityKind_IDENTITY_KIND_HOST IdentityKind = 5
 	// One agent of a role.
 	IdentityKind_IDENTITY_KIND_AGENT IdentityKind = 6
+	// A service or person that reads and changes nothing.
+	IdentityKind_IDENTITY_KIND_OBSERVER IdentityKind = 7
 )
 
 // Enum value maps for IdentityKind.
@@ -52,6 +54,7 @@ var (
 		4: "IDENTITY_KIND_CEO",
 		5: "IDENTITY_KIND_HOST",
 		6: "IDENTITY_KIND_AGENT",
+		7: "IDENTITY_KIND_OBSERVER",
 	}
 	IdentityKind_value = map[string]int32{
 		"IDENTITY_KIND_UNSPECIFIED": 0,
@@ -61,6 +64,7 @@ var (
 		"IDENTITY_KIND_CEO":         4,
 		"IDENTITY_KIND_HOST":        5,
 		"IDENTITY_KIND_AGENT":       6,
+		"IDENTITY_KIND_OBSERVER":    7,
 	}
 )
 
@@ -707,7 +711,7 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text*\xcb\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text*\xe7\x01\n" +
 	"\fIdentityKind\x12\x1d\n" +
 	"\x19IDENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17IDENTITY_KIND_ANONYMOUS\x10\x01\x12\x1b\n" +
@@ -715,7 +719,8 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\x16IDENTITY_KIND_OPERATOR\x10\x03\x12\x15\n" +
 	"\x11IDENTITY_KIND_CEO\x10\x04\x12\x16\n" +
 	"\x12IDENTITY_KIND_HOST\x10\x05\x12\x17\n" +
-	"\x13IDENTITY_KIND_AGENT\x10\x06*`\n" +
+	"\x13IDENTITY_KIND_AGENT\x10\x06\x12\x1a\n" +
+	"\x16IDENTITY_KIND_OBSERVER\x10\a*`\n" +
 	"\bPriority\x12\x18\n" +
 	"\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPRIORITY_URGENT\x10\x01\x12\x13\n" +
