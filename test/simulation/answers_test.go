@@ -214,14 +214,16 @@ func (w *world) releaseHost(h *host, epoch uint64, tries int) {
 	if h.epoch != epoch || tries > 50 {
 		return
 	}
+	var decided uint64 // as of which event it was
 	w.keeper.send(&loomv1.Command{Body: &loomv1.Command_ReleaseHost{ReleaseHost: &loomv1.ReleaseHost{Host: h.name, Epoch: epoch}}},
 		identity(loomv1.IdentityKind_IDENTITY_KIND_HOST, h.name), func(a *loomv1.Answer) {
 			if a == nil {
 				w.releaseHost(h, epoch, tries+1)
 				return
 			}
-			w.oracle.freed(h.name, epoch)
+			w.oracle.freed(h.name, epoch, decided)
 		})
+	decided = w.keeper.state.Number()
 }
 
 func codeOf(err error) string { return fault.Code(err) }

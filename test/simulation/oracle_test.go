@@ -111,6 +111,7 @@ type attempt struct {
 	x              *execution
 	generation     uint32
 	claimant       *loomv1.Claimant
+	claimed        uint64 // the event that gave it to them
 	done, parked   bool
 }
 
@@ -257,10 +258,12 @@ func (o *oracle) linked(l *loomv1.DecisionEdge) {
 	o.links[l.From] = append(o.links[l.From], l.To)
 }
 
-// freed wants nothing left in the hands of earlier starts of a host.
-func (o *oracle) freed(host string, epoch uint64) {
+// freed wants nothing left in the hands of earlier starts of a host that they
+// had when it said so, at event number at. What a process that did not die with
+// its start claims later is its own until the host says so again.
+func (o *oracle) freed(host string, epoch, at uint64) {
 	for _, a := range o.open {
-		if c := a.claimant; c.GetHost() == host && c.GetEpoch() < epoch-1 {
+		if c := a.claimant; c.GetHost() == host && c.GetEpoch() < epoch && a.claimed <= at {
 			o.broken(7, "%s is still held by %s after host %s has started with epoch %d", a.id, sign(c), host, epoch)
 		}
 	}

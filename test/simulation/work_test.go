@@ -151,7 +151,7 @@ func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
 	case a.x.nodes[a.node].def.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && o.madeBy(a.x, c):
 		o.broken(12, "%s verifies in %s what it made", c.Agent, e.Attempt)
 	}
-	a.claimant = c
+	a.claimant, a.claimed = c, e.Number
 	if o.held(a.x) || a.x.over {
 		o.atOnce = e // an outcome without a turn claims its attempt, and is taken at any time
 	}
