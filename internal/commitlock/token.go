@@ -18,3 +18,6 @@ func Stamp(e *loomv1.Event, epoch uint64) {
 		g.Token = Token(epoch, e.Number)
 	}
 }
+
+// Epoch returns the epoch that a token was granted in.
+func Epoch(token uint64) uint64 { return token >> numberBits }

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/headmark"
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/natsjournal"
@@ -38,6 +38,7 @@ type Host struct {
 	dir        *datadir.Dir
 	broker     *broker.Broker
 	logs       []journal.Log
+	heads      *headmark.Keeper
 	blobs      *blob.Objects
 	projection *projection.DB
 	history    history
@@ -81,7 +82,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.startAgents, h.startPresence, h.serve, h.startWeb,
+		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.checkFences, h.startAgents, h.startPresence, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			h.Stop(context.WithoutCancel(ctx))
@@ -130,15 +131,18 @@ func (h *Host) startBroker(ctx context.Context) error {
 }
 
 func (h *Host) openStores(ctx context.Context) error {
+	var err error
+	if h.heads, err = headmark.Open(h.dir.Path(), h.log); err != nil {
+		return err
+	}
 	for i := range h.dir.Manifest().Partitions {
 		log, err := natsjournal.New(ctx, h.broker.Core(), i)
 		if err != nil {
 			return err
 		}
-		h.logs = append(h.logs, &timedLog{Log: log, meters: h.meters})
+		h.logs = append(h.logs, headmark.Watch(&timedLog{Log: log, meters: h.meters}, h.heads))
 	}
 	h.history = history{logs: h.logs, partition: h.partition}
-	var err error
 	if h.blobs, err = blob.New(ctx, h.broker.Core()); err != nil {
 		return err
 	}
@@ -160,36 +164,6 @@ func (h *Host) openProjection(ctx context.Context) error {
 		if err := h.checkHead(ctx, log); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-var errEnough = errors.New("enough was read")
-
-func (h *Host) checkHead(ctx context.Context, log journal.Log) error {
-	seen, hash, err := h.projection.Position(ctx, log.Partition())
-	if err != nil || seen == 0 {
-		return err
-	}
-	stream := natsjournal.Stream(log.Partition())
-	last, _, err := log.Last(ctx)
-	if err != nil {
-		return err
-	}
-	if last < seen {
-		return fault.New("journal/behind", "stream %s ends at %d, but %d was seen: acknowledged events are gone", stream, last, seen).At(stream).
-			Want("restore a backup; to go on without them, remove projection.db")
-	}
-	match := false
-	err = log.Read(ctx, seen, func(_ uint64, b *loomBatch) error {
-		match = string(b.Hash) == string(hash)
-		return errEnough
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	if !match {
-		return fault.New("journal/chain", "stream %s has another batch at %d than the one that was seen", stream, seen).At(stream)
 	}
 	return nil
 }
@@ -296,6 +270,9 @@ func (h *Host) Stop(ctx context.Context) {
 		}
 		if h.projection != nil {
 			_ = h.projection.Close()
+		}
+		if h.heads != nil {
+			_ = h.heads.Close()
 		}
 		if h.dir != nil {
 			_ = h.dir.Close()

@@ -14,6 +14,8 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+var errEnough = errors.New("enough was read")
+
 // moment is a place in a project's history: as of an event's position or
 // number, inclusive, or as of a time. The zero moment is now.
 type moment struct {

@@ -22,8 +22,6 @@ import (
 	"github.com/loomrun/loom/proto/subject"
 )
 
-type loomBatch = loomv1.Batch
-
 // tasks hands the stream of submissions to the intake.
 type tasks struct{ *broker.Broker }
 

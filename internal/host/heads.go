@@ -1,0 +1,80 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loomrun/loom/internal/commitlock"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/headmark"
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/natsjournal"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// checkHead refuses a journal that does not reach what is known of it from
+// elsewhere: from the tables, and from the marks in the data directory.
+func (h *Host) checkHead(ctx context.Context, log journal.Log) error {
+	stream := natsjournal.Stream(log.Partition())
+	seen, hash, err := h.projection.Position(ctx, log.Partition())
+	if err != nil {
+		return err
+	}
+	if err := headmark.Check(ctx, log, stream, journal.Head{Sequence: seen, Hash: hash}); err != nil {
+		return err
+	}
+	return headmark.Check(ctx, log, stream, h.heads.Known(log.Partition()).Head)
+}
+
+// checkFences refuses to go on when a repository has seen a grant of the commit
+// lock that its project's journal does not have: a grant is durable before git
+// hears of it, so the journal has lost its end, or an old one was put back.
+func (h *Host) checkFences(ctx context.Context) error {
+	for _, id := range h.registered() {
+		if err := h.checkFence(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Host) checkFence(ctx context.Context, id string) error {
+	registered, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+	if err != nil || len(registered.Projects) != 1 {
+		return nil //nolint:nilerr // a project in quarantine is named elsewhere
+	}
+	locks, err := h.projects.Look(ctx, project.Lock, &loomv1.Query{Project: id})
+	if err != nil {
+		return err
+	}
+	fence, err := h.fence(ctx, registered.Projects[0].Repository)
+	if err != nil {
+		h.log.Warn("the repository cannot tell which grants it has seen", "project", id, "error", err)
+		return nil
+	}
+	var last uint64
+	for _, l := range locks.Locks {
+		last = max(last, l.LastToken)
+	}
+	if fence <= last || commitlock.Epoch(fence) < h.dir.Manifest().Epoch {
+		return nil
+	}
+	stream := natsjournal.Stream(h.partition(id))
+	return fault.New("journal/behind", "stream %s has no grant of the commit lock of project %q after token %d, but the repository has seen %d",
+		stream, id, last, fence).At(stream).Want("the journal has lost its end; keep this directory, and restore a backup into another")
+}
+
+// fence returns the newest token that a repository has seen of this
+// deployment, 0 when the project has none.
+func (h *Host) fence(ctx context.Context, path string) (uint64, error) {
+	if path == "" {
+		return 0, nil
+	}
+	repo, err := git.Open(ctx, path)
+	if err != nil {
+		return 0, fmt.Errorf("fence of %s: %w", path, err)
+	}
+	return repo.Fence(ctx, h.dir.Manifest().Deployment)
+}

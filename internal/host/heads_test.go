@@ -1,0 +1,110 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/commitlock"
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/headmark"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/model/scripted"
+)
+
+// stopped runs a host once, over a repository, and stops it.
+func stopped(t *testing.T) host.Config {
+	t.Helper()
+	c := config(t, scripted.New("quick", nothing))
+	h, err := host.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Stop(context.WithoutCancel(t.Context()))
+	return c
+}
+
+// refused starts a host that must be refused with this code and words.
+func refused(t *testing.T, c host.Config, code string, words ...string) {
+	t.Helper()
+	h, err := host.Start(t.Context(), c)
+	if err == nil {
+		h.Stop(context.WithoutCancel(t.Context()))
+	}
+	if fault.Code(err) != code {
+		t.Fatalf("started: %v, want %s", err, code)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%v: it does not say %q", err, w)
+		}
+	}
+}
+
+// TestP3_AJournalThatLostItsEndIsRefused cuts the newest record off the journal
+// with most in it, and takes the tables away, so that the marks alone tell.
+func TestP3_AJournalThatLostItsEndIsRefused(t *testing.T) {
+	c := stopped(t)
+	marks, unsound, err := headmark.Read(filepath.Join(c.Data, headmark.Name))
+	if err != nil || unsound > 0 || len(marks) == 0 {
+		t.Fatalf("%d marks, %d unsound, %v", len(marks), unsound, err)
+	}
+	for p, m := range marks {
+		stream := fmt.Sprintf("LOOM_J_%02d", p)
+		name := filepath.Join(c.Data, "jetstream", "CORE", "streams", stream, "msgs", "1.blk")
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data[:len(data)-1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(c.Data, "projection.db")); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, c, "journal/behind", stream, fmt.Sprintf("sequence %d ", m.Head.Sequence))
+		refused(t, c, "journal/behind", stream) // and again: the mark stays
+		return
+	}
+}
+
+// TestP7_AJournalThatGitHasSeenMoreOfIsRefused raises the repository's fence
+// above all grants of the journal, as an old copy of the directory would find
+// it. A restore raises the epoch, and goes on.
+func TestP7_AJournalThatGitHasSeenMoreOfIsRefused(t *testing.T) {
+	c := stopped(t)
+	dir, err := datadir.Open(c.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := dir.Manifest()
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raise := func(token uint64) {
+		script := fmt.Sprintf("git update-ref refs/loom/fence/%s $(printf 'token %d\\n' | git hash-object -w --stdin)", m.Deployment, token)
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = c.Projects[0].Repository
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	raise(commitlock.Token(1, 999))
+	refused(t, c, "journal/behind", "LOOM_J_", `"shop"`, fmt.Sprint(commitlock.Token(1, 999)))
+	manifest := filepath.Join(c.Data, "manifest.json")
+	data, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, []byte(strings.Replace(string(data), `"epoch": 1`, `"epoch": 2`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c).Stop(context.WithoutCancel(t.Context()))
+	raise(commitlock.Token(3, 1))
+	refused(t, c, "journal/behind")
+}
