@@ -1,0 +1,235 @@
+package actors_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// fleet is several hosts with one partition: its lease, who lives, and how one
+// host reaches another.
+type fleet struct {
+	*rig
+	free chan struct{} // holds a token while nobody holds the partition
+
+	mu     sync.Mutex
+	holder *member // whom the others reach
+	alive  actors.Members
+}
+
+// member is a host of a fleet.
+type member struct {
+	f        *fleet
+	name     string
+	sys      *actors.System
+	projects *actors.Projects
+	ctx      context.Context
+	cancel   context.CancelFunc
+	taken    chan *tenure
+}
+
+type tenure struct {
+	f    *fleet
+	lost chan struct{}
+	once sync.Once
+}
+
+func (t *tenure) Valid() bool {
+	select {
+	case <-t.lost:
+		return false
+	default:
+		return true
+	}
+}
+func (t *tenure) Lost() <-chan struct{} { return t.lost }
+func (t *tenure) Release(context.Context) {
+	t.once.Do(func() { close(t.lost); t.f.free <- struct{}{} })
+}
+
+func newFleet(t *testing.T) *fleet {
+	f := &fleet{rig: newRig(t), free: make(chan struct{}, 1), alive: actors.Members{}}
+	f.ctx, f.cancel = context.WithTimeout(context.Background(), within)
+	t.Cleanup(f.cancel)
+	f.free <- struct{}{}
+	return f
+}
+
+// host starts a host of the fleet.
+func (f *fleet) host(name string) *member {
+	m := &member{f: f, name: name, taken: make(chan *tenure, 10)}
+	m.ctx, m.cancel = context.WithTimeout(context.Background(), within)
+	quiet := slog.New(slog.DiscardHandler)
+	m.sys = actors.NewSystem(quiet, func(string) {})
+	f.mu.Lock()
+	f.alive[name] = 1
+	f.mu.Unlock()
+	m.projects = m.sys.StartPartitions(m.ctx, []actors.Partition{{
+		Log: f.log, Snapshots: f.snaps, Notices: f.notices, Work: f.queue, Clock: &clock{real: actors.NewClock()}, Logger: quiet,
+		Deployment: "dp-1", CEO: ceoKey.Public().(ed25519.PublicKey), Host: name, Start: 1, Epoch: 1, Sweep: time.Hour,
+		Lease: m, Open: m.open, Members: f.members,
+	}}, func(string) int { return 0 }, f)
+	f.t.Cleanup(m.stop)
+	return m
+}
+
+func (m *member) stop() { m.cancel(); m.sys.Stop() }
+
+func (m *member) Acquire(ctx context.Context) (actors.Tenure, error) {
+	select {
+	case <-m.f.free:
+		t := &tenure{f: m.f, lost: make(chan struct{})}
+		m.taken <- t
+		return t, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (m *member) open() func() {
+	m.f.mu.Lock()
+	defer m.f.mu.Unlock()
+	m.f.holder = m
+	return func() {
+		m.f.mu.Lock()
+		defer m.f.mu.Unlock()
+		if m.f.holder == m {
+			m.f.holder = nil
+		}
+	}
+}
+
+// Ask implements actors.Elsewhere.
+func (f *fleet) Ask(ctx context.Context, n int, r *loomv1.PartitionRequest) (*loomv1.PartitionReply, error) {
+	f.mu.Lock()
+	holder := f.holder
+	f.mu.Unlock()
+	if holder == nil {
+		return nil, fault.New("host/unavailable", "nobody serves partition %d", n)
+	}
+	return holder.projects.Serve(ctx, n, r), nil
+}
+
+func (f *fleet) members() actors.Members {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := actors.Members{}
+	for name, epoch := range f.alive {
+		all[name] = epoch
+	}
+	return all
+}
+
+// ticket pulls a ticket.
+func (f *fleet) ticket() *loomv1.Assignment {
+	f.t.Helper()
+	d, err := f.queue.Pull(f.ctx, "researcher")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return d.Assignment()
+}
+
+// bury says of a host that it is gone.
+func (f *fleet) bury(name string, tell *member) {
+	f.mu.Lock()
+	delete(f.alive, name)
+	f.mu.Unlock()
+	tell.projects.MembersChanged()
+}
+
+// use has the rig's own verbs go through a host.
+func (f *fleet) use(m *member) { f.projects = m.projects }
+
+// took waits until a host holds the partition.
+func (m *member) took() *tenure {
+	select {
+	case t := <-m.taken:
+		return t
+	case <-m.ctx.Done():
+		m.f.t.Fatalf("host %s never took the partition", m.name)
+		return nil
+	}
+}
+
+// TestOPS01_APartitionGoesOnOnAnotherHost covers P1, P5 and P22: commands that
+// come in over either host are done once, also when the partition moves.
+func TestOPS01_APartitionGoesOnOnAnotherHost(t *testing.T) {
+	f := newFleet(t)
+	a := f.host("h1")
+	first := a.took()
+	b := f.host("h2")
+	f.use(b)
+	f.register("shop", "researcher")
+	bead := f.must(file("shop", "k1")).GetSubmit().GetBead()
+	first.Release(context.Background()) // as if it had lapsed
+	b.took()
+	f.use(a)
+	if again := f.must(file("shop", "k1")).GetSubmit().GetBead(); again != bead {
+		t.Errorf("the same submission filed %s on one host and %s on the next", bead, again)
+	}
+	if got := a.projects.Here(); len(got) != 0 {
+		t.Errorf("the host that lost it still serves %v", got)
+	}
+	if got := b.projects.Here(); len(got) != 1 {
+		t.Errorf("the host that took it serves %v", got)
+	}
+	filed := 0
+	for _, e := range f.events() { // which checks the chain, too
+		if e.GetBeadFiled() != nil {
+			filed++
+		}
+	}
+	if filed != 1 {
+		t.Errorf("%d beads were filed; want 1", filed)
+	}
+}
+
+// TestOPS01_AStoppingHostHandsOver needs no lease to lapse.
+func TestOPS01_AStoppingHostHandsOver(t *testing.T) {
+	f := newFleet(t)
+	a := f.host("h1")
+	a.took()
+	b := f.host("h2")
+	f.use(a)
+	f.register("shop", "researcher")
+	a.stop()
+	b.took()
+	f.use(b)
+	f.must(file("shop", "k1"))
+}
+
+// TestWF10_WhatADeadHostHeldIsFreed has an agent of one host claim, and the
+// host that serves hear that it is gone.
+func TestWF10_WhatADeadHostHeldIsFreed(t *testing.T) {
+	f := newFleet(t)
+	a := f.host("h1")
+	a.took()
+	b := f.host("h2")
+	f.use(b)
+	f.register("shop", "researcher")
+	f.must(file("shop", "k1"))
+	attempt := f.ticket().Attempt
+	claim := func(host string) *loomv1.Command {
+		return &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
+			Attempt: attempt, Generation: 1, Any: true, Claimant: &loomv1.Claimant{Agent: "researcher/1", Host: host, Epoch: 1},
+		}}}
+	}
+	f.must(claim("h2"))
+	if _, err := f.do(claim("h1")); err == nil {
+		t.Fatal("two agents hold one attempt")
+	}
+	f.bury("h2", a)
+	f.use(a)
+	f.ticket() // it is offered again
+	if _, err := f.do(claim("h1")); err != nil {
+		t.Errorf("what a dead host held cannot be claimed: %v", err)
+	}
+}
