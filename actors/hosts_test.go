@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type member struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	taken    chan *tenure
+	barred   atomic.Bool // takes the partition no more
 }
 
 type tenure struct {
@@ -83,6 +85,10 @@ func (f *fleet) host(name string) *member {
 func (m *member) stop() { m.cancel(); m.sys.Stop() }
 
 func (m *member) Acquire(ctx context.Context) (actors.Tenure, error) {
+	if m.barred.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	select {
 	case <-m.f.free:
 		t := &tenure{f: m.f, lost: make(chan struct{})}
@@ -169,6 +175,7 @@ func TestOPS01_APartitionGoesOnOnAnotherHost(t *testing.T) {
 	f.use(b)
 	f.register("shop", "researcher")
 	bead := f.must(file("shop", "k1")).GetSubmit().GetBead()
+	a.barred.Store(true)
 	first.Release(context.Background()) // as if it had lapsed
 	b.took()
 	f.use(a)
