@@ -19,7 +19,8 @@ import (
 var (
 	plant    = flag.String("plant", ".", "plant the bugs whose names match, one at a time, and print what kills them")
 	plantNth = flag.Int("plantfrom", 1, "begin with that number of the list")
-	plantFor = flag.Duration("plantfor", 20*time.Second, "how long a planted bug may live")
+	plantOn  = flag.Uint64("plantseeds", 12000, "how many seeds a planted bug may survive")
+	plantFor = flag.Duration("plantfor", 5*time.Minute, "how long they may take before a bug is taken for one that never ends")
 )
 
 // bug is a mistake that somebody could make: text of a file, and what stands in
@@ -118,9 +119,9 @@ func (b bug) verdict(t *testing.T, root, mutated string) string {
 		t.Errorf("%s: it does not build: %s", b.name, out)
 		return "does not build"
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), *plantFor+30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), *plantFor)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(dir, "sim.test"), "-test.run", "Simulation$|Corpus$", "-for", plantFor.String(), "-shrink=false", "-failures", "1").CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "sim.test"), "-test.run", "Simulation$|Corpus$", "-seeds", fmt.Sprint(*plantOn), "-shrink=false", "-failures", "1").CombinedOutput()
 	switch {
 	case err == nil:
 		return ""

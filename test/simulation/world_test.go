@@ -286,6 +286,11 @@ func (w *world) pass() {
 	}
 }
 
+// calmSteps is how long a world may take to come to its end: longer than any
+// that does, of which the slowest have hundreds of executions that call each
+// other, and one commit lock.
+const calmSteps = 20_000
+
 // settle lets the world run without faults until everything has ended, and
 // compares what is left.
 func (w *world) settle() {
@@ -295,7 +300,7 @@ func (w *world) settle() {
 	for _, h := range w.hosts {
 		w.startHost(h)
 	}
-	for i := range 6000 {
+	for i := range calmSteps {
 		if w.failure != "" {
 			return
 		}
