@@ -49,7 +49,7 @@ func roleTable(w io.Writer, list []*loomv1.RoleCount) {
 }
 
 func (a *app) role() *cobra.Command {
-	var chosen models
+	chosen := models{app: a}
 	list := &cobra.Command{
 		Use: "list [flags]", Short: "the built-in roles, their models and what they may use", Args: takes(),
 		Long:    "List shows the roles that loom comes with, and which model each has on a host\nthat is given the same --model, --tier and --role-model. \"loom status\" shows\nwhat the host that runs has.",

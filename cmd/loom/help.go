@@ -22,20 +22,42 @@ const screen = 80
 // example, in that order.
 func help(cmd *cobra.Command, w io.Writer) {
 	fmt.Fprintf(w, "usage: %s\n\n%s\n", cmd.UseLine(), strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintln(w)
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
-			}
-		}
-	}
+	subcommands(w, cmd)
 	flags(w, cmd.LocalFlags())
 	if cmd.HasParent() {
 		fmt.Fprintf(w, "\nAlso: --data DIR, --json and --help; see \"loom help\".\n")
 	}
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExample:\n\n%s\n", cmd.Example)
+	}
+}
+
+// first are the commands that the help of loom itself says a word about; of the
+// others it tells the names, so that it always fits a screen.
+var first = []string{
+	"demo", "up", "run", "submit", "report", "bead", "execution", "events", "inbox", "approve", "reject", "pause", "graph", "why",
+	"workflow", "process", "project", "status", "config", "doctor", "auth",
+}
+
+func subcommands(w io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	var others []string
+	fmt.Fprintln(w)
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		if !cmd.HasParent() && !slices.Contains(first, c.Name()) {
+			others = append(others, c.Name())
+			continue
+		}
+		fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
+	}
+	if len(others) > 0 {
+		text := "And " + strings.Join(others, ", ") + `: "loom help COMMAND" says more.`
+		fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(text, screen), "\n"))
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ type models struct {
 	byTier      map[int]string
 	byRole      map[string]string
 	defaultFrom string
+	app         *app
 }
 
 // flags adds the flags that it is read from.
@@ -37,10 +37,7 @@ func (m *models) flags(f *pflag.FlagSet) {
 // read reads what the flags were given, and returns all that is wrong.
 func (m *models) read(set *roles.Set) []*fault.Error {
 	var errs []*fault.Error
-	m.defaultFrom, m.byTier, m.byRole = "--model", map[int]string{}, map[string]string{}
-	if m.spec == "" {
-		m.spec, m.defaultFrom = os.Getenv("LOOM_MODEL"), "LOOM_MODEL"
-	}
+	m.defaultFrom, m.byTier, m.byRole = m.app.said("model", "", "--model"), map[int]string{}, map[string]string{}
 	for _, s := range m.tiers {
 		text, spec, ok := strings.Cut(s, "=")
 		n, err := strconv.Atoi(text)
@@ -70,11 +67,11 @@ func (m *models) of(r roles.Role) (spec, from string) {
 	case r.Human:
 		return "", ""
 	case m.byRole[r.Name] != "":
-		return m.byRole[r.Name], "--role-model " + r.Name
+		return m.byRole[r.Name], m.app.said("role-model", r.Name, "--role-model "+r.Name)
 	case r.Model != "":
 		return r.Model, "role " + r.Name
 	case m.byTier[r.Tier] != "":
-		return m.byTier[r.Tier], "--tier " + strconv.Itoa(r.Tier)
+		return m.byTier[r.Tier], m.app.said("tier", strconv.Itoa(r.Tier), "--tier "+strconv.Itoa(r.Tier))
 	}
 	return m.spec, m.defaultFrom
 }
@@ -86,10 +83,10 @@ func (m *models) open(c *host.Config, set *roles.Set) error {
 	if m.spec == "" {
 		errs = append(errs, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, openai:MODEL, or scripted:demo for the demo's repository"))
 	}
-	o := opener{config: provider.Config{Env: os.Getenv, Gates: &wire.Gates{}}, opened: map[string]model.Provider{}}
+	o := opener{config: provider.Config{Env: m.app.env, Gates: &wire.Gates{}}, opened: map[string]model.Provider{}}
 	c.Model, c.Models = o.open(m.spec, m.defaultFrom), map[string]model.Provider{}
 	for _, n := range slices.Sorted(maps.Keys(m.byTier)) {
-		o.open(m.byTier[n], "--tier "+strconv.Itoa(n)) // also one that no role has
+		o.open(m.byTier[n], m.app.said("tier", strconv.Itoa(n), "--tier "+strconv.Itoa(n))) // also one that no role has
 	}
 	for _, name := range set.Names() {
 		r, _ := set.Get(name)

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) showRole() *cobra.Command {
-	var chosen models
+	chosen := models{app: a}
 	cmd := &cobra.Command{
 		Use: "show ROLE [flags]", Short: "what a role is, which model it has and why", Args: takes("ROLE"),
 		Example: "  loom role show lead\n  loom role show lead --tier 1=anthropic:claude-opus-4-6",

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/config"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 )
@@ -29,6 +30,10 @@ type app struct {
 	out, err io.Writer
 	data     string // the host's data directory
 	json     bool
+
+	configFile string              // read in the place of all others, "" for none
+	config     *config.Config      // what files and environment say; nil before they are read
+	given      map[string][]string // flags of the command line, and their entries
 }
 
 // run carries out one command line.
@@ -52,7 +57,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return fault.WorkFailed
 	}
 	a.json = a.json || slices.Contains(args, "--json") // the flags may not have been read that far
-	a.fail(err)
+	a.fail(a.whence(err))
 	return fault.Status(err)
 }
 
@@ -90,9 +95,10 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.PersistentFlags().StringVar(&a.data, "data", "", "`DIR` of the host's data (default: $LOOM_DATA, else "+tilde(host.DefaultData())+")")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value a line")
-	root.PersistentPreRun = func(*cobra.Command, []string) { a.defaults() }
+	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `FILE`, read in the place of all others")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 	root.AddCommand(a.demo(), a.up(), a.submit(), a.report(), a.bead(), a.execution(), a.events(), a.inbox(),
-		a.approve(), a.reject(), a.override(), a.pause(), a.resume(), a.graph(), a.why(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.stats(), a.status(),
+		a.approve(), a.reject(), a.override(), a.pause(), a.resume(), a.graph(), a.why(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.stats(), a.status(), a.configuration(),
 		a.completion(), a.version())
 	return root
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ import (
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var projects, checks, routes, remotes []string
-	var chosen models
+	chosen := models{app: a}
 	var closed bool
 	cmd := &cobra.Command{
 		Use: "up [flags]", Aliases: []string{"host"}, Short: "run a host",
@@ -79,9 +78,6 @@ none they are refused.`,
 // fillHTTP decides where HTTP is served: an address that nobody asked for is
 // used only if it is free.
 func fillHTTP(c *host.Config, asked bool) {
-	if env := os.Getenv("LOOM_HTTP"); !asked && env != "" {
-		c.HTTP, asked = env, true
-	}
 	c.HTTPIfFree = !asked
 	if c.HTTP == "off" {
 		c.HTTP = ""

@@ -202,7 +202,7 @@ func (c *Config) Get(key string) Layer {
 func (c *Config) Arguments(key string, without func(entry string) bool) []string {
 	var list []string
 	for _, s := range c.Get(key) {
-		if s.Entry != "" && without(s.Entry) {
+		if without(s.Entry) {
 			continue
 		}
 		for _, v := range s.Values {

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/config"
+	"github.com/loomrun/loom/internal/fault"
+)
+
+func (a *app) configuration() *cobra.Command {
+	return group("config", "what a host is configured with, and from where",
+		"  loom config show\n  loom config validate loom.toml", a.showConfig(), a.validateConfig())
+}
+
+func (a *app) showConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show [flags]", Short: "the values that hold, and where each came from", Args: takes(),
+		Long: `Show prints what "loom up" would work with here: every value, and the file and
+line, variable or flag that it came from. It takes the flags of "loom up", too.
+
+Values stand in loom.toml of the workspace, over the user's, over the machine's
+/etc/loom/loom.toml; LOOM_* variables go over files, flags over everything. With
+--config FILE, or LOOM_CONFIG, that file is read in the place of all three. Of a
+secret it is told whether it is set, and by what.`,
+		Example: "  loom config show\n  loom config show --json\n  LOOM_LOCK_LEASE=2m loom config show",
+	}
+	a.hostFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfig(cmd.Flags()) }
+	return cmd
+}
+
+// hostFlags lets a command take the flags of "up" without showing them.
+func (a *app) hostFlags(cmd *cobra.Command) {
+	a.up().LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			f.Hidden = true
+			cmd.Flags().AddFlag(f)
+		}
+	})
+}
+
+// effective is one value that holds.
+type effective struct {
+	Key    string        `json:"key"`
+	Value  any           `json:"value"`
+	Origin config.Origin `json:"origin"`
+}
+
+// kept is a secret, of which nothing is shown.
+type kept struct {
+	Name string `json:"name"`
+	Set  bool   `json:"set"`
+	From string `json:"from,omitempty"`
+	Why  string `json:"why,omitempty"` // it cannot be read
+}
+
+func (a *app) printConfig(flags *pflag.FlagSet) error {
+	values, secrets := a.effective(flags), a.secrets()
+	if a.json {
+		return json.NewEncoder(a.out).Encode(map[string]any{
+			"settings": values, "secrets": secrets, "files": a.config.Files, "ignored": append([]string{}, a.config.Ignored...),
+		})
+	}
+	rows := make([][]string, 0, len(values)+len(secrets))
+	for _, v := range values {
+		rows = append(rows, []string{v.Key, dash(line(shown(v.Value), 80)), v.Origin.String()})
+	}
+	for _, s := range secrets {
+		rows = append(rows, []string{s.Name, s.state(), dash(s.From)})
+	}
+	table(a.out, []string{"key", "value", "from"}, rows)
+	a.printFiles(a.err)
+	return nil
+}
+
+func (k kept) state() string {
+	switch {
+	case k.Why != "":
+		return k.Why
+	case k.Set:
+		return "set"
+	}
+	return "not set"
+}
+
+func shown(v any) string {
+	if list, ok := v.([]string); ok {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprint(v)
+}
+
+// printFiles tells which files were looked at, and what was not understood.
+func (a *app) printFiles(w io.Writer) {
+	for _, f := range a.config.Files {
+		state := "absent"
+		if f.Read {
+			state = "read"
+		}
+		fmt.Fprintf(w, "%s: %s\n", f.Path, state)
+	}
+	for _, name := range a.config.Ignored {
+		fmt.Fprintf(w, "%s sets nothing\n", name)
+	}
+}
+
+// effective lists all values, the tables entry by entry.
+func (a *app) effective(flags *pflag.FlagSet) []effective {
+	var list []effective
+	flags.VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(unset, f.Name) {
+			return
+		}
+		k := keyOf(f)
+		if k.Keyed || k.Project {
+			list = append(list, a.tableOf(flags, f, k)...)
+			return
+		}
+		var value any = config.Shown(f.Value.String())
+		if s, ok := f.Value.(pflag.SliceValue); ok {
+			value = append([]string{}, s.GetSlice()...)
+		}
+		list = append(list, effective{f.Name, value, a.origin(f, "")})
+	})
+	slices.SortStableFunc(list, func(x, y effective) int { return cmp.Compare(x.Key, y.Key) })
+	return list
+}
+
+// tableOf lists the entries of a flag that is a table.
+func (a *app) tableOf(flags *pflag.FlagSet, f *pflag.Flag, k config.Key) []effective {
+	var list []effective
+	for _, v := range slice(flags, f) {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			name, value = "", v
+		}
+		key := config.Setting{Key: f.Name, Entry: name}.Name(config.Schema{k})
+		if n := len(list); n > 0 && list[n-1].Key == key {
+			list[n-1].Value = append(list[n-1].Value.([]string), config.Shown(value))
+			continue
+		}
+		list = append(list, effective{key, []string{config.Shown(value)}, a.origin(f, name)})
+	}
+	for i := range list {
+		if one := list[i].Value.([]string); len(one) == 1 && k.Kind != config.List {
+			list[i].Value = one[0]
+		}
+	}
+	return list
+}
+
+// origin returns where the value of a flag, or of an entry of it, came from.
+func (a *app) origin(f *pflag.Flag, entry string) config.Origin {
+	if entries, was := a.given[f.Name]; was && slices.Contains(entries, entry) {
+		return config.Origin{From: config.FromFlag, Name: "--" + f.Name}
+	}
+	for _, s := range a.config.Settings {
+		if s.Entry == entry && (s.Key == f.Name || f.Name == config.ProjectKey && s.Key == "repository") && !a.overruled(f.Name) {
+			return s.Origin
+		}
+	}
+	return config.Origin{From: config.FromDefault}
+}
+
+// secretNames are the secrets that Loom looks for.
+var secretNames = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
+
+// secrets tells which secrets are there.
+func (a *app) secrets() []kept {
+	names := slices.Clone(secretNames)
+	for _, s := range a.config.Get(secretFiles) {
+		if !slices.Contains(names, s.Entry) {
+			names = append(names, s.Entry)
+		}
+	}
+	var list []kept
+	for _, name := range names {
+		value, from, err := a.secret(name)
+		k := kept{Name: name, Set: value != "", From: from}
+		if err != nil {
+			k.Why = "cannot be read: " + err.Error()
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+func (a *app) validateConfig() *cobra.Command {
+	var foreign bool
+	cmd := &cobra.Command{
+		Use: "validate [flags] FILE", Short: "print everything that is wrong with a file", Args: takes("FILE"),
+		Long: `Validate reads one configuration file as "loom up" would and prints what is
+wrong with it, all at once, one FILE:LINE:COL: CODE: sentence a line; it exits 3
+then, or 4 if the file sets what it may not. Values are checked as the flags of
+the same names check theirs. It asks no host, and changes nothing.`,
+		Example: "  loom config validate loom.toml\n  loom config validate --workspace shop/loom.toml",
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, err := a.read(args[0])
+			if err != nil {
+				return err
+			}
+			_, err = settings().File(absolute(args[0]), data, foreign)
+			return a.problems(relative(err, args[0]))
+		},
+	}
+	cmd.Flags().BoolVar(&foreign, "workspace", false, "hold it to what the file of a workspace may set")
+	return cmd
+}
+
+func absolute(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
+}
+
+// relative names a file in errors as it was named on the command line.
+func relative(err error, file string) error {
+	if err == nil {
+		return nil
+	}
+	first := fault.From(err)
+	for _, e := range append([]*fault.Error{first}, first.More...) {
+		if rest, ok := strings.CutPrefix(e.Where, absolute(file)+":"); ok {
+			e.Where = file + ":" + rest
+		}
+	}
+	return first
+}
