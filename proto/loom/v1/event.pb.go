@@ -1222,10 +1222,13 @@ func (x *OverrideGiven) GetSigned() *SignedCommand {
 // CommandRefused records a command of the CEO's kind that was not accepted.
 // The event's actor is who presented it.
 type CommandRefused struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Verb          string                 `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	About         string                 `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`
-	Error         *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Verb  string                 `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
+	About string                 `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`
+	Error *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Set where it was the CEO's own: it is used up. What it was, and is refused
+	// as when it comes again: its nonce and the SHA-256 of its payload.
+	Spent         string `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1279,6 +1282,13 @@ func (x *CommandRefused) GetError() *Error {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *CommandRefused) GetSpent() string {
+	if x != nil {
+		return x.Spent
+	}
+	return ""
 }
 
 // WorkPaused holds all work within a scope.
@@ -1671,8 +1681,11 @@ type LimitLifted struct {
 	// What may be spent now, in all; unset leaves it.
 	Granted        *Budget `protobuf:"bytes,1,opt,name=granted,proto3" json:"granted,omitempty"`
 	DeadlineWaived bool    `protobuf:"varint,2,opt,name=deadline_waived,json=deadlineWaived,proto3" json:"deadline_waived,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The deadline that no longer counts. Another one, set later, does. Unset in
+	// events of earlier releases, which waived every deadline to come.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LimitLifted) Reset() {
@@ -1717,6 +1730,13 @@ func (x *LimitLifted) GetDeadlineWaived() bool {
 		return x.DeadlineWaived
 	}
 	return false
+}
+
+func (x *LimitLifted) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
 }
 
 // RolesReported tells which roles a host has live agents of, when that has
@@ -3051,9 +3071,11 @@ func (x *ApprovalDecided) GetChoice() string {
 
 // ApprovalRefused records an answer that was not accepted.
 type ApprovalRefused struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Approval      string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
-	Error         *Error                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Approval string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	Error    *Error                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// As in CommandRefused.
+	Spent         string `protobuf:"bytes,3,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3100,6 +3122,13 @@ func (x *ApprovalRefused) GetError() *Error {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *ApprovalRefused) GetSpent() string {
+	if x != nil {
+		return x.Spent
+	}
+	return ""
 }
 
 // ApprovalLapsed says that an approval no longer covers the change.
@@ -4371,11 +4400,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
 	"\x05about\x18\x02 \x01(\tR\x05about\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12.\n" +
-	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\"`\n" +
+	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\"v\n" +
 	"\x0eCommandRefused\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
 	"\x05about\x18\x02 \x01(\tR\x05about\x12$\n" +
-	"\x05error\x18\x03 \x01(\v2\x0e.loom.v1.ErrorR\x05error\"2\n" +
+	"\x05error\x18\x03 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x14\n" +
+	"\x05spent\x18\x04 \x01(\tR\x05spent\"2\n" +
 	"\n" +
 	"WorkPaused\x12$\n" +
 	"\x05pause\x18\x01 \x01(\v2\x0e.loom.v1.PauseR\x05pause\"L\n" +
@@ -4401,10 +4431,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
 	"\x0fExecutionForked\x12&\n" +
 	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
-	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"a\n" +
+	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\x99\x01\n" +
 	"\vLimitLifted\x12)\n" +
 	"\agranted\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12'\n" +
-	"\x0fdeadline_waived\x18\x02 \x01(\bR\x0edeadlineWaived\"M\n" +
+	"\x0fdeadline_waived\x18\x02 \x01(\bR\x0edeadlineWaived\x126\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"M\n" +
 	"\rRolesReported\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
 	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"H\n" +
@@ -4498,10 +4529,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\tR\x06digest\x12.\n" +
 	"\x06signed\x18\x05 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\x12#\n" +
 	"\rdecision_node\x18\x06 \x01(\tR\fdecisionNode\x12\x16\n" +
-	"\x06choice\x18\a \x01(\tR\x06choice\"S\n" +
+	"\x06choice\x18\a \x01(\tR\x06choice\"i\n" +
 	"\x0fApprovalRefused\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12$\n" +
-	"\x05error\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05error\"D\n" +
+	"\x05error\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x14\n" +
+	"\x05spent\x18\x03 \x01(\tR\x05spent\"D\n" +
 	"\x0eApprovalLapsed\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"Z\n" +
@@ -4756,44 +4788,45 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	66,  // 65: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
 	67,  // 66: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
 	68,  // 67: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	69,  // 68: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	70,  // 69: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	57,  // 70: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	70,  // 71: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	71,  // 72: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	62,  // 73: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	57,  // 74: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	72,  // 75: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	57,  // 76: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	73,  // 77: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	57,  // 78: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	74,  // 79: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	75,  // 80: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	61,  // 81: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	62,  // 82: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	76,  // 83: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	77,  // 84: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	78,  // 85: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	79,  // 86: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	80,  // 87: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	81,  // 88: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	81,  // 89: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	82,  // 90: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	83,  // 91: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	84,  // 92: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	57,  // 93: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	85,  // 94: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	57,  // 95: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	57,  // 96: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	86,  // 97: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	87,  // 98: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	88,  // 99: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	89,  // 100: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	101, // [101:101] is the sub-list for method output_type
-	101, // [101:101] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	57,  // 68: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	69,  // 69: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	70,  // 70: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	57,  // 71: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	70,  // 72: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	71,  // 73: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	62,  // 74: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	57,  // 75: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	72,  // 76: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	57,  // 77: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	73,  // 78: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	57,  // 79: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	74,  // 80: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	75,  // 81: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	61,  // 82: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	62,  // 83: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	76,  // 84: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	77,  // 85: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	78,  // 86: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	79,  // 87: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	80,  // 88: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	81,  // 89: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	81,  // 90: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	82,  // 91: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	83,  // 92: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	84,  // 93: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	57,  // 94: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	85,  // 95: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	57,  // 96: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	57,  // 97: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	86,  // 98: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	87,  // 99: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	88,  // 100: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	89,  // 101: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	102, // [102:102] is the sub-list for method output_type
+	102, // [102:102] is the sub-list for method input_type
+	102, // [102:102] is the sub-list for extension type_name
+	102, // [102:102] is the sub-list for extension extendee
+	0,   // [0:102] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }

@@ -513,7 +513,10 @@ type ProjectState struct {
 	// When definitions were stored, by hash.
 	StoredAt map[string]*timestamppb.Timestamp `protobuf:"bytes,21,rep,name=stored_at,json=storedAt,proto3" json:"stored_at,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// When a host first said which roles it has agents of; unset while none has.
-	RolesSince    *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=roles_since,json=rolesSince,proto3" json:"roles_since,omitempty"`
+	RolesSince *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=roles_since,json=rolesSince,proto3" json:"roles_since,omitempty"`
+	// What signed commands of the CEO's own were refused with, by what they used
+	// up: see CommandRefused.
+	Refused       map[string]*Error `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -702,6 +705,13 @@ func (x *ProjectState) GetRolesSince() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ProjectState) GetRefused() map[string]*Error {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -817,7 +827,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xcc\x10\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd6\x11\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -847,7 +857,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\bgovernor\x18\x14 \x01(\v2\x16.loom.v1.GovernorStateR\bgovernor\x12@\n" +
 	"\tstored_at\x18\x15 \x03(\v2#.loom.v1.ProjectState.StoredAtEntryR\bstoredAt\x12;\n" +
 	"\vroles_since\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"rolesSince\x1aG\n" +
+	"rolesSince\x12<\n" +
+	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -886,7 +897,10 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1aW\n" +
 	"\rStoredAtEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
-	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"k\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1aJ\n" +
+	"\fRefusedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12$\n" +
+	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\"k\n" +
 	"\x11RememberedRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -904,7 +918,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*Route)(nil),                 // 1: loom.v1.Route
@@ -927,61 +941,65 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 18: loom.v1.ProjectState.HostsEntry
 	nil,                           // 19: loom.v1.ProjectState.AbsentEntry
 	nil,                           // 20: loom.v1.ProjectState.StoredAtEntry
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(Priority)(0),                 // 22: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 24: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 25: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 26: loom.v1.Pause
-	(*Bead)(nil),                  // 27: loom.v1.Bead
-	(*Execution)(nil),             // 28: loom.v1.Execution
-	(*Approval)(nil),              // 29: loom.v1.Approval
-	(*Definition)(nil),            // 30: loom.v1.Definition
-	(*Turn)(nil),                  // 31: loom.v1.Turn
+	nil,                           // 21: loom.v1.ProjectState.RefusedEntry
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(Priority)(0),                 // 23: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 25: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 26: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 27: loom.v1.Pause
+	(*Bead)(nil),                  // 28: loom.v1.Bead
+	(*Execution)(nil),             // 29: loom.v1.Execution
+	(*Approval)(nil),              // 30: loom.v1.Approval
+	(*Definition)(nil),            // 31: loom.v1.Definition
+	(*Turn)(nil),                  // 32: loom.v1.Turn
+	(*Error)(nil),                 // 33: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	2,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	21, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	22, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
 	7,  // 3: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	22, // 4: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	21, // 5: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	23, // 6: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	23, // 4: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	22, // 5: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	24, // 6: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	8,  // 7: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 8: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	23, // 9: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	24, // 9: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	9,  // 10: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	10, // 11: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	11, // 12: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	12, // 13: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	13, // 14: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	24, // 15: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	25, // 16: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	25, // 15: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	26, // 16: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	14, // 17: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	15, // 18: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	16, // 19: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	17, // 20: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	26, // 21: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	27, // 21: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	18, // 22: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	19, // 23: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	3,  // 24: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	20, // 25: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	23, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	23, // 27: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	27, // 28: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	28, // 29: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	29, // 30: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	30, // 31: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	31, // 32: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 33: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 34: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	23, // 35: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	23, // 36: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	24, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	21, // 27: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	24, // 28: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	28, // 29: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	29, // 30: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	30, // 31: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	31, // 32: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	32, // 33: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 34: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 35: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	24, // 36: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	24, // 37: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	33, // 38: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1001,7 +1019,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1916,9 +1916,11 @@ type Execution struct {
 	// How long it was held before, in all. That is no wall time of its bead.
 	HeldFor *durationpb.Duration `protobuf:"bytes,40,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	// When the CEO last moved it, and why.
-	Moved         *Mark `protobuf:"bytes,41,opt,name=moved,proto3" json:"moved,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Moved *Mark `protobuf:"bytes,41,opt,name=moved,proto3" json:"moved,omitempty"`
+	// The one deadline that the CEO has lifted; another of its bead counts.
+	LiftedDeadline *timestamppb.Timestamp `protobuf:"bytes,42,opt,name=lifted_deadline,json=liftedDeadline,proto3" json:"lifted_deadline,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -2220,6 +2222,13 @@ func (x *Execution) GetHeldFor() *durationpb.Duration {
 func (x *Execution) GetMoved() *Mark {
 	if x != nil {
 		return x.Moved
+	}
+	return nil
+}
+
+func (x *Execution) GetLiftedDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LiftedDeadline
 	}
 	return nil
 }
@@ -3960,7 +3969,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xf2\r\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xb7\x0e\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -4009,7 +4018,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"held_since\x18' \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x124\n" +
 	"\bheld_for\x18( \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
-	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x1aL\n" +
+	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x12C\n" +
+	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -4369,53 +4379,54 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	48, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
 	46, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
 	52, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	48, // 42: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10, // 43: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	48, // 44: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	53, // 45: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,  // 46: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	30, // 47: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	30, // 48: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	32, // 49: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	48, // 50: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	12, // 51: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	48, // 52: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	48, // 53: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	31, // 54: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	48, // 55: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	32, // 56: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	48, // 57: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	48, // 58: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	48, // 59: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	46, // 60: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	11, // 61: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	47, // 62: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	33, // 63: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	36, // 64: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	37, // 65: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	38, // 66: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	34, // 67: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	54, // 68: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	48, // 69: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	54, // 70: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12, // 71: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	33, // 72: loom.v1.Approval.change:type_name -> loom.v1.Change
-	30, // 73: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13, // 74: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	48, // 75: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13, // 76: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	53, // 77: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	48, // 78: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	39, // 79: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	41, // 80: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	31, // 81: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	48, // 82: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 83: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	48, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	48, // 43: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10, // 44: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	48, // 45: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	53, // 46: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,  // 47: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	30, // 48: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	30, // 49: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	32, // 50: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	48, // 51: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	12, // 52: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	48, // 53: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	48, // 54: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	31, // 55: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	48, // 56: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	32, // 57: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	48, // 58: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	48, // 59: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	48, // 60: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	46, // 61: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	11, // 62: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	47, // 63: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	33, // 64: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	36, // 65: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	37, // 66: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	38, // 67: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	34, // 68: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	54, // 69: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	48, // 70: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	54, // 71: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12, // 72: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	33, // 73: loom.v1.Approval.change:type_name -> loom.v1.Change
+	30, // 74: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13, // 75: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	48, // 76: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13, // 77: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	53, // 78: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	48, // 79: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	39, // 80: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	41, // 81: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	31, // 82: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	48, // 83: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 84: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
