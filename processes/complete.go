@@ -30,6 +30,7 @@ const (
 func Complete(def *loomv1.Definition, rs *roles.Set) *loomv1.Definition {
 	def = proto.CloneOf(def)
 	def.Description = strings.TrimSpace(def.Description)
+	completeGuide(def.Guide)
 	for _, n := range def.Nodes {
 		n.Description, n.Persona = strings.TrimSpace(n.Description), strings.TrimSpace(n.Persona)
 		n.Role = canonical(n.Role, rs)
@@ -39,6 +40,7 @@ func Complete(def *loomv1.Definition, rs *roles.Set) *loomv1.Definition {
 		if n.Type == loomv1.NodeType_NODE_TYPE_TASK {
 			completeTask(n)
 		}
+		completePhase(n.Phase)
 		if n.Gate != nil && n.Gate.OnFailure == loomv1.GateAction_GATE_ACTION_UNSPECIFIED {
 			n.Gate.OnFailure = loomv1.GateAction_GATE_ACTION_BLOCK
 		}

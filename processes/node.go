@@ -28,6 +28,7 @@ func (v *validator) node(i int, n *loomv1.NodeDefinition) {
 		v.outcomeFields(i, n)
 		v.onFailure(i, n)
 		v.criticality(i, n)
+		v.phase(i, n)
 	case approval:
 		v.approvalRole(i, n)
 	}
@@ -65,6 +66,7 @@ func (v *validator) belongs(i int, n *loomv1.NodeDefinition) {
 		{"persona", n.Persona != ""},
 		{"backoff", n.Backoff != nil},
 		{"criticality", n.Criticality != 0},
+		{"phase", n.Phase != nil},
 	} {
 		if f.set {
 			path := at("nodes", i, f.name)

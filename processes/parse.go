@@ -19,7 +19,7 @@ import (
 // said that would depend on it. Which processes there are it does not know;
 // [Read] does.
 func Parse(file string, data []byte, rs *roles.Set) (*loomv1.Definition, error) {
-	r := parse(Source{file, data}, rs)
+	r := parse(Source{File: file, Data: data}, rs)
 	if errs := r.problems(); len(errs) > 0 {
 		return nil, fault.Join(errs)
 	}
@@ -32,12 +32,16 @@ type reading struct {
 	def *loomv1.Definition
 	doc *strictyaml.Document
 	bad *fault.Error
+	w   *weaver // of a file with phases
 }
 
 func parse(s Source, rs *roles.Set) *reading {
 	doc, err := strictyaml.Parse(s.File, s.Data)
 	if err != nil {
 		return &reading{bad: fault.From(err)}
+	}
+	if hasPhases(doc) {
+		return s.phases(doc, rs)
 	}
 	var f processFile
 	doc.Decode(&f)
@@ -49,19 +53,82 @@ func parse(s Source, rs *roles.Set) *reading {
 	return r
 }
 
+// hasPhases says whether a file is one with phases; one that has nodes or edges
+// is not.
+func hasPhases(doc *strictyaml.Document) bool {
+	if doc.Has("nodes") || doc.Has("edges") {
+		return false
+	}
+	for _, key := range []string{"phases", "phase_mode", "persona", "planner_examples", "includes", "hooks", "verification"} {
+		if doc.Has(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// phases reads a file with phases and all that goes with it.
+func (s Source) phases(doc *strictyaml.Document, rs *roles.Set) *reading {
+	d := s.draft(doc)
+	d.check(rs)
+	r := &reading{doc: doc, w: d.weave()}
+	r.def = r.w.def
+	k := everything
+	k.broken = func(path ...any) bool {
+		doc, at := r.locate(path)
+		return doc.Broken(at...)
+	}
+	for _, p := range validate(r.def, rs, k) {
+		r.report(p)
+	}
+	r.def = Complete(r.def, rs)
+	return r
+}
+
+// locate returns where what stands at a path of the definition was written.
+func (r *reading) locate(path []any) (*strictyaml.Document, []any) {
+	if r.w == nil {
+		return r.doc, inFile(path)
+	}
+	p := r.w.find(r.w.origin(inFile(path)))
+	return p.doc, p.path
+}
+
 func (r *reading) report(p problem) {
+	doc, at := r.locate(p.path)
 	if p.atKey {
-		r.doc.AddAtKey(p.err, inFile(p.path)...)
+		doc.AddAtKey(p.err, at...)
 	} else {
-		r.doc.Add(p.err, inFile(p.path)...)
+		doc.Add(p.err, at...)
 	}
 }
 
 func (r *reading) problems() []*fault.Error {
-	if r.bad != nil {
+	switch {
+	case r.bad != nil:
 		return []*fault.Error{r.bad}
+	case r.w == nil:
+		return r.doc.Problems()
 	}
-	return r.doc.Problems()
+	var all []*fault.Error
+	for _, doc := range r.w.docs {
+		all = append(all, doc.Problems()...)
+	}
+	return all
+}
+
+func (r *reading) warnings() []*fault.Error {
+	if r.w == nil {
+		return nil
+	}
+	return r.w.warnings
+}
+
+func (r *reading) process() *Process {
+	if r.w == nil {
+		return nil
+	}
+	return r.w.process(r.def)
 }
 
 // named says whether the file's own name could be read.
@@ -91,7 +158,7 @@ func known(doc *strictyaml.Document, def *loomv1.Definition) knowledge {
 
 // inFile translates a path of the definition to one of the file.
 func inFile(path []any) []any {
-	if len(path) == 0 {
+	if len(path) == 0 || path[0] == "guide" {
 		return path
 	}
 	switch before, last := path[:len(path)-1], path[len(path)-1]; last {
@@ -109,7 +176,7 @@ func inFile(path []any) []any {
 type compiler struct{ doc *strictyaml.Document }
 
 func (c *compiler) definition(f *processFile) *loomv1.Definition {
-	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description)}
+	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Guide: c.guide(f.Guide)}
 	for i := range f.Nodes {
 		def.Nodes = append(def.Nodes, c.node(&f.Nodes[i], i))
 	}
@@ -139,6 +206,7 @@ func (c *compiler) node(n *nodeFile, i int) *loomv1.NodeDefinition {
 		Process:       n.Process,
 		Persona:       strings.TrimSpace(n.Persona),
 		Backoff:       backoff(n.Backoff),
+		Phase:         c.phase(n.Phase, i),
 	}
 	c.notEmpty(def.Process == "", "nodes", i, "process")
 	c.notEmpty(def.Persona == "", "nodes", i, "persona")

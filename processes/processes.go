@@ -25,13 +25,14 @@ import (
 
 // Library is a collection of definitions by name. It never changes.
 type Library struct {
-	byName map[string]*loomv1.Definition
+	byName    map[string]*loomv1.Definition
+	processes map[string]*Process
 }
 
 // NewLibrary returns a library of definitions, which it keeps as they are. Of
 // two with one name it keeps the last.
 func NewLibrary(defs ...*loomv1.Definition) *Library {
-	l := &Library{byName: make(map[string]*loomv1.Definition, len(defs))}
+	l := &Library{byName: make(map[string]*loomv1.Definition, len(defs)), processes: map[string]*Process{}}
 	for _, def := range defs {
 		l.byName[def.Name] = def
 	}
@@ -57,9 +58,17 @@ func (l *Library) Get(name string) (*loomv1.Definition, bool) {
 	return proto.CloneOf(def), ok
 }
 
+// Process returns what a process with phases says beside its definition; false
+// for one that has nodes, or that there is not.
+func (l *Library) Process(name string) (*Process, bool) {
+	p, ok := l.processes[name]
+	return p, ok
+}
+
 func (l *Library) clone() *Library {
-	c := &Library{byName: map[string]*loomv1.Definition{}}
+	c := &Library{byName: map[string]*loomv1.Definition{}, processes: map[string]*Process{}}
 	maps.Copy(c.byName, l.byName)
+	maps.Copy(c.processes, l.processes)
 	return c
 }
 
@@ -88,7 +97,7 @@ func Load(base *Library, dir fs.FS, name string, rs *roles.Set) (*Library, error
 			errs = append(errs, fault.New("workflow/invalid", "the file cannot be read").At(file).Because(err))
 			continue
 		}
-		sources = append(sources, Source{file, data})
+		sources = append(sources, Source{File: file, Data: data, Dir: dir, Path: file})
 	}
 	for _, r := range l.add(sources, rs) {
 		errs = append(errs, r.problems()...)

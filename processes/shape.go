@@ -15,8 +15,28 @@ type (
 		Name        string     `yaml:"name" loom:"required"`
 		Version     string     `yaml:"version" loom:"required"`
 		Description string     `yaml:"description"`
+		Guide       *guideFile `yaml:"guide"`
 		Nodes       []nodeFile `yaml:"nodes" loom:"required"`
 		Edges       []edgeFile `yaml:"edges" loom:"required"`
+	}
+	guideFile struct {
+		Persona        string           `yaml:"persona"`
+		ToolGuidance   string           `yaml:"tool_guidance"`
+		RequiredTools  []string         `yaml:"required_tools"`
+		ExcludedTools  []string         `yaml:"excluded_tools"`
+		Rules          []ruleFile       `yaml:"rules"`
+		MemoryTypes    []memoryTypeFile `yaml:"memory_types"`
+		MemoryGuidance string           `yaml:"memory_guidance"`
+	}
+	partFile struct {
+		Part               string   `yaml:"part"`
+		Of                 string   `yaml:"of"`
+		Deliverables       []string `yaml:"deliverables"`
+		AcceptanceCriteria string   `yaml:"acceptance_criteria"`
+		Synthesis          bool     `yaml:"synthesis"`
+		ModelTier          uint32   `yaml:"model_tier"`
+		VerificationTier   uint32   `yaml:"verification_tier"`
+		Check              string   `yaml:"check"`
 	}
 	nodeFile struct {
 		ID          string            `yaml:"id" loom:"required"`
@@ -26,6 +46,7 @@ type (
 		RoleFrom    string            `yaml:"role_from"`
 		Process     string            `yaml:"process"`
 		Persona     string            `yaml:"persona"`
+		Phase       *partFile         `yaml:"phase"`
 		Gate        *gateFile         `yaml:"gate"`
 		MaxAttempts *uint32           `yaml:"max_attempts"`
 		Timeout     *time.Duration    `yaml:"timeout"`
@@ -88,6 +109,23 @@ var (
 		{"replan", loomv1.GateAction_GATE_ACTION_REPLAN},
 		{"fail", loomv1.GateAction_GATE_ACTION_FAIL},
 	}
+	phaseParts = words[loomv1.PhasePart]{
+		{"work", loomv1.PhasePart_PHASE_PART_WORK},
+		{"check", loomv1.PhasePart_PHASE_PART_CHECK},
+		{"review", loomv1.PhasePart_PHASE_PART_REVIEW},
+		{"vote", loomv1.PhasePart_PHASE_PART_VOTE},
+		{"gather", loomv1.PhasePart_PHASE_PART_GATHER},
+		{"hook", loomv1.PhasePart_PHASE_PART_HOOK},
+	}
+	ruleTypes = words[loomv1.RuleType]{
+		{"regex", loomv1.RuleType_RULE_TYPE_REGEX},
+		{"llm", loomv1.RuleType_RULE_TYPE_LLM},
+		{"table", loomv1.RuleType_RULE_TYPE_TABLE},
+	}
+	severities = words[loomv1.Severity]{
+		{"warning", loomv1.Severity_SEVERITY_WARNING},
+		{"error", loomv1.Severity_SEVERITY_ERROR},
+	}
 	edgeOutcomes = words[loomv1.EdgeOutcome]{
 		{"success", loomv1.EdgeOutcome_EDGE_OUTCOME_SUCCESS},
 		{"failure", loomv1.EdgeOutcome_EDGE_OUTCOME_FAILURE},
@@ -111,6 +149,16 @@ func (w words[T]) all() []string {
 		all = append(all, e.word)
 	}
 	return all
+}
+
+// value returns what a word stands for; the zero value for any other.
+func (w words[T]) value(word string) (value T) {
+	for _, e := range w {
+		if e.word == word {
+			return e.value
+		}
+	}
+	return value
 }
 
 // word spells a value, or says its name where it has no word.

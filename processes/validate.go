@@ -100,6 +100,7 @@ func validate(def *loomv1.Definition, rs *roles.Set, k knowledge) []problem {
 		return v.found // too many to look at
 	}
 	v.graph = newGraph(def)
+	v.guide()
 	v.structure()
 	for i, n := range def.Nodes {
 		v.node(i, n)

@@ -23,6 +23,7 @@ func Write(def *loomv1.Definition) []byte {
 	w.line("name: %s", plain(def.Name))
 	w.line("version: %s", strconv.Quote(def.Version))
 	w.text("description", def.Description)
+	w.guide(def.Guide)
 	w.line("")
 	w.line("nodes:")
 	for i, n := range def.Nodes {
@@ -84,6 +85,7 @@ func (w *writer) node(n *loomv1.NodeDefinition) {
 	w.key("role_from", plain(n.RoleFrom))
 	w.key("process", plain(n.Process))
 	w.text("persona", n.Persona)
+	w.phase(n.Phase)
 	w.gate(n.Gate)
 	if n.MaxAttempts > 0 {
 		w.line("max_attempts: %d", n.MaxAttempts)

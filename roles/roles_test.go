@@ -25,6 +25,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		reporters = read + " " + decide
 	)
 	want := map[string]string{
+		"analyst":             read + " file_write file_edit " + decide,
 		"architect":           reporters,
 		"backend-engineer":    editors,
 		"ceo":                 "",
@@ -182,9 +183,9 @@ func TestROLE01_Load(t *testing.T) {
 		want  []string // problems
 		names int
 	}{
-		{"no directory", fstest.MapFS{}, nil, 10},
-		{"one more", fstest.MapFS{"roles/poet.yaml": poet, "roles/notes.txt": file("x"), "roles/old/x.yaml": file("x")}, nil, 11},
-		{"an override", fstest.MapFS{"roles/lead.yml": file(strings.Replace(sound, "poet", "lead", 1))}, nil, 10},
+		{"no directory", fstest.MapFS{}, nil, 11},
+		{"one more", fstest.MapFS{"roles/poet.yaml": poet, "roles/notes.txt": file("x"), "roles/old/x.yaml": file("x")}, nil, 12},
+		{"an override", fstest.MapFS{"roles/lead.yml": file(strings.Replace(sound, "poet", "lead", 1))}, nil, 11},
 		{"twice", fstest.MapFS{"roles/a.yaml": poet, "roles/b.yaml": file(sound)}, []string{"roles/b.yaml:1:7 role/duplicate"}, 0},
 		{"an alias that is a role", fstest.MapFS{"roles/a.yaml": file(sound + "aliases: [lead]\n")}, []string{"roles/a.yaml:4:11 role/duplicate"}, 0},
 		{"an alias of another", fstest.MapFS{"roles/a.yaml": poet, "roles/b.yaml": file("name: rhymer\nsummary: s\npersona: p\naliases: [bard]\n")}, []string{"roles/b.yaml:4:11 role/duplicate"}, 0},

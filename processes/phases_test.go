@@ -1,0 +1,49 @@
+package processes_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/processes"
+	"github.com/loomrun/loom/roles"
+)
+
+// example reads a process file of the test data.
+func example(t *testing.T, name string) processes.Result {
+	t.Helper()
+	data, err := os.ReadFile("testdata/phases/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs := roles.Builtin()
+	return processes.Read(processes.Builtin(rs), []processes.Source{{File: name, Data: data}}, rs)[0]
+}
+
+// The complete example of the format's author loads as it stands there, and
+// becomes a workflow that the engine can run.
+func TestPROC01_TheCompleteExampleLoadsUnchanged(t *testing.T) {
+	r := example(t, "marketing-strategy.yaml")
+	if len(r.Problems) > 0 || len(r.Warnings) > 0 {
+		t.Fatal(r.Problems, r.Warnings)
+	}
+	if _, err := workflow.Compile(r.Definition); err != nil {
+		t.Fatal(err)
+	}
+	p := r.Process
+	if len(p.Phases) != 6 || p.Mode != processes.Guided || len(p.Examples) != 1 || len(p.Examples[0].Subtasks) != 6 || len(p.Scan) != 3 {
+		t.Errorf("%+v", p)
+	}
+	g := r.Definition.Guide
+	if len(g.Rules) != 3 || len(g.MemoryTypes) != 5 || !strings.HasPrefix(g.Persona, "You are a senior marketing strategist") {
+		t.Errorf("%v", g)
+	}
+	again, err := processes.Parse("again.yaml", processes.Write(r.Definition), roles.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if processes.Hash(again) != processes.Hash(r.Definition) {
+		t.Error("written as a workflow file it is another one")
+	}
+}

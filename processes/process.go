@@ -1,0 +1,89 @@
+package processes
+
+import (
+	"strings"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Process is what a file with phases says beside the definition that it is
+// compiled to. It never changes.
+type Process struct {
+	Name, Version, Description, Author string
+	Tags                               []string
+	// Mode is strict, guided or suggestive.
+	Mode string
+	// Phases in the order of the file.
+	Phases []PhaseSummary
+	// Examples show a planner how goals were taken apart.
+	Examples []Example
+	// Scan is what to look for in a workspace, as "GLOB, ... — why"; Analysis
+	// says what to make of it.
+	Scan     []string
+	Analysis string
+	// When to plan anew, and how.
+	Triggers, Replanning string
+	// Tools are the files of the package's own tools.
+	Tools      []string
+	Definition *loomv1.Definition
+}
+
+// PhaseSummary is a phase as lists show it.
+type PhaseSummary struct {
+	ID, Description     string
+	DependsOn           []string
+	Process, Role       string
+	Critical, Synthesis bool
+	ModelTier, Verified uint32
+	Deliverables        []string
+	Acceptance          string
+	Gate                string
+}
+
+// Example is a goal and the subtasks that it was taken apart into.
+type Example struct {
+	Goal     string
+	Subtasks []PhaseSummary
+}
+
+// process tells what a draft says.
+func (d *draft) process(def *loomv1.Definition) *Process {
+	p := &Process{
+		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description), Author: d.Author, Tags: d.Tags,
+		Mode: orElse(d.PhaseMode, Guided), Scan: d.WorkspaceAnalysis.ScanFor, Analysis: strings.TrimSpace(d.WorkspaceAnalysis.Guidance),
+		Triggers: strings.TrimSpace(d.Replanning.Triggers), Replanning: strings.TrimSpace(d.Replanning.Guidance),
+		Tools: d.toolkit, Definition: def,
+	}
+	for i := range d.Phases {
+		p.Phases = append(p.Phases, d.Phases[i].summary())
+	}
+	for _, e := range d.PlannerExamples {
+		x := Example{Goal: e.Goal}
+		for _, s := range e.Subtasks {
+			x.Subtasks = append(x.Subtasks, s.summary())
+		}
+		p.Examples = append(p.Examples, x)
+	}
+	return p
+}
+
+func (p *phaseFile) summary() PhaseSummary {
+	s := PhaseSummary{
+		ID: p.ID, Description: strings.TrimSpace(p.Description), DependsOn: p.DependsOn, Process: p.Process, Role: p.Role,
+		Critical: p.IsCriticalPath, Synthesis: p.IsSynthesis, Deliverables: p.Deliverables, Acceptance: strings.TrimSpace(p.AcceptanceCriteria),
+	}
+	if p.Process == "" {
+		s.ModelTier, s.Verified, s.Role = tierOf(p.ModelTier, 2), tierOf(p.VerificationTier, 1), orElse(p.Role, Analyst)
+	}
+	if p.Gate != nil {
+		s.Gate = p.Gate.Condition
+	}
+	return s
+}
+
+func (s *subtaskFile) summary() PhaseSummary {
+	return PhaseSummary{
+		ID: s.ID, Description: strings.TrimSpace(s.Description), DependsOn: s.DependsOn, Critical: s.IsCriticalPath, Synthesis: s.IsSynthesis,
+		ModelTier: tierOf(s.ModelTier, 2), Verified: tierOf(s.VerificationTier, 1), Deliverables: s.Deliverables, Acceptance: s.AcceptanceCriteria,
+	}
+}
