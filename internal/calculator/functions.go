@@ -145,3 +145,18 @@ func (s *slate) mod(a, b decimal.Decimal) decimal.Decimal {
 	}
 	return s.keep(r)
 }
+
+// Aggregate computes sum, average, min or max of numbers, of which there must
+// be at least one.
+func Aggregate(name string, numbers []decimal.Decimal) (Result, error) {
+	s := &slate{}
+	if len(numbers) == 0 {
+		s.fail("calculation/domain", "there are no numbers")
+		return Result{}, s.err
+	}
+	v, ok := s.several(name, numbers)
+	if !ok {
+		s.fail("calculation/name", "there is no such aggregate")
+	}
+	return Result{v, s.rounded}, s.err
+}
