@@ -24,17 +24,32 @@ type agentActor struct {
 	pool   *Pool
 	name   string
 	cancel context.CancelFunc
+	idle   context.CancelFunc // ends that it takes new work
+
+	retired bool
 }
 
-type agentFailed struct{ reason any }
+type (
+	agentFailed  struct{ reason any }
+	agentRetired struct{}
+)
 
 func (a *agentActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		ctx, cancel := context.WithCancel(a.pool.stopped)
-		a.cancel = cancel
+		taking, idle := context.WithCancel(ctx)
+		a.cancel, a.idle = cancel, idle
+		if a.retired {
+			idle()
+		}
 		a.pool.working.Add(1)
-		go a.loop(ctx, c.ActorSystem().Root, c.Self())
+		go a.loop(ctx, taking, c.ActorSystem().Root, c.Self())
+	case *retire:
+		a.retired = true
+		a.idle()
+	case *agentRetired:
+		c.Stop(c.Self())
 	case *agentFailed:
 		panic(m.reason)
 	case *actor.Stopping, *actor.Restarting:
@@ -42,7 +57,8 @@ func (a *agentActor) Receive(c actor.Context) {
 	}
 }
 
-func (a *agentActor) loop(ctx context.Context, root *actor.RootContext, self *actor.PID) {
+// loop works until ctx ends, or until taking does and the work at hand is done.
+func (a *agentActor) loop(ctx, taking context.Context, root *actor.RootContext, self *actor.PID) {
 	defer a.pool.working.Done()
 	a.pool.busy.add(1, 0)
 	defer a.pool.busy.add(-1, 0)
@@ -51,13 +67,16 @@ func (a *agentActor) loop(ctx context.Context, root *actor.RootContext, self *ac
 			root.Send(self, &agentFailed{r})
 		}
 	}()
-	for ctx.Err() == nil {
-		d, err := a.pool.Queue.Pull(ctx, a.pool.Role)
+	for taking.Err() == nil {
+		d, err := a.pool.Queue.Pull(taking, a.pool.Role)
 		if err != nil {
-			a.pause(ctx, err)
+			a.pause(taking, err)
 			continue
 		}
 		a.handle(ctx, d)
+	}
+	if ctx.Err() == nil {
+		root.Send(self, &agentRetired{})
 	}
 }
 

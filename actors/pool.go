@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +64,9 @@ type Pool struct {
 	stopped context.Context
 }
 
+// MaxAgents is how many agents of a role a host has at most.
+const MaxAgents = 1000
+
 // Pools is the role pools of a host.
 type Pools struct {
 	sys     *System
@@ -78,7 +83,7 @@ func (s *System) StartPools(ctx context.Context, list []Pool) *Pools {
 	for _, pool := range list {
 		pool.stopped = ctx
 		pool.working = &p.working
-		pool.busy = &busyCount{live: pool.Agents}
+		pool.busy = &busyCount{live: pool.Agents, desired: pool.Agents}
 		if pool.Changed == nil {
 			pool.Changed = func() {}
 		}
@@ -105,12 +110,23 @@ func (p *Pools) Stop() {
 	p.working.Wait()
 }
 
+// Resize has a role come to n agents, at most MaxAgents. Those that are too
+// many finish what they work on, and take nothing new. It does not wait, and
+// ignores a role that has no pool.
+func (p *Pools) Resize(role string, n int) {
+	for i, pool := range p.pools {
+		if pool.Role == role {
+			p.sys.sys.Root.Send(p.pids[i], &resize{min(max(n, 0), MaxAgents)})
+		}
+	}
+}
+
 // Counts says how many agents each role has, and how many work.
 func (p *Pools) Counts() []*loomv1.RoleCount {
 	var out []*loomv1.RoleCount
 	for _, pool := range p.pools {
-		actual, busy := pool.busy.read()
-		out = append(out, &loomv1.RoleCount{Role: pool.Role, Desired: uint32(pool.Agents), Actual: uint32(actual), Busy: uint32(busy)})
+		desired, actual, busy := pool.busy.read()
+		out = append(out, &loomv1.RoleCount{Role: pool.Role, Desired: uint32(desired), Actual: uint32(actual), Busy: uint32(busy)})
 	}
 	return out
 }
@@ -130,8 +146,16 @@ func (p *Pools) Live() map[string]uint32 {
 
 type busyCount struct {
 	mu           sync.Mutex
-	actual, busy int
-	live         int
+	desired      int // agents that are wanted
+	actual, busy int // agents that run, and that work
+	live         int // agents that are wanted and have not been given up
+}
+
+// want sets how many agents are wanted.
+func (b *busyCount) want(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.desired = n
 }
 
 // alive adds to the live agents, and returns how many there are then.
@@ -149,48 +173,127 @@ func (b *busyCount) add(actual, busy int) {
 	b.mu.Unlock()
 }
 
-func (b *busyCount) read() (actual, busy int) {
+func (b *busyCount) read() (desired, actual, busy int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.actual, b.busy
+	return b.desired, b.actual, b.busy
 }
 
 // poolActor keeps the agents of one role. An agent that failed too often is
 // replaced by a new one after a pause, so a pool never silently shrinks.
 type poolActor struct {
 	*Pool
-	agents map[string]int
+	want   int
+	agents map[string]*place // by id of the actor
+	gaps   int               // agents that were given up and are replaced later
 }
 
-type replace struct{ n int }
+// place is what an agent of a pool has: its number, which nobody else of the
+// pool has while it works.
+type place struct {
+	n        int
+	pid      *actor.PID
+	retiring bool // it takes nothing new
+}
+
+type (
+	replace struct{}
+	resize  struct{ want int }
+	retire  struct{}
+)
 
 func (p *poolActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		p.agents = map[string]int{}
-		for n := 1; n <= p.Agents; n++ {
-			p.spawn(c, n)
-		}
+		p.agents, p.want, p.gaps = map[string]*place{}, p.desired(), 0
+		p.fill(c)
+	case *resize:
+		p.resize(c, m.want)
 	case *replace:
-		p.spawn(c, m.n)
-		p.busy.alive(1)
+		p.gaps--
+		p.fill(c)
+		p.busy.alive(p.staying() - p.busy.alive(0))
 		p.Changed()
 	case *actor.Terminated:
-		n, ok := p.agents[m.Who.Id]
-		if !ok || p.stopped.Err() != nil {
-			return
-		}
-		delete(p.agents, m.Who.Id)
-		p.busy.alive(-1)
-		p.Changed()
-		p.Logger.Error("agent failed too often; a new one takes its place in a minute", "role", p.Role, "agent", n)
-		root, self := c.ActorSystem().Root, c.Self()
-		time.AfterFunc(time.Minute, func() { root.Send(self, &replace{n}) })
+		p.terminated(c, m.Who)
 	}
 }
 
-func (p *poolActor) spawn(c actor.Context, n int) {
+func (p *poolActor) desired() int {
+	n, _, _ := p.busy.read()
+	return n
+}
+
+// resize spawns what is missing, and retires what is too much.
+func (p *poolActor) resize(c actor.Context, want int) {
+	if want == p.want {
+		return
+	}
+	p.want = want
+	p.busy.want(want)
+	for _, a := range p.byNumber() {
+		if extra := p.staying() - want; extra > 0 && !a.retiring {
+			a.retiring = true
+			c.Send(a.pid, &retire{})
+		}
+	}
+	p.fill(c)
+	p.busy.alive(p.staying() - p.busy.alive(0))
+	p.Changed()
+}
+
+// byNumber returns the agents, the highest number first.
+func (p *poolActor) byNumber() []*place {
+	return slices.SortedFunc(maps.Values(p.agents), func(a, b *place) int { return b.n - a.n })
+}
+
+// staying returns how many agents there are that do not retire.
+func (p *poolActor) staying() int {
+	n := 0
+	for _, a := range p.agents {
+		if !a.retiring {
+			n++
+		}
+	}
+	return n
+}
+
+// fill spawns agents until there are as many as are wanted, but for those that
+// come later.
+func (p *poolActor) fill(c actor.Context) {
+	for p.staying()+p.gaps < p.want {
+		p.spawn(c)
+	}
+}
+
+func (p *poolActor) terminated(c actor.Context, who *actor.PID) {
+	a := p.agents[who.Id]
+	if a == nil || p.stopped.Err() != nil {
+		return
+	}
+	delete(p.agents, who.Id)
+	if a.retiring {
+		return
+	}
+	p.gaps++
+	p.busy.alive(-1)
+	p.Changed()
+	p.Logger.Error("agent failed too often; a new one takes its place in a minute", "role", p.Role, "agent", a.n)
+	root, self := c.ActorSystem().Root, c.Self()
+	time.AfterFunc(time.Minute, func() { root.Send(self, &replace{}) })
+}
+
+// spawn starts an agent with the lowest number that nobody has.
+func (p *poolActor) spawn(c actor.Context) {
+	taken := map[int]bool{}
+	for _, a := range p.agents {
+		taken[a.n] = true
+	}
+	n := 1
+	for taken[n] {
+		n++
+	}
 	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return &agentActor{pool: p.Pool, name: fmt.Sprintf("%s/%d", p.Role, n)} }), fmt.Sprintf("agent-%d$", n))
 	c.Watch(pid)
-	p.agents[pid.Id] = n
+	p.agents[pid.Id] = &place{n: n, pid: pid}
 }
