@@ -3,6 +3,7 @@ package processes
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -172,44 +173,32 @@ func (r *includer) file(doc *strictyaml.Document, name string, above []string) {
 	var f phasesFile
 	doc.Decode(&f)
 	for i, inc := range f.Includes {
-		r.include(doc, []any{"includes", i}, name, inc, join2(above, name))
+		r.include(doc, []any{"includes", i}, name, inc, append(slices.Clip(above), name))
 	}
 	r.take(doc, &f)
 }
 
-func join2(list []string, s string) []string { return append(list[:len(list):len(list)], s) }
-
 func (r *includer) include(doc *strictyaml.Document, at []any, from, name string, above []string) {
-	bad := func(format string, args ...any) *fault.Error {
-		err := fault.New("process/include", format, args...)
-		if !doc.Broken(at...) {
-			doc.Add(err, at...)
-		}
-		return err
-	}
 	found, data, err := r.source.open(from, name)
+	var bad *fault.Error
 	switch {
 	case r.source.Dir == nil:
-		bad("a process that is no file on its own can include nothing")
+		bad = fault.New("process/include", "a process that is no file on its own can include nothing")
 	case err != nil:
-		bad("there is no such file to include").Got(name).Want("it lies beside or below this file, or in the directory of all processes")
-	case contains(above, found):
-		bad("files include each other: %s", strings.Join(append(above, found), " -> "))
+		bad = fault.New("process/include", "there is no such file to include").Got(name).
+			Want("it lies beside or below this file, or in the directory of all processes")
+	case slices.Contains(above, found):
+		bad = fault.New("process/include", "files include each other: %s", strings.Join(append(above, found), " -> "))
 	case len(above) >= maxDepth || r.files >= maxIncludes:
-		bad("more than %d files, or nested more than %d deep, are included", maxIncludes, maxDepth)
+		bad = fault.New("process/include", "more than %d files, or nested more than %d deep, are included", maxIncludes, maxDepth)
 	default:
 		r.files++
 		r.fragmentFile(found, data, above)
+		return
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
+	if !doc.Broken(at...) {
+		doc.Add(bad, at...)
 	}
-	return false
 }
 
 func (r *includer) fragmentFile(name string, data []byte, above []string) {

@@ -16,6 +16,7 @@ import (
 const (
 	maxGuide       = 16 << 10 // bytes of a text
 	maxRules       = 64
+	maxScans       = 64
 	maxMemoryTypes = 64
 	maxFiles       = 64 // deliverables of a phase
 )
@@ -33,6 +34,7 @@ func (c *compiler) guide(f *guideFile) *loomv1.Guide {
 	g := &loomv1.Guide{
 		Persona: strings.TrimSpace(f.Persona), ToolGuidance: strings.TrimSpace(f.ToolGuidance),
 		RequiredTools: f.RequiredTools, ExcludedTools: f.ExcludedTools, MemoryGuidance: strings.TrimSpace(f.MemoryGuidance),
+		ScanFor: f.ScanFor, WorkspaceGuidance: strings.TrimSpace(f.Workspace),
 	}
 	for i := range f.Rules {
 		r := &f.Rules[i]
@@ -67,6 +69,7 @@ func completeGuide(g *loomv1.Guide) {
 		return
 	}
 	g.Persona, g.ToolGuidance, g.MemoryGuidance = strings.TrimSpace(g.Persona), strings.TrimSpace(g.ToolGuidance), strings.TrimSpace(g.MemoryGuidance)
+	g.WorkspaceGuidance = strings.TrimSpace(g.WorkspaceGuidance)
 	for _, t := range g.MemoryTypes {
 		t.Description = strings.TrimSpace(t.Description)
 	}
@@ -98,7 +101,7 @@ func (v *validator) guide() {
 	if g == nil {
 		return
 	}
-	for key, text := range map[string]string{"persona": g.Persona, "tool_guidance": g.ToolGuidance, "memory_guidance": g.MemoryGuidance} {
+	for key, text := range map[string]string{"persona": g.Persona, "tool_guidance": g.ToolGuidance, "memory_guidance": g.MemoryGuidance, "workspace_guidance": g.WorkspaceGuidance} {
 		if len(text) > maxGuide {
 			v.refuse("workflow/invalid", at("guide", key), "%s has %d bytes, more than %d", key, len(text), maxGuide)
 		}
@@ -107,6 +110,9 @@ func (v *validator) guide() {
 		if !slices.Contains(roles.KnownTools(), t) {
 			v.refuse("process/tool", at("guide", "required_tools", i), "there is no tool %q", t).Want("%s", suggest.Among(t, roles.KnownTools()))
 		}
+	}
+	if len(g.ScanFor) > maxScans {
+		v.refuse("workflow/invalid", at("guide", "scan_for"), "%d entries, more than %d", len(g.ScanFor), maxScans)
 	}
 	if len(g.Rules) > maxRules {
 		v.refuse("process/rule", at("guide", "rules"), "%d rules, more than %d", len(g.Rules), maxRules)

@@ -24,8 +24,10 @@ func (d *draft) allHooks() (all []placedHook) {
 		when  string
 		hooks []hookFile
 	}{
-		{"before_plan", d.Hooks.BeforePlan}, {"after_plan", d.Hooks.AfterPlan},
-		{"between_phases", d.Hooks.BetweenPhases}, {"after_complete", d.Hooks.AfterComplete},
+		{"before_plan", d.Hooks.BeforePlan},
+		{"after_plan", d.Hooks.AfterPlan},
+		{"between_phases", d.Hooks.BetweenPhases},
+		{"after_complete", d.Hooks.AfterComplete},
 	} {
 		for i := range list.hooks {
 			all = append(all, placedHook{&list.hooks[i], list.when, i})

@@ -72,6 +72,7 @@ func (d *draft) guide() *loomv1.Guide {
 		Persona: strings.TrimSpace(d.Persona), MemoryGuidance: strings.TrimSpace(d.Memory.ExtractionGuidance),
 		ToolGuidance:  strings.TrimSpace(strings.TrimSpace(d.ToolGuidance) + "\n\n" + strings.TrimSpace(d.Tools.Guidance)),
 		RequiredTools: d.Tools.Required, ExcludedTools: d.Tools.Excluded,
+		ScanFor: d.WorkspaceAnalysis.ScanFor, WorkspaceGuidance: strings.TrimSpace(d.WorkspaceAnalysis.Guidance),
 	}
 	for i := range d.Verification.Rules {
 		g.Rules = append(g.Rules, rule(&d.Verification.Rules[i]))
@@ -423,6 +424,7 @@ func nodeOrigin(at []any) []any {
 var guideKeys = map[string][]any{
 	"persona": {"persona"}, "tool_guidance": {"tool_guidance"}, "required_tools": {"tools", "required"}, "excluded_tools": {"tools", "excluded"},
 	"rules": {"verification", "rules"}, "memory_types": {"memory", "extract_types"}, "memory_guidance": {"memory", "extraction_guidance"},
+	"scan_for": {"workspace_analysis", "scan_for"}, "workspace_guidance": {"workspace_analysis", "guidance"},
 }
 
 func guideOrigin(at []any) []any {

@@ -27,6 +27,8 @@ type (
 		Rules          []ruleFile       `yaml:"rules"`
 		MemoryTypes    []memoryTypeFile `yaml:"memory_types"`
 		MemoryGuidance string           `yaml:"memory_guidance"`
+		ScanFor        []string         `yaml:"scan_for"`
+		Workspace      string           `yaml:"workspace_guidance"`
 	}
 	partFile struct {
 		Part               string   `yaml:"part"`

@@ -35,6 +35,8 @@ func (w *writer) guide(g *loomv1.Guide) {
 			w.in("    ", func() { w.text("description", t.Description) })
 		}
 		w.text("memory_guidance", g.MemoryGuidance)
+		w.key("scan_for", list(g.ScanFor))
+		w.text("workspace_guidance", g.WorkspaceGuidance)
 	})
 }
 

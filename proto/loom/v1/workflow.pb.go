@@ -965,8 +965,12 @@ type Guide struct {
 	// What is worth remembering, and how to find it.
 	MemoryTypes    []*MemoryType `protobuf:"bytes,6,rep,name=memory_types,json=memoryTypes,proto3" json:"memory_types,omitempty"`
 	MemoryGuidance string        `protobuf:"bytes,7,opt,name=memory_guidance,json=memoryGuidance,proto3" json:"memory_guidance,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What to look for in the workspace: globs with commas between them, and
+	// perhaps " — " and what it is good for; and what to make of it.
+	ScanFor           []string `protobuf:"bytes,8,rep,name=scan_for,json=scanFor,proto3" json:"scan_for,omitempty"`
+	WorkspaceGuidance string   `protobuf:"bytes,9,opt,name=workspace_guidance,json=workspaceGuidance,proto3" json:"workspace_guidance,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Guide) Reset() {
@@ -1044,6 +1048,20 @@ func (x *Guide) GetMemoryTypes() []*MemoryType {
 func (x *Guide) GetMemoryGuidance() string {
 	if x != nil {
 		return x.MemoryGuidance
+	}
+	return ""
+}
+
+func (x *Guide) GetScanFor() []string {
+	if x != nil {
+		return x.ScanFor
+	}
+	return nil
+}
+
+func (x *Guide) GetWorkspaceGuidance() string {
+	if x != nil {
+		return x.WorkspaceGuidance
 	}
 	return ""
 }
@@ -3891,7 +3909,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12-\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
 	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
-	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\"\x9a\x02\n" +
+	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\"\xe4\x02\n" +
 	"\x05Guide\x12\x18\n" +
 	"\apersona\x18\x01 \x01(\tR\apersona\x12#\n" +
 	"\rtool_guidance\x18\x02 \x01(\tR\ftoolGuidance\x12%\n" +
@@ -3899,7 +3917,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x0eexcluded_tools\x18\x04 \x03(\tR\rexcludedTools\x12#\n" +
 	"\x05rules\x18\x05 \x03(\v2\r.loom.v1.RuleR\x05rules\x126\n" +
 	"\fmemory_types\x18\x06 \x03(\v2\x13.loom.v1.MemoryTypeR\vmemoryTypes\x12'\n" +
-	"\x0fmemory_guidance\x18\a \x01(\tR\x0ememoryGuidance\"\xf0\x01\n" +
+	"\x0fmemory_guidance\x18\a \x01(\tR\x0ememoryGuidance\x12\x19\n" +
+	"\bscan_for\x18\b \x03(\tR\ascanFor\x12-\n" +
+	"\x12workspace_guidance\x18\t \x01(\tR\x11workspaceGuidance\"\xf0\x01\n" +
 	"\x04Rule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12%\n" +
