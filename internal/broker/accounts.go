@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -33,7 +34,7 @@ const (
 // configuration returns the accounts in the server's own language. Nobody who
 // can connect is in it but the one without credentials, without rights: who
 // may come in is decided by the gate.
-func configuration(anonymous bool) string {
+func configuration(anonymous bool, replicas int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "system_account: SYS\naccounts {\nSYS {}\n")
 	fmt.Fprintf(&b, "%s { jetstream: enabled\nexports: [\n", core)
@@ -41,7 +42,7 @@ func configuration(anonymous bool) string {
 		subject.Services(), edge, subject.EveryNotice(), edge, subject.Lives(), edge)
 	fmt.Fprintf(&b, "{service: %q, response_type: stream, accounts: [%s]}\n{service: %q, accounts: [%s]}\n]}\n",
 		nextWork+"*", crew, ackWork+">", crew)
-	fmt.Fprintf(&b, "%s { jetstream: {max_memory: 0, max_store: %d, max_streams: 1, max_consumers: 4}\n", edge, taskBytes)
+	fmt.Fprintf(&b, "%s { jetstream: {max_memory: 0, max_store: %d, max_streams: 1, max_consumers: 4}\n", edge, taskBytes*replicas)
 	fmt.Fprintf(&b, "limits {max_payload: %d, max_subscriptions: 65536, max_connections: 4096}\n%simports: [\n", edgePayload, nobody(anonymous))
 	// share: the server stamps each request with who made it.
 	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}, share: true}\n", core, subject.Services())
@@ -72,7 +73,7 @@ const edgePayload = 256<<10 + 16<<10
 // options returns the server's options; g decides who may connect.
 func (c Config) options(g *gate) (*server.Options, error) {
 	options := new(server.Options)
-	if err := options.ProcessConfigString(configuration(c.anonymous())); err != nil {
+	if err := options.ProcessConfigString(configuration(c.anonymous(), c.replicas())); err != nil {
 		return nil, fault.New("internal/error", "the accounts cannot be configured").Because(err)
 	}
 	options.CustomClientAuthentication = g
@@ -82,8 +83,8 @@ func (c Config) options(g *gate) (*server.Options, error) {
 	options.JetStream = true
 	options.StoreDir = c.Dir.Path()
 	options.SyncAlways = true
-	options.JetStreamMaxMemory = 512 << 20
+	options.JetStreamMaxMemory = memoryBytes
 	options.JetStreamMaxStore = c.JournalBytes + c.BlobBytes + otherBytes
 	options.MaxPayload = 2 << 20
-	return options, c.listen(options)
+	return options, errors.Join(c.listen(options), c.cluster(options))
 }

@@ -48,6 +48,11 @@ type Config struct {
 	// means the file of the data directory.
 	Identities identity.Store
 
+	// Cluster says where the host meets the others of its cluster, for a data
+	// directory of a host that has joined one; nil means where it did at its
+	// last start. For any other directory it must be nil.
+	Cluster *Cluster
+
 	// JournalBytes bounds all journals together. Zero means 20 GiB; less
 	// than 64 KiB a partition is an error.
 	JournalBytes int64
@@ -86,6 +91,9 @@ type Broker struct {
 	workers workers
 	lost    atomic.Uint64 // notices
 
+	// deployment is what the hosts have agreed on; nil for a host that is alone.
+	deployment jetstream.KeyValue
+
 	mu       sync.Mutex
 	services []micro.Service
 	closing  bool // no handler begins any more
@@ -95,13 +103,20 @@ type Broker struct {
 // streams are as they must be, and writes are proven to be synced. It blocks
 // for some ten milliseconds, more when there is much to recover.
 //
+// In a cluster it waits for the other hosts until ctx ends, and says in the log
+// what it waits for.
 // It returns host/port when the address is taken, data/sync when an
 // acknowledged write was not on the disk, data/stream-missing and
-// data/stream-drift with the stream's name, and host/unavailable when the
-// server does not come up.
+// data/stream-drift with the stream's name, host/unavailable when the
+// server does not come up, and cluster/no-quorum when ctx ends before enough
+// hosts are there.
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	config = config.withDefaults()
 	if err := config.checkSizes(); err != nil {
+		return nil, err
+	}
+	config, err := config.meet()
+	if err != nil {
 		return nil, err
 	}
 	if err := config.checkListen(ctx); err != nil {
@@ -115,7 +130,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		config: config, log: config.Logger, users: users, gate: newGate(config.Logger, users), done: make(chan struct{}),
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 	}
-	for _, step := range []func(context.Context) error{b.serve, b.connect, b.proveSync, b.ensureStreams, b.forgetIntake, b.watchIdentities, b.announce} {
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.awaitQuorum, b.proveSync, b.agree, b.ensureStreams, b.forgetIntake, b.watchIdentities, b.announce} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}

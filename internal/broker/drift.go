@@ -21,6 +21,9 @@ import (
 // created is in it before anything is written to it; so a crash in between is
 // told from damage, and a manifest from one that belongs elsewhere.
 func (b *Broker) ensureStreams(ctx context.Context) error {
+	if b.Clustered() {
+		return b.ensureTogether(ctx)
+	}
 	dir, all := b.config.Dir, b.config.streams()
 	before := dir.Manifest()
 	created := func(name string) bool { return slices.Contains(before.Truth, name) }
@@ -52,15 +55,14 @@ func (b *Broker) ensureStreams(ctx context.Context) error {
 // refuseFound returns data/manifest if a stream exists that the manifest never
 // spoke of.
 func (b *Broker) refuseFound(ctx context.Context, s stream) error {
-	_, err := b.js[s.account].Stream(ctx, s.config.Name)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil
-	case err != nil:
+	there, err := b.exists(ctx, s)
+	if err != nil {
 		return fault.New("host/unavailable", "stream %s does not answer", s.config.Name).Because(err)
 	}
-	return fault.New("data/manifest", "stream %s exists and the manifest does not know it: it is not this directory's", s.config.Name).
-		At(b.config.Dir.Path()).Want("put the right manifest back")
+	if there {
+		return b.foreign(s)
+	}
+	return nil
 }
 
 // ensure checks or makes all streams at once.
@@ -78,25 +80,36 @@ func (b *Broker) ensure(ctx context.Context, all []stream, created func(string) 
 	return errors.Join(errs...)
 }
 
+// ensureStream checks a stream, or makes it. One that was created before and
+// holds truth is damage when it is missing.
 func (b *Broker) ensureStream(ctx context.Context, s stream, created bool) error {
-	found, err := b.js[s.account].Stream(ctx, s.config.Name)
+	have, err := b.find(ctx, s, s.truth && created)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound) && s.truth && created:
 		return fault.New("data/stream-missing", "stream %s is missing, and nothing else holds what was in it", s.config.Name).
 			At(b.config.Dir.Path()).Want("restore the directory from a backup")
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return b.create(ctx, s)
+	case fault.Code(err) != "":
+		return err
 	case err != nil:
 		return fault.New("host/unavailable", "stream %s does not answer", s.config.Name).Because(err)
 	}
-	return b.compare(ctx, s, found.CachedInfo().Config)
+	return b.compare(ctx, s, have)
 }
 
+// create makes a stream. In a cluster all hosts may do so at once, and it waits
+// until there are as many hosts as the stream has replicas.
 func (b *Broker) create(ctx context.Context, s stream) error {
-	if _, err := b.js[s.account].CreateStream(ctx, s.config); err != nil {
+	what := fmt.Sprintf("stream %s is made when %d hosts are here", s.config.Name, s.config.Replicas)
+	err := b.patiently(ctx, what, func(ctx context.Context) error {
+		_, err := b.js[s.account].CreateStream(ctx, s.config)
+		return err
+	})
+	if err != nil && fault.Code(err) == "" {
 		return fault.New("host/unavailable", "stream %s cannot be created", s.config.Name).Because(err)
 	}
-	return nil
+	return err
 }
 
 // compare makes a derived stream anew when it differs from the table, and

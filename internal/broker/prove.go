@@ -24,13 +24,18 @@ func (b *Broker) proveSync(ctx context.Context) error {
 	if config == nil || !config.SyncAlways {
 		return fault.New("data/sync", "the server does not sync each write before it acknowledges it")
 	}
-	if err := b.ensureStream(ctx, stream{core, false, proof()}, false); err != nil {
+	row := b.config.proof()
+	if err := b.ensureStream(ctx, row, false); err != nil {
 		return err
 	}
-	if _, err := b.js[core].Publish(ctx, proofSubject, []byte("proof"), jetstream.WithRetryAttempts(0)); err != nil {
+	err := b.patiently(ctx, "the proof that writes are synced is not acknowledged", func(ctx context.Context) error {
+		_, err := b.js[core].Publish(ctx, row.config.Subjects[0], []byte("proof"), jetstream.WithRetryAttempts(0))
+		return err
+	})
+	if err != nil {
 		return fault.New("data/sync", "the write that would prove it is not acknowledged").Because(err)
 	}
-	seen, err := observe(filepath.Join(config.StoreDir, core, "streams", proofStream, "msgs"))
+	seen, err := observe(filepath.Join(config.StoreDir, core, "streams", row.config.Name, "msgs"))
 	if err == nil && !seen {
 		b.log.Debug("this system cannot tell whether a write is on the disk; the server says that it syncs always")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -25,14 +26,24 @@ func (l *serverLog) say(level slog.Level, format string, v []any) {
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.say(quiet(format, slog.LevelError), format, v) }
 
-func (l *serverLog) Warnf(format string, v ...any) {
-	level := slog.LevelWarn
-	if strings.HasPrefix(format, "Plaintext passwords detected") {
-		level = slog.LevelDebug // it means the user without credentials, who has none
+func (l *serverLog) Warnf(format string, v ...any) { l.say(quiet(format, slog.LevelWarn), format, v) }
+
+// expected begin lines that mean nothing to an operator.
+var expected = []string{
+	"Plaintext passwords detected", // it means the user without credentials, who has none
+	// The broker says itself what it waits for.
+	"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact",
+	"Metalayer blocking snapshot",
+}
+
+// quiet returns the level of a line that is of the given one for the server.
+func quiet(format string, level slog.Level) slog.Level {
+	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(format, begin) }) {
+		return slog.LevelDebug
 	}
-	l.say(level, format, v)
+	return level
 }
 
 func (l *serverLog) Fatalf(format string, v ...any) {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,7 +29,11 @@ const (
 	// otherBytes is what all file streams but journals and blobs may need.
 	otherBytes = taskBytes + dlqBytes + noticeBytes + snapBytes + 1<<30
 	workBytes  = 256 << 20
-	headers    = 16 << 10
+	// memoryNoticeBytes is what the notices of a cluster may take.
+	memoryNoticeBytes = 256 << 20
+	// memoryBytes is what all streams in memory may take.
+	memoryBytes = workBytes + memoryNoticeBytes + 256<<20
+	headers     = 16 << 10
 )
 
 // stream is a row of the table of streams.
@@ -50,12 +55,34 @@ func (c Config) streams() []stream {
 		{core, false, objects(natsjournal.SnapshotBucket, snapBytes)},
 		{core, false, notices()},
 		{core, false, work()},
-		{core, false, proof()},
 	}
 	for p := range partitions {
 		all = append(all, stream{core, true, journalOf(p, c.JournalBytes/int64(partitions))})
 	}
-	return all
+	if c.clustered() {
+		for i := range all {
+			all[i].config = jointly(all[i].config, c.replicas())
+		}
+	}
+	return append(all, c.proof())
+}
+
+// row returns the row of the table with a stream's name.
+func (c Config) row(name string) stream {
+	all := c.streams()
+	return all[slices.IndexFunc(all, func(s stream) bool { return s.config.Name == name })]
+}
+
+// jointly returns a stream as several hosts keep it. None of them may answer
+// for its leader, which alone knows what was acknowledged last; and what is
+// derived stays in memory, because there a write would wait for the disks of
+// more than half of the hosts.
+func jointly(c jetstream.StreamConfig, replicas int) jetstream.StreamConfig {
+	c.Replicas, c.AllowDirect = replicas, false
+	if c.PersistMode == jetstream.AsyncPersistMode {
+		c.PersistMode, c.Storage, c.MaxBytes = jetstream.DefaultPersistMode, jetstream.MemoryStorage, memoryNoticeBytes
+	}
+	return c
 }
 
 // base has the values that the server would fill in, so that a difference is
@@ -124,4 +151,16 @@ func proof() jetstream.StreamConfig {
 	c := base(proofStream, proofSubject)
 	c.Storage, c.Discard, c.MaxMsgs, c.MaxBytes = jetstream.FileStorage, jetstream.DiscardOld, 1, 1<<20
 	return c
+}
+
+// proof is the row of this host's proof. In a cluster each host has its own,
+// which it alone keeps.
+func (c Config) proof() stream {
+	own := proof()
+	if c.clustered() {
+		host := c.Dir.Manifest().Host
+		own.Name, own.Subjects = proofStream+"_"+host, []string{proofSubject + "-" + host}
+		own.Placement = &jetstream.Placement{Tags: []string{host}}
+	}
+	return stream{core, false, own}
 }

@@ -63,8 +63,12 @@ func (b *Broker) ConsumeTasks(ctx context.Context, handle func(context.Context, 
 
 // forgetIntake drops what the server remembers of the last start's deliveries,
 // so that tasks which were being handled when the host died come again at
-// once and not after ackWait. The host is alone: they can be nobody else's.
+// once and not after ackWait. In a cluster they can be another host's, and are
+// left to come again by themselves.
 func (b *Broker) forgetIntake(ctx context.Context) error {
+	if b.Clustered() {
+		return nil
+	}
 	err := b.js[edge].DeleteConsumer(ctx, tasksStream, intake)
 	if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil

@@ -92,7 +92,7 @@ func (b *Broker) reviveWork(ctx context.Context) error {
 		return err
 	}
 	clear(b.workers.made)
-	if err := b.create(ctx, stream{core, false, work()}); err != nil {
+	if err := b.create(ctx, b.config.row(workStream)); err != nil {
 		return err
 	}
 	b.log.Warn("the work queue was gone and is made anew")

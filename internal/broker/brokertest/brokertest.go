@@ -1,0 +1,171 @@
+// Package brokertest runs several hosts' brokers in one process, for tests of
+// what must hold in a cluster. It promises nothing about speed: a cluster is
+// there some seconds after it was asked for.
+package brokertest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/datadir"
+)
+
+// patience bounds everything that a cluster is waited for.
+const patience = 2 * time.Minute
+
+// Cluster is three hosts that keep their streams together.
+type Cluster struct {
+	t    testing.TB
+	join datadir.Join
+	// config is what every host is started with, beside what is its own.
+	config broker.Config
+	paths  []string
+	listen []string
+
+	mu    sync.Mutex
+	hosts []*host
+}
+
+type host struct {
+	dir    *datadir.Dir
+	broker *broker.Broker
+}
+
+// New runs three hosts with so many partitions, and stops those that are left
+// with the test. Each is started with config and its own directory and
+// addresses.
+func New(t testing.TB, partitions int, config broker.Config) *Cluster {
+	t.Helper()
+	const hosts = 3
+	join, err := datadir.NewJoin("test", hosts, 0, partitions, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{t: t, join: join, config: config, hosts: make([]*host, hosts), listen: Addresses(hosts)}
+	for range hosts {
+		c.paths = append(c.paths, t.TempDir())
+	}
+	t.Cleanup(c.stop)
+	var group sync.WaitGroup
+	for i := range hosts {
+		group.Go(func() { c.Start(i) })
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return c
+}
+
+// Addresses returns so many addresses of this machine that hosts of a cluster
+// can listen on: on Linux all of 127/8 is here, so that nobody else has them;
+// elsewhere ports that are free just now.
+func Addresses(hosts int) (list []string) {
+	if runtime.GOOS != "linux" {
+		return freeAddresses(hosts)
+	}
+	net := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
+	for i := range hosts {
+		list = append(list, fmt.Sprintf("%s%d:6222", net, 1+i))
+	}
+	return list
+}
+
+func freeAddresses(hosts int) (list []string) {
+	for range hosts {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(err) // a machine without loopback
+		}
+		defer func() { _ = l.Close() }()
+		list = append(list, l.Addr().String())
+	}
+	return list
+}
+
+// Start starts host i, 0 to 2, on its directory and waits until it serves. It
+// may be called from several goroutines; what goes wrong fails the test.
+func (c *Cluster) Start(i int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	open := datadir.Config{Path: c.paths[i], Join: &c.join}
+	dir, err := open.Open()
+	if err != nil {
+		c.t.Errorf("host %d: %v", i, err)
+		return
+	}
+	config := c.config
+	config.Dir, config.Cluster = dir, &broker.Cluster{Listen: c.listen[i], Routes: c.listen}
+	b, err := broker.Start(ctx, config)
+	if err != nil {
+		_ = dir.Close()
+		c.t.Errorf("host %d: %v", i, err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hosts[i] = &host{dir, b}
+}
+
+// Broker returns the broker of host i, or nil while it is stopped.
+func (c *Cluster) Broker(i int) *broker.Broker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hosts[i] == nil {
+		return nil
+	}
+	return c.hosts[i].broker
+}
+
+// Dir returns the data directory of host i, which must be running.
+func (c *Cluster) Dir(i int) *datadir.Dir {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hosts[i].dir
+}
+
+// Join returns the cluster's join file.
+func (c *Cluster) Join() datadir.Join { return c.join }
+
+// Address returns where host i listens for the others.
+func (c *Cluster) Address(i int) string { return c.listen[i] }
+
+// Path returns the path of host i's data directory.
+func (c *Cluster) Path(i int) string { return c.paths[i] }
+
+// Stop stops host i as a host stops that is told to: it hands over first.
+func (c *Cluster) Stop(i int) { c.end(i, (*broker.Broker).Close) }
+
+func (c *Cluster) end(i int, how func(*broker.Broker, context.Context) error) {
+	c.mu.Lock()
+	h := c.hosts[i]
+	c.hosts[i] = nil
+	c.mu.Unlock()
+	if h == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := how(h.broker, ctx); err != nil {
+		c.t.Logf("host %d stops: %v", i, err)
+	}
+	if err := h.dir.Close(); err != nil {
+		c.t.Errorf("host %d: %v", i, err)
+	}
+}
+
+func (c *Cluster) stop() {
+	var group sync.WaitGroup
+	for i := range c.hosts {
+		group.Go(func() { c.Stop(i) })
+	}
+	group.Wait()
+}

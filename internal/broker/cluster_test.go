@@ -1,0 +1,221 @@
+package broker_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/broker/brokertest"
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// becomes calls f until it returns nil, and fails the test with what it
+// says when that takes two minutes.
+func becomes(t *testing.T, what string, f func() error) {
+	t.Helper()
+	err := f()
+	for began := time.Now(); err != nil; err = f() {
+		if time.Since(began) > 2*time.Minute {
+			t.Fatalf("%s: %v", what, err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// TestOPS01_ThreeHostsMakeOneDeployment forms a cluster, stops its hosts one
+// after the other, brings them back, and damages it.
+func TestOPS01_ThreeHostsMakeOneDeployment(t *testing.T) {
+	c := brokertest.New(t, 1, broker.Config{})
+	ctx := t.Context()
+	for i := range 3 {
+		b, m := c.Broker(i), c.Dir(i).Manifest()
+		if !b.Clustered() || b.Replicas() != 3 || b.Anonymous() || b.URL() == "" {
+			t.Errorf("host %d: clustered %t, replicas %d, anonymous %t, URL %q", i, b.Clustered(), b.Replicas(), b.Anonymous(), b.URL())
+		}
+		becomes(t, "quorum", func() error { return b.Quorum(ctx) })
+		if got := strings.Join(m.Truth, " "); got != "DLQ KV_LOOM_DEPLOYMENT LOOM_J_00 OBJ_LOOM_BLOB TASKS" {
+			t.Errorf("host %d: the manifest lists %s", i, got)
+		}
+		if m.Lineage == "" || m.Lineage != c.Dir(0).Manifest().Lineage {
+			t.Errorf("host %d: lineage %q, that of host 0 is %q", i, m.Lineage, c.Dir(0).Manifest().Lineage)
+		}
+	}
+	t.Run("every stream has three replicas, and none answers for its leader", func(t *testing.T) {
+		js := stream(t, c.Broker(0))
+		for _, name := range []string{"DLQ", "KV_LOOM_DEPLOYMENT", "LOOM_J_00", "OBJ_LOOM_BLOB", "OBJ_LOOM_SNAP", "WORK", "NOTICES"} {
+			s, err := js.Stream(ctx, name)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if i := s.CachedInfo(); i.Config.Replicas != 3 || i.Config.AllowDirect {
+				t.Errorf("%s: %d replicas, direct %t", name, i.Config.Replicas, i.Config.AllowDirect)
+			}
+		}
+	})
+	t.Run("with one host gone it goes on", func(t *testing.T) {
+		c.Stop(0)
+		becomes(t, "quorum of two", func() error { return c.Broker(1).Quorum(ctx) })
+	})
+	t.Run("with two gone it says so", func(t *testing.T) {
+		c.Stop(1)
+		becomes(t, "no quorum", func() error {
+			if err := c.Broker(2).Quorum(ctx); fault.Code(err) != "cluster/no-quorum" || !strings.Contains(err.Error(), "1 of 3 hosts are here") {
+				return errWant(err)
+			}
+			return nil
+		})
+	})
+	t.Run("they come back", func(t *testing.T) {
+		c.Start(0)
+		c.Start(1)
+		for i := range 3 {
+			becomes(t, "quorum", func() error { return c.Broker(i).Quorum(ctx) })
+		}
+	})
+	t.Run("missing truth is damage, also for a host that knows nothing of it", func(t *testing.T) {
+		c.Stop(0)
+		if err := stream(t, c.Broker(1)).DeleteStream(ctx, "LOOM_J_00"); err != nil {
+			t.Fatal(err)
+		}
+		forget(t, c.Path(0)+"/manifest.json", `"LOOM_J_00",`)
+		if err := startHost(t, c, 0); fault.Code(err) != "data/stream-missing" || !strings.Contains(err.Error(), "LOOM_J_00") {
+			t.Errorf("Start: %v, want data/stream-missing of LOOM_J_00", err)
+		}
+	})
+	t.Run("a deployment that was made anew is refused", func(t *testing.T) {
+		lineage := c.Dir(1).Manifest().Lineage
+		forget(t, c.Path(0)+"/manifest.json", lineage[1:])
+		if err := startHost(t, c, 0); fault.Code(err) != "data/manifest" || !strings.Contains(err.Error(), "anew") {
+			t.Errorf("Start: %v, want data/manifest", err)
+		}
+	})
+}
+
+type errWanted struct{ error }
+
+func errWant(err error) error { return errWanted{err} }
+
+func (e errWanted) Error() string {
+	if e.error == nil {
+		return "there was no error"
+	}
+	return e.error.Error()
+}
+
+// startHost starts host i of c by hand, and stops it if that succeeds.
+func startHost(t *testing.T, c *brokertest.Cluster, i int) error {
+	t.Helper()
+	dir, err := datadir.Open(c.Path(i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	b, err := broker.Start(ctx, broker.Config{Dir: dir}) // it knows its addresses from before
+	if err == nil {
+		stop(t, b)
+	}
+	return err
+}
+
+// forget removes text from a file that holds it, but for spaces.
+func forget(t *testing.T, path, text string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(data), text) {
+		t.Fatalf("%s does not hold %s: %v", path, text, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(data), text, "", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stream(t *testing.T, b *broker.Broker) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(b.Core())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func TestOPS01_AHostThatIsAloneTakesNoRoutes(t *testing.T) {
+	dir, err := datadir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	config := broker.Config{Dir: dir, Cluster: &broker.Cluster{Routes: []string{"127.0.0.1:6223"}}}
+	if _, err := broker.Start(t.Context(), config); fault.Code(err) != "cluster/mode" {
+		t.Errorf("Start: %v, want cluster/mode", err)
+	}
+}
+
+func TestOPS01_RoutesAreCheckedBeforeAnythingStarts(t *testing.T) {
+	const a, b, c = "10.0.0.1:6222", "10.0.0.2:6222", "10.0.0.3:6222"
+	for _, tt := range []struct {
+		name    string
+		hosts   int
+		cluster *broker.Cluster
+		says    string
+	}{
+		{"none", 3, &broker.Cluster{}, "0 other hosts"},
+		{"nothing said", 3, nil, "0 other hosts"},
+		{"itself alone", 3, &broker.Cluster{Listen: a, Routes: []string{a}}, "0 other hosts"},
+		{"itself by the name of its address", 3, &broker.Cluster{Listen: "127.0.0.1:6222", Routes: []string{"localhost:6222"}}, "0 other hosts"},
+		{"itself as it is advertised", 3, &broker.Cluster{Listen: "0.0.0.0:6222", Advertise: a, Routes: []string{a}}, "0 other hosts"},
+		{"itself on any of its addresses", 3, &broker.Cluster{Listen: "0.0.0.0:6222", Routes: []string{"127.0.0.1:6222"}}, "0 other hosts"},
+		{"half of five", 5, &broker.Cluster{Listen: a, Routes: []string{a, b, c}}, "2 other hosts"},
+		{"too many", 3, &broker.Cluster{Listen: "127.0.0.1:6222", Routes: []string{a, b, c}}, "3 other hosts"},
+		{"the same twice is once", 3, &broker.Cluster{Listen: a, Routes: []string{b, b, b, "no address"}}, "HOST:PORT"},
+		{"no port", 3, &broker.Cluster{Listen: "10.0.0.1", Routes: []string{b, c}}, "HOST:PORT"},
+		{"a free port that the others cannot know", 3, &broker.Cluster{Listen: "10.0.0.1:0", Routes: []string{b, c}}, "HOST:PORT"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			join, err := datadir.NewJoin("test", tt.hosts, 0, 1, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, err := datadir.Config{Path: t.TempDir(), Join: &join}.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = dir.Close() }()
+			_, err = broker.Start(t.Context(), broker.Config{Dir: dir, Cluster: tt.cluster})
+			if fault.Code(err) != "usage/argument" || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("Start: %v; want usage/argument and %q", err, tt.says)
+			}
+		})
+	}
+}
+
+// TestOPS01_AHostWaitsAndSaysForWhat starts one host of three.
+func TestOPS01_AHostWaitsAndSaysForWhat(t *testing.T) {
+	join, err := datadir.NewJoin("test", 3, 0, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := datadir.Config{Path: t.TempDir(), Join: &join}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	listen := brokertest.Addresses(3)
+	_, err = broker.Start(ctx, broker.Config{Dir: dir, Cluster: &broker.Cluster{Listen: listen[0], Routes: listen}})
+	if fault.Code(err) != "cluster/no-quorum" || !strings.Contains(err.Error(), "1 of 3 hosts are here") || !strings.Contains(err.Error(), listen[2]) {
+		t.Errorf("Start: %v, want cluster/no-quorum that names %s", err, listen[2])
+	}
+}

@@ -1,0 +1,175 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/natsjournal"
+)
+
+const (
+	// retryFirst and retryMost bound the pauses between two tries of what a
+	// cluster cannot do just now.
+	retryFirst = 50 * time.Millisecond
+	retryMost  = time.Second
+	// tryFirst and tryMost bound one try: a question that came before there was
+	// a leader is never answered, and a busy cluster takes its time.
+	tryFirst = time.Second
+	tryMost  = 10 * time.Second
+	// progressEvery is how often a start that waits says for what.
+	progressEvery = 5 * time.Second
+)
+
+// Quorum returns nil when the deployment takes writes: when the streams have a
+// leader, and more than half of each journal's hosts are there. Otherwise it
+// returns cluster/no-quorum, which says what is missing, within answerWithin
+// or when ctx ends. A host that is alone always has a quorum.
+func (b *Broker) Quorum(ctx context.Context) error {
+	if !b.Clustered() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := b.leader(ctx); err != nil {
+		return b.noQuorum(err)
+	}
+	for p := range b.config.Dir.Manifest().Partitions {
+		if err := b.led(ctx, core, natsjournal.Stream(p)); err != nil {
+			return b.noQuorum(err)
+		}
+	}
+	return nil
+}
+
+func (b *Broker) noQuorum(err error) error {
+	return fault.New("cluster/no-quorum", "the cluster takes no writes: %s", b.presentHosts()).Because(err).
+		Want("start the hosts that are missing")
+}
+
+// leader returns nil when the streams' configuration has a leader.
+func (b *Broker) leader(ctx context.Context) error {
+	_, err := b.js[core].AccountInfo(ctx)
+	return err
+}
+
+// led returns nil when a stream has a leader that most of its replicas follow.
+func (b *Broker) led(ctx context.Context, account, name string) error {
+	s, err := b.js[account].Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	c := s.CachedInfo().Cluster
+	if c == nil {
+		return nil
+	}
+	there := 1
+	for _, r := range c.Replicas {
+		if !r.Offline {
+			there++
+		}
+	}
+	if c.Leader == "" || there*2 <= len(c.Replicas)+1 {
+		return fmt.Errorf("stream %s: leader %q and %d of %d replicas are there", name, c.Leader, there, len(c.Replicas)+1)
+	}
+	return nil
+}
+
+// awaitQuorum blocks until the streams' configuration has a leader.
+func (b *Broker) awaitQuorum(ctx context.Context) error {
+	if !b.Clustered() {
+		return nil
+	}
+	return b.patiently(ctx, "the streams have no leader yet", b.leader)
+}
+
+// patiently calls f until it succeeds, fails for good, or ctx ends, and says
+// now and then what it waits for. A host that is alone does not wait.
+func (b *Broker) patiently(ctx context.Context, what string, f func(context.Context) error) error {
+	if !b.Clustered() {
+		return f(ctx)
+	}
+	var said time.Time
+	for pause, try := retryFirst, tryFirst; ; pause, try = min(2*pause, retryMost), min(2*try, tryMost) {
+		err := within(ctx, try, f)
+		if err == nil || !transient(err) && ctx.Err() == nil {
+			return err
+		}
+		if time.Since(said) > progressEvery && ctx.Err() == nil {
+			said = time.Now()
+			b.log.Info("waiting for the cluster: "+what, "hosts", b.presentHosts(), "because", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fault.New("cluster/no-quorum", "%s: %s", what, b.presentHosts()).Because(errors.Join(ctx.Err(), err)).
+				Want("start the hosts that are missing")
+		case <-time.After(pause):
+		}
+	}
+}
+
+// within calls f with so much time.
+func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return f(ctx)
+}
+
+// presentHosts says which hosts of the cluster are connected, for people.
+func (b *Broker) presentHosts() string {
+	m := b.config.Dir.Manifest()
+	connected := b.connected()
+	text := fmt.Sprintf("%d of %d hosts are here", len(connected)+1, m.Cluster.Hosts)
+	if len(connected)+1 >= m.Cluster.Hosts {
+		return text
+	}
+	return text + ", the others are sought at " + strings.Join(b.config.Cluster.others(), ", ")
+}
+
+// connected returns the names of the hosts that routes lead to, sorted.
+func (b *Broker) connected() []string {
+	routes, err := b.server.Routez(nil)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, r := range routes.Routes {
+		if r.RemoteName != "" {
+			names = append(names, r.RemoteName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// The server's words for what will pass: an election, a host that is missing.
+var passingCodes = []jetstream.ErrorCode{
+	10004, // incomplete results
+	10005, // no suitable peers for placement
+	10008, // temporarily unavailable
+	10009, // not the leader
+	10118, // stream is offline
+}
+
+// transient says whether a cluster's refusal will pass by itself.
+func transient(err error) bool {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return slices.Contains(passingCodes, api.ErrorCode) || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled
+	}
+	for _, e := range []error{
+		nats.ErrTimeout, context.DeadlineExceeded, nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
+		jetstream.ErrJetStreamNotEnabled, errFaster, errSought, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
