@@ -40,6 +40,7 @@ var arrows = []struct {
 	{[]string{"internal/workflow/workflowtest"}, contract, "it draws definitions for tests"},
 	{[]string{"internal/privatefile"}, contract, "it keeps a list in a file, whatever the list means"},
 	{[]string{"internal/identity", "internal/token"}, slices.Concat(contract, []string{"internal/privatefile"}), "who may come in is kept in private files, and known to no effect but the broker"},
+	{[]string{"internal/broker/brokertest"}, slices.Concat(contract, []string{"internal/broker", "internal/datadir"}), "it runs several hosts' brokers for tests"},
 	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
