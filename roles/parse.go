@@ -14,8 +14,10 @@ import (
 
 // tools is the closed list of tools a role can name.
 var tools = []string{
-	"content_search", "decision_log", "decision_query", "decision_vote", "directory_list", "file_edit", "file_read",
-	"file_search", "file_write", "git_diff", "git_log", "git_status", "shell",
+	"alpha_vantage", "calculator", "chart_data", "comparison_matrix", "content_search", "data_analysis", "decision_log",
+	"decision_query", "decision_vote", "directory_list", "document_write", "file_edit", "file_read", "file_search",
+	"file_write", "git_diff", "git_log", "git_status", "reference_data", "sec_edgar", "shell", "spreadsheet",
+	"template_fill", "web_fetch", "web_search",
 }
 
 // KnownTools returns the names of all tools that a role can be given, sorted.

@@ -34,7 +34,7 @@ type Repository struct {
 	Source     *git.Repository
 }
 
-// Worker does the work of every role. All fields but Models and Live are required. It is
+// Worker does the work of every role. All fields but Models, Tiers and Live are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -59,6 +59,11 @@ type Worker struct {
 	Logger *slog.Logger
 	// Live is given chunks of text as the model writes them.
 	Live func(project, bead, text string)
+	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
+	// to 3, where there is one.
+	Tiers map[int]model.Provider
+
+	trees trees
 }
 
 // job is one assignment being worked on.
@@ -80,6 +85,7 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	if err != nil {
 		return nil, err
 	}
+	role.Tools.Allow = without(role.Tools.Allow, b.Definition.GetGuide().GetExcludedTools())
 	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
 	switch b.Node.Kind {
 	case loomv1.NodeKind_NODE_KIND_COMMIT:
@@ -89,7 +95,15 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	case loomv1.NodeKind_NODE_KIND_VERIFY:
 		return j.verify(ctx)
 	}
+	if b.Node.Phase != nil {
+		return j.phase(ctx)
+	}
 	return j.task(ctx)
+}
+
+// without returns the tools that are not excluded.
+func without(tools, excluded []string) []string {
+	return slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return slices.Contains(excluded, t) })
 }
 
 // task is ordinary work: in the execution's worktree for a role that may
@@ -127,7 +141,7 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 
 // changes reports whether the role may change files.
 func (j *job) changes() bool {
-	return slices.Contains(j.role.Tools.Allow, "file_write") || slices.Contains(j.role.Tools.Allow, "file_edit")
+	return slices.ContainsFunc(j.role.Tools.Allow, tool.ChangesFiles)
 }
 
 // refresh brings the worktree to the target's newest commit when work was sent

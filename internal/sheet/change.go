@@ -121,7 +121,10 @@ func (b *Book) offset(name, letter string, column *Table, format string) error {
 
 // formulas puts the expression behind the values, row by row.
 func (b *Book) formulas(name, letter string, t *Table, e *calculator.Expression, column *Table) error {
-	for n := range column.Rows {
+	for n, row := range column.Rows {
+		if !row[0].Numeric {
+			continue // it has no value here, and should not get one there
+		}
 		formula := e.Spreadsheet(func(of string) string {
 			i, err := t.Column(of)
 			if err != nil {
