@@ -20,6 +20,12 @@ var (
 		"internal/journal", "internal/notice", "internal/plan", "internal/project", "internal/strictyaml",
 		"internal/turn", "internal/verify", "internal/workflow",
 	}
+	// crafts compute what tools of knowledge work give: pure, and of no use to
+	// the engine.
+	crafts = []string{
+		"internal/calculator", "internal/chart", "internal/comparison", "internal/manuscript", "internal/placeholder",
+		"internal/sheet", "internal/statistics",
+	}
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
 		"internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
@@ -39,18 +45,21 @@ var arrows = []struct {
 	{[]string{"internal/journal/journaltest"}, slices.Concat(contract, cores), "it tests what keeps the contract of the log"},
 	{[]string{"internal/workflow/workflowtest"}, contract, "it draws definitions for tests"},
 	{[]string{"internal/privatefile"}, contract, "it keeps a list in a file, whatever the list means"},
-	{[]string{"internal/identity", "internal/token"}, slices.Concat(contract, []string{"internal/privatefile"}), "who may come in is kept in private files, and known to no effect but the broker"},
+	{[]string{"internal/certificate", "internal/identity", "internal/token"}, slices.Concat(contract, []string{"internal/privatefile"}), "who may come in is kept in private files, and known to no effect but the broker"},
 	{[]string{"internal/broker/brokertest"}, slices.Concat(contract, []string{"internal/broker", "internal/datadir"}), "it runs several hosts' brokers for tests"},
-	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
+	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity", "internal/certificate"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
+	{crafts, slices.Concat(contract, crafts), "a craft knows crafts and the contract, and nothing of Loom's work"},
+	{[]string{"internal/source/..."}, slices.Concat(contract, crafts), "a source of knowledge knows no other effect"},
+	{[]string{"internal/tool"}, slices.Concat(contract, cores, crafts, []string{"internal/source/..."}), "tools put crafts and sources to work on a workspace"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
-	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
+	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity", "internal/certificate"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
 	{[]string{"internal/sandbox/probe"}, slices.Concat(contract, []string{"internal/sandbox"}), "it tries what a sandbox must refuse"},
 	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity"}), "a command reaches the rest through the host"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 
@@ -73,7 +82,11 @@ var owners = []struct {
 	{"github.com/anthropics/anthropic-sdk-go/...", []string{"internal/model/..."}, "a vendor's types stay behind the provider"},
 	{"github.com/sashabaranov/go-openai/...", []string{"internal/model/..."}, "a vendor's types stay behind the provider"},
 	{"github.com/prometheus/...", []string{"internal/web"}, "figures are shown in one place"},
-	{"golang.org/x/time/...", []string{"internal/web"}, "rates are limited in one place"},
+	{"golang.org/x/time/...", []string{"internal/web", "internal/source/..."}, "rates are limited where requests come in, and where they go out to sources"},
+	{"github.com/xuri/excelize/...", []string{"internal/sheet"}, "workbooks are read and written in one place"},
+	{"gonum.org/v1/...", []string{"internal/statistics", "internal/chart"}, "figures and pictures have one maker each"},
+	{"github.com/yuin/goldmark/...", []string{"internal/manuscript"}, "Markdown is read in one place"},
+	{"github.com/JohannesKaufmann/...", []string{"internal/source/..."}, "pages are turned into text where they are fetched"},
 	{"github.com/spf13/cobra/...", []string{"cmd/..."}, "the command line is the command's"},
 	{"github.com/pelletier/go-toml/...", []string{"internal/config"}, "TOML is read strictly, in one place"},
 }
@@ -97,7 +110,7 @@ var clocks = []string{
 }
 
 // pure are the packages that know no clock, chance, I/O, goroutine or lock.
-var pure = slices.Concat(cores, []string{"proto/subject", "internal/fault", "internal/suggest"})
+var pure = slices.Concat(cores, crafts, []string{"proto/subject", "internal/fault", "internal/suggest"})
 
 // impureByRight are parts of cores that are not pure, and why.
 var impureByRight = map[string][]string{
