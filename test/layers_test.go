@@ -241,7 +241,7 @@ func TestLayers_AreSeenWhenBroken(t *testing.T) {
 		"graph/graph.go:14: graph is a core and uses a select: time and chance arrive in events, effects are what it returns",
 		"graph/graph.go:19: graph is a core and uses time.Now: time and chance arrive in events, effects are what it returns",
 		"internal/helper/helper.go:1: package internal/helper has no place in the house: give it a row in test/layers_test.go",
-		"internal/tool/tool.go:7: internal/tool imports internal/git: an effect knows cores and the contract, and no other effect",
+		"internal/tool/tool.go:7: internal/tool imports internal/git: tools put crafts and sources to work on a workspace",
 		"internal/workflow/workflow.go:6: internal/workflow imports internal/tool: a core knows cores and the contract, and no effect, actor or host",
 		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/lease, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
 	}
