@@ -29,7 +29,7 @@ var (
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
 		"internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
-		"internal/sandbox", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
+		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
 	}
 )
 
