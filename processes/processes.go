@@ -58,6 +58,21 @@ func (l *Library) Get(name string) (*loomv1.Definition, bool) {
 	return proto.CloneOf(def), ok
 }
 
+// With returns a library with further definitions, which take the place of
+// those of their names; more may be nil.
+func (l *Library) With(more *Library) *Library {
+	c := l.clone()
+	if more == nil {
+		return c
+	}
+	for name, def := range more.byName {
+		c.byName[name] = def
+		delete(c.processes, name)
+	}
+	maps.Copy(c.processes, more.processes)
+	return c
+}
+
 // Process returns what a process with phases says beside its definition; false
 // for one that has nodes, or that there is not.
 func (l *Library) Process(name string) (*Process, bool) {

@@ -85,8 +85,9 @@ func (m *models) open(c *host.Config, set *roles.Set) error {
 	}
 	o := opener{config: provider.Config{Env: m.app.env, Gates: &wire.Gates{}}, opened: map[string]model.Provider{}}
 	c.Model, c.Models = o.open(m.spec, m.defaultFrom), map[string]model.Provider{}
+	c.Tiers = map[int]model.Provider{}
 	for _, n := range slices.Sorted(maps.Keys(m.byTier)) {
-		o.open(m.byTier[n], m.app.said("tier", strconv.Itoa(n), "--tier "+strconv.Itoa(n))) // also one that no role has
+		c.Tiers[n] = o.open(m.byTier[n], m.app.said("tier", strconv.Itoa(n), "--tier "+strconv.Itoa(n))) // also one that no role has
 	}
 	for _, name := range set.Names() {
 		r, _ := set.Get(name)

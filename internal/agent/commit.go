@@ -97,7 +97,7 @@ func later(a, than *loomv1.Attempt) bool {
 }
 
 func (j *job) subject(o *loomv1.Outcome) string {
-	if s := strings.TrimSpace(o.GetSummary()); s != "" {
+	if s := strings.TrimSpace(o.GetSummary()); s != "" && j.brief.Definition == nil {
 		return s
 	}
 	return j.brief.Bead.Goal

@@ -14,6 +14,11 @@ import (
 
 // model is what answers for the job's role.
 func (j *job) model() model.Provider {
+	if t := j.brief.Node.GetPhase().GetModelTier(); t != 0 {
+		if m, ok := j.Tiers[4-int(t)]; ok { // a process counts upwards, a role downwards
+			return m
+		}
+	}
 	if m, ok := j.Models[j.role.Name]; ok {
 		return m
 	}

@@ -33,6 +33,8 @@ func Prompt(b *loomv1.Brief) string {
 	var p prompt
 	p.assignment(b)
 	p.bead(b)
+	p.guide(b)
+	p.phase(b)
 	p.earlier(b)
 	p.before(b)
 	p.gaps(b)

@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -73,7 +74,7 @@ func (r *run) checks(ctx context.Context, dir, commit string) ([]*loomv1.CheckRu
 		result := r.recorded(id)
 		if result == nil {
 			var err error
-			if result, err = r.check(ctx, set, id, command); err != nil {
+			if result, err = r.check(ctx, set, dir, id, command); err != nil {
 				return nil, err
 			}
 		}
@@ -98,7 +99,23 @@ func (r *run) recorded(id string) *loomv1.ToolResult {
 	return nil
 }
 
-func (r *run) check(ctx context.Context, set *tool.Set, id, command string) (*loomv1.ToolResult, error) {
+// runCheck runs a required command, or does what the runtime's own one asks for.
+func (r *run) runCheck(ctx context.Context, set *tool.Set, dir string, call *loomv1.ToolCall, command string) tool.Result {
+	if command != verify.Command {
+		return set.Call(ctx, []string{"shell"}, checkTimeout, call)
+	}
+	found, err := r.audit(dir)
+	if err != nil {
+		return tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_ERROR, Summary: "the deliverables cannot be looked at", Output: err.Error()}
+	}
+	res := tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_OK, Summary: fmt.Sprintf("%d findings", len(found)), Output: verify.Text(found)}
+	if len(verify.Errors(found)) > 0 {
+		res.ExitCode = 1
+	}
+	return res
+}
+
+func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string) (*loomv1.ToolResult, error) {
 	args, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		return nil, err
@@ -108,7 +125,7 @@ func (r *run) check(ctx context.Context, set *tool.Set, id, command string) (*lo
 	if err := r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: intent}}); err != nil {
 		return nil, err
 	}
-	res := set.Call(ctx, []string{"shell"}, checkTimeout, call)
+	res := r.runCheck(ctx, set, dir, call, command)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

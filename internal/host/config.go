@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/proto/subject"
 )
 
@@ -64,6 +65,14 @@ type Config struct {
 
 	// Models answer for the roles that they are named by.
 	Models map[string]model.Provider
+
+	// Tiers answer for phases that ask for a model of that tier, 1 (the strongest)
+	// to 3, where there is one.
+	Tiers map[int]model.Provider
+
+	// Processes are given to every project beside those that come with Loom, and
+	// in place of those of their names. Nil means none.
+	Processes *processes.Library
 
 	// Worker, if it is set, does the work of agents in the place of models and
 	// tools. It is for measuring everything around them.

@@ -80,7 +80,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	h.library = processes.Builtin(h.roles)
+	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.checkFences, h.startAgents, h.startPresence, h.serve, h.startWeb,
 	} {
@@ -216,7 +216,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		return h.config.Worker, nil
 	}
 	w := &agent.Worker{
-		Model: h.model, Models: h.config.Models, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
+		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
 		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Logger: h.log, Live: h.live,
 	}
 	if err := git.Discard(w.Scratch); err != nil {

@@ -42,7 +42,7 @@ func (d *decision) begin(bead string, as *loomv1.ExecutionStarted) error {
 	b := d.s.p.Beads[bead]
 	as.DefinitionHash = d.s.p.Latest[b.Process]
 	def := d.s.p.Definitions[as.DefinitionHash]
-	as.Definition, as.Version, as.Checks = def.Name, def.Version, d.s.p.Config.Checks
+	as.Definition, as.Version, as.Checks = def.Name, def.Version, d.s.required(def)
 	d.bead, d.execution, d.node, d.attempt = b.Id, fmt.Sprintf("%s-x%d", b.Id, b.Executions+1), "", ""
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: as}}); err != nil {
 		return err

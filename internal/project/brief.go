@@ -1,12 +1,14 @@
 package project
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/verify"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -26,12 +28,32 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
 		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Context: s.contextOf(x),
 	}
-	for _, n := range s.p.Definitions[x.DefinitionHash].GetNodes() {
+	def := s.p.Definitions[x.DefinitionHash]
+	for _, n := range def.GetNodes() {
 		if n.Id == a.Node {
 			b.Node = n
 		}
 	}
+	if ofProcess(def) {
+		b.Definition = def
+	}
 	return b
+}
+
+// ofProcess says whether a definition is made of a process with phases, or
+// guides those who work by it.
+func ofProcess(def *loomv1.Definition) bool {
+	return def.GetGuide() != nil || slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool { return n.Phase != nil })
+}
+
+// required returns the commands that a verification of a definition's work must
+// see pass: the project's, and where phases deliver files the runtime's own.
+func (s *State) required(def *loomv1.Definition) []string {
+	checks := s.p.Config.Checks
+	if slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool { return len(n.GetPhase().GetDeliverables()) > 0 }) {
+		checks = append(slices.Clip(checks), verify.Command)
+	}
+	return checks
 }
 
 func (s *State) newestDecisions(x *loomv1.Execution) []*loomv1.DecisionNode {

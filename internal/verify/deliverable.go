@@ -18,6 +18,11 @@ const (
 	MaxText = 256 << 10
 )
 
+// Command is how a list of checks names the runtime's own: that every phase
+// that passed has delivered what it promised, and that no rule of severity
+// error finds fault with it.
+const Command = "loom:deliverables"
+
 // Deliverable is a file that a phase promises.
 type Deliverable struct {
 	// Name is the file's path in the workspace, with slashes.
