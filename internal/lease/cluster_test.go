@@ -1,8 +1,8 @@
 package lease
 
 import (
-	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,17 +27,18 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// serve runs a server, alone or of a cluster with the routes given.
-func serve(t testing.TB, name string, routes ...*server.Server) *server.Server {
+// serve runs a server, alone or in a cluster whose other servers are reached
+// over routes.
+func serve(t testing.TB, name string, routes ...*wire) *server.Server {
 	t.Helper()
 	o := &server.Options{
 		ServerName: name, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 	}
-	if name != "alone" {
-		o.Cluster = server.ClusterOpts{Name: "leases", Host: "127.0.0.1", Port: -1}
-		for _, r := range routes {
-			o.Routes = append(o.Routes, server.RoutesFromStr(fmt.Sprintf("nats://%s", r.ClusterAddr()))...)
-		}
+	if len(routes) > 0 {
+		o.Cluster = server.ClusterOpts{Name: "leases", Host: "127.0.0.1", Port: -1, NoAdvertise: true, PoolSize: -1}
+	}
+	for _, r := range routes {
+		o.Routes = append(o.Routes, server.RoutesFromStr(r.url())...)
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -45,26 +46,70 @@ func serve(t testing.TB, name string, routes ...*server.Server) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	eventually(t, "the server listens", func() bool { return s.ReadyForConnections(10 * time.Millisecond) })
 	return s
 }
 
-// cluster runs three servers that have found each other.
-func cluster(t testing.TB) []*server.Server {
+// single runs one server that stands alone.
+func single(t testing.TB) *server.Server {
 	t.Helper()
-	a := serve(t, "a")
-	b := serve(t, "b", a)
-	c := serve(t, "c", a, b)
-	all := []*server.Server{a, b, c}
+	s := serve(t, "alone")
+	ready(t, s)
+	return s
+}
+
+func ready(t testing.TB, s *server.Server) {
+	t.Helper()
+	eventually(t, "the server is ready", func() bool { return s.ReadyForConnections(10 * time.Millisecond) })
+}
+
+// trio is a cluster of three servers that reach each other over wires.
+type trio struct {
+	servers []*server.Server
+	wires   [3][3]*wire // from, to
+}
+
+// cluster runs a trio and returns once it has a leader.
+func cluster(t testing.TB) *trio {
+	t.Helper()
+	c := &trio{}
+	for i := range 3 {
+		for j := range 3 {
+			c.wires[i][j] = newWire(t)
+		}
+	}
+	for i, name := range []string{"a", "b", "c"} {
+		s := serve(t, name, c.wires[i][(i+1)%3], c.wires[i][(i+2)%3])
+		eventually(t, "it listens for routes", func() bool { return s.ClusterAddr() != nil })
+		for j := range 3 {
+			c.wires[j][i].lead(s.ClusterAddr().String())
+		}
+		c.servers = append(c.servers, s)
+	}
+	for _, s := range c.servers {
+		ready(t, s)
+	}
 	eventually(t, "three peers and a leader", func() bool {
-		for _, s := range all {
+		for _, s := range c.servers {
 			if s.JetStreamIsLeader() {
 				return len(s.JetStreamClusterPeers()) == 3
 			}
 		}
 		return false
 	})
-	return all
+	return c
+}
+
+// isolate cuts a server off from the others, or mends that.
+func (c *trio) isolate(i int, cut bool) {
+	for j := range 3 {
+		c.wires[i][j].set(cut)
+		c.wires[j][i].set(cut)
+	}
+}
+
+// leader returns the server that leads the bucket, or -1.
+func (c *trio) leader() int {
+	return slices.IndexFunc(c.servers, func(s *server.Server) bool { return s.JetStreamIsStreamLeader("$G", "KV_LEASES") })
 }
 
 // connect returns a connection that goes on trying.
@@ -84,23 +129,23 @@ func connect(t testing.TB, url string) jetstream.JetStream {
 
 // wire is a way to a server that can be cut without anybody being told.
 type wire struct {
-	to string
-	l  net.Listener
+	l net.Listener
 
 	mu   sync.Mutex
+	to   string // empty: nobody is there yet
 	open *sync.Cond
 	cut  bool
 	over bool
 	ends []net.Conn
 }
 
-func newWire(t testing.TB, to string) *wire {
+func newWire(t testing.TB) *wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{to: to, l: l}
+	w := &wire{l: l}
 	w.open = sync.NewCond(&w.mu)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -119,7 +164,10 @@ func newWire(t testing.TB, to string) *wire {
 func (w *wire) url() string { return "nats://" + w.l.Addr().String() }
 
 func (w *wire) carry(running *sync.WaitGroup, c net.Conn) {
-	up, err := net.Dial("tcp", w.to)
+	w.mu.Lock()
+	to := w.to
+	w.mu.Unlock()
+	up, err := net.Dial("tcp", to)
 	if err != nil {
 		c.Close()
 		return
@@ -154,6 +202,13 @@ func (w *wire) pipe(to, from net.Conn) {
 			return
 		}
 	}
+}
+
+// lead says where the wire leads to.
+func (w *wire) lead(to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.to = to
 }
 
 // set cuts or mends the wire. What was on its way while it was cut arrives

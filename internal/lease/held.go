@@ -91,8 +91,10 @@ func (h *Held) Set(ctx context.Context, value []byte) error {
 // have been given back, or ends after its TTL. To release a lease that was
 // lost or released does nothing.
 func (h *Held) Release(ctx context.Context) error {
-	if h.life.Err() != nil {
+	select {
+	case <-h.life.Done():
 		return nil
+	default:
 	}
 	h.kill()
 	<-h.idle
@@ -146,11 +148,9 @@ func (h *Held) renew() {
 			h.mu.Unlock()
 		case <-ticker.C:
 		}
-		if err := h.put(h.life, false); err != nil {
-			h.check() // it may be known to be another's
-			continue
-		}
-		if asked.done != nil {
+		h.check() // after a sleep this comes before the timer
+		err := h.put(h.life, false)
+		if h.check(); err == nil && asked.done != nil {
 			close(asked.done)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,10 +43,20 @@ func acquire(t testing.TB, b *Bucket, key, value string, options ...Option) *Hel
 	return h
 }
 
+// ended waits until the lease is known to be lost.
+func ended(t *testing.T, h *Held) {
+	t.Helper()
+	select {
+	case <-h.Lost():
+	case <-time.After(patience):
+		t.Fatal("the lease is not said to be lost")
+	}
+}
+
 // alone returns two buckets on one server, as two hosts see it.
 func alone(t testing.TB, c Config) (a, b *Bucket) {
 	t.Helper()
-	url := serve(t, "alone").ClientURL()
+	url := single(t).ClientURL()
 	return open(t, connect(t, url), c), open(t, connect(t, url), c)
 }
 
@@ -88,7 +99,7 @@ func TestReleaseHandsOverAtOnce(t *testing.T) {
 	if first.Valid() {
 		t.Error("valid after it was released")
 	}
-	<-first.Lost()
+	ended(t, first)
 	second := <-got
 	if second == nil {
 		return
@@ -105,12 +116,12 @@ func TestReleaseHandsOverAtOnce(t *testing.T) {
 }
 
 func TestOwnIsTakenAtOnce(t *testing.T) {
-	url := serve(t, "alone").ClientURL()
+	url := single(t).ClientURL()
 	c := Config{TTL: time.Hour, Renew: 100 * time.Millisecond}
 	a := open(t, connect(t, url), c)
 	old := acquire(t, a, "k", "h1 epoch 1")
 	a.Close() // as a process that is killed: nothing is handed over
-	<-old.Lost()
+	ended(t, old)
 	b := open(t, connect(t, url), c)
 	h := acquire(t, b, "k", "h1 epoch 2", Own(func(v []byte) bool { return strings.HasPrefix(string(v), "h1 ") }))
 	if h.Term() <= old.Term() || !h.Valid() {
@@ -137,6 +148,29 @@ func TestTakeOverAfterTTL(t *testing.T) {
 		t.Errorf("terms %d, then %d", old.Term(), next.Term())
 	}
 	t.Logf("taken over in %v", took)
+}
+
+// A host that slept is not sure any more the moment it wakes, whatever runs
+// first.
+func TestF3_SleepEndsALease(t *testing.T) {
+	js := connect(t, single(t).ClientURL())
+	var slept atomic.Int64
+	awake := monotonic()
+	c := Config{TTL: time.Hour, Renew: 50 * time.Millisecond}
+	c.clock = func() time.Duration { return awake() + time.Duration(slept.Load()) }
+	h := acquire(t, open(t, js, c), "k", "a")
+	if err := h.Set(t.Context(), []byte("renewed")); err != nil || !h.Valid() {
+		t.Fatalf("Set: %v, valid: %t", err, h.Valid())
+	}
+	slept.Add(int64(time.Hour))
+	if h.Valid() {
+		t.Error("valid after a sleep of its TTL")
+	}
+	ended(t, h)
+	slept.Add(-int64(time.Hour))
+	if h.Valid() {
+		t.Error("valid again")
+	}
 }
 
 func TestSetChangesWhatOthersSee(t *testing.T) {

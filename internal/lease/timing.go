@@ -44,7 +44,7 @@ func (t *tenure) stored(serial, revision uint64, now time.Duration) {
 		}
 	}
 	if first || t.valid(now) {
-		t.until = max(t.until, began+t.ttl-t.margin)
+		t.until = began + t.ttl - t.margin
 	}
 }
 
@@ -61,7 +61,7 @@ func (t *tenure) read(r record, now time.Duration) {
 }
 
 // valid says whether nobody else can have the lease yet.
-func (t *tenure) valid(now time.Duration) bool { return !t.lost && now < t.until }
+func (t *tenure) valid(now time.Duration) bool { return !t.lost && t.revision != 0 && now < t.until }
 
 // sight is what one who waits has seen of a lease.
 type sight struct {
