@@ -23,6 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/loomrun/loom/internal/certificate"
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/identity"
@@ -43,6 +44,13 @@ type Config struct {
 	// RequireAuth refuses clients without credentials. It is implied when
 	// Listen is not a loopback address.
 	RequireAuth bool
+
+	// TLS is the certificate that clients are shown. Nil speaks plain NATS,
+	// which is refused on addresses that are not loopback, unless Insecure.
+	TLS *certificate.Server
+
+	// Insecure opens a port to the network without TLS, loudly.
+	Insecure bool
 
 	// Identities are who may connect beside those that every host lets in. Nil
 	// means the file of the data directory.
@@ -117,6 +125,9 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	}
 	config, err := config.meet()
 	if err != nil {
+		return nil, err
+	}
+	if err := config.checkNetwork(); err != nil {
 		return nil, err
 	}
 	if err := config.checkListen(ctx); err != nil {
@@ -266,8 +277,11 @@ func (b *Broker) URL() string {
 	if b.config.Listen == "" {
 		return ""
 	}
-	return b.server.ClientURL()
+	return reachable(b.server.ClientURL())
 }
+
+// Secure says whether clients connect with TLS.
+func (b *Broker) Secure() bool { return b.config.TLS != nil }
 
 // Done is closed when the server has stopped, by Close or by itself.
 func (b *Broker) Done() <-chan struct{} { return b.done }

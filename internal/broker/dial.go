@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/loomrun/loom/internal/certificate"
 	"github.com/loomrun/loom/internal/fault"
 )
 
@@ -26,16 +27,21 @@ type Running struct {
 	Host       string `json:"host"`
 	PID        int    `json:"pid"`
 	// URL is empty when the host does not listen.
-	URL     string    `json:"url"`
-	Started time.Time `json:"started"`
+	URL string `json:"url"`
+	// Certificate is the file of the certificate that clients are shown; empty
+	// when they connect without TLS.
+	Certificate string    `json:"certificate,omitempty"`
+	Started     time.Time `json:"started"`
 }
 
 // announce writes the host file.
 func (b *Broker) announce(context.Context) error {
 	m := b.config.Dir.Manifest()
-	data, err := json.MarshalIndent(Running{
-		Deployment: m.Deployment, Host: m.Host, PID: os.Getpid(), URL: b.URL(), Started: time.Now().UTC(),
-	}, "", "  ")
+	r := Running{Deployment: m.Deployment, Host: m.Host, PID: os.Getpid(), URL: b.URL(), Started: time.Now().UTC()}
+	if b.Secure() {
+		r.Certificate = b.config.TLS.File()
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("broker: host file: %w", err)
 	}
@@ -91,7 +97,15 @@ func dial(dir string, u user) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	nc, err := nats.Connect(running.URL, append(u.options(), nats.Name("loom "+u.name), nats.MaxReconnects(-1))...)
+	options := append(u.options(), nats.Name("loom "+u.name), nats.MaxReconnects(-1))
+	if running.Certificate != "" {
+		trust, err := certificate.TrustExactly(running.Certificate)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nats.Secure(trust))
+	}
+	nc, err := nats.Connect(running.URL, options...)
 	if err != nil {
 		return nil, fault.New("host/not-running", "the host (process %d) does not answer at %s", running.PID, running.URL).At(dir).Because(err)
 	}

@@ -25,8 +25,14 @@ func (c Config) listen(options *server.Options) error {
 	if port == 0 {
 		options.Port = server.RANDOM_PORT
 	}
+	if c.TLS != nil {
+		options.TLS, options.TLSConfig, options.TLSTimeout = true, c.TLS.Config(), tlsWithin
+	}
 	return err
 }
+
+// tlsWithin bounds the beginning of a connection with TLS, in seconds.
+const tlsWithin = 10
 
 // address splits Listen.
 func (c Config) address() (string, int, error) {

@@ -323,7 +323,7 @@ func TestSEC01_CredentialsAreNeeded(t *testing.T) {
 
 func TestSEC01_AnonymousOnlyOnLoopback(t *testing.T) {
 	path := t.TempDir()
-	b, _ := start(t, path, broker.Config{Listen: "0.0.0.0:0"})
+	b, _ := start(t, path, broker.Config{Listen: "0.0.0.0:0", Insecure: true})
 	url := strings.Replace(b.URL(), "0.0.0.0", "127.0.0.1", 1)
 	if nc, err := nats.Connect(url); err == nil {
 		nc.Close()

@@ -164,8 +164,13 @@ func (c Config) suits(path string, m Manifest) error {
 	return nil
 }
 
-// leavings are what an interrupted first start may leave.
-var leavings = []string{lockName, manifestName + ".tmp", memberName, memberName + ".tmp"}
+// TLSName is where a host's certificate is kept, which is made before its first
+// start.
+const TLSName = "tls"
+
+// leavings are what may be there before the first start, or what an interrupted
+// one leaves.
+var leavings = []string{lockName, manifestName + ".tmp", memberName, memberName + ".tmp", TLSName}
 
 // empty returns data/manifest when the directory holds more than the lock and
 // the leavings of an interrupted first start.
