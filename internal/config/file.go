@@ -65,7 +65,7 @@ func (f *file) top(t field) {
 	case k == nil:
 		f.unknown(t, false)
 	case k.Project && !k.Loose:
-		f.fail("config/unknown-key", t.node.at, "%q is a project's", t.name).Want("put it below [project.NAME]")
+		f.add(t.node.at, fault.New("config/unknown-key", "%q is a project's", t.name).Want("put it below [project.NAME]"))
 	case !f.may(*k, t.node):
 	case k.Keyed && !k.Project:
 		f.entries(*k, t.node)
@@ -81,8 +81,8 @@ func (f *file) top(t field) {
 // unknown reports a key that nothing reads. What may be a secret is not echoed.
 func (f *file) unknown(t field, project bool) {
 	if secretive.MatchString(t.name) {
-		f.fail("config/secret", t.node.at, "a secret does not stand in a configuration").
-			Want("set it in the environment, or name its file below [secret-files]")
+		f.add(t.node.at, fault.New("config/secret", "a secret does not stand in a configuration").
+			Want("set it in the environment, or name its file below [secret-files]"))
 		return
 	}
 	names := f.schema.names(project)
@@ -93,7 +93,7 @@ func (f *file) unknown(t field, project bool) {
 	if hint == "" {
 		hint = `"loom up --help" lists what there is`
 	}
-	f.fail("config/unknown-key", t.node.at, "nothing reads this key").Got(t.name).Want("%s", hint)
+	f.add(t.node.at, fault.New("config/unknown-key", "nothing reads this key").Got(t.name).Want("%s", hint))
 }
 
 // may reports whether the file may set the key at all, and says so if not.
@@ -101,15 +101,15 @@ func (f *file) may(k Key, n *node) bool {
 	if !f.foreign || k.Workspace {
 		return true
 	}
-	f.fail("config/workspace", n.at, "a workspace cannot set %q, because it may come from a stranger", k.Name).
-		Want("set it in your own configuration, or with --%s", k.Name)
+	f.add(n.at, fault.New("config/workspace", "a workspace cannot set %q, because it may come from a stranger", k.Name).
+		Want("set it in your own configuration, or with --%s", k.Name))
 	return false
 }
 
 // entries reads the table of a key.
 func (f *file) entries(k Key, n *node) {
 	if n.kind != unstable.Table {
-		f.fail("config/type", n.at, "%q is a table, and this is %s", k.Name, f.kind(n)).Want("write [%s] and one entry a line", k.Name)
+		f.add(n.at, fault.New("config/type", "%q is a table, and this is %s", k.Name, f.kind(n)).Want("write [%s] and one entry a line", k.Name))
 		return
 	}
 	for _, e := range n.fields {
@@ -122,7 +122,7 @@ func (f *file) entries(k Key, n *node) {
 // entry reports whether an entry's name can be one.
 func (f *file) entry(e field) bool {
 	if !entryName.MatchString(e.name) {
-		f.fail("config/value", e.node.at, "not a name").Got(e.name).Want("letters, digits, dots, lines, at most 128")
+		f.add(e.node.at, fault.New("config/value", "not a name").Got(e.name).Want("letters, digits, dots, lines, at most 128"))
 		return false
 	}
 	return true
@@ -131,14 +131,14 @@ func (f *file) entry(e field) bool {
 // projects reads the tables of all projects.
 func (f *file) projects(n *node) {
 	if n.kind != unstable.Table {
-		f.fail("config/type", n.at, "projects are tables").Want("write [project.NAME]")
+		f.add(n.at, fault.New("config/type", "projects are tables").Want("write [project.NAME]"))
 		return
 	}
 	for _, p := range n.fields {
 		switch {
 		case !f.entry(p):
 		case p.node.kind != unstable.Table:
-			f.fail("config/type", p.node.at, "a project is a table, and this is %s", f.kind(p.node)).Want("write [project.%s]", p.name)
+			f.add(p.node.at, fault.New("config/type", "a project is a table, and this is %s", f.kind(p.node)).Want("write [project.%s]", p.name))
 		default:
 			f.project(p.name, p.node)
 		}
@@ -184,7 +184,7 @@ func (f *file) set(k Key, entry string, n *node, one bool) {
 			values[i] = filepath.Join(f.dir, v)
 		}
 		if f.foreign && k.Path && !f.inside(values[i]) {
-			f.fail("config/workspace", n.at, "the path leads out of the workspace").Got(v).Want("set it in your own configuration")
+			f.add(n.at, fault.New("config/workspace", "the path leads out of the workspace").Got(v).Want("set it in your own configuration"))
 			return
 		}
 	}
@@ -200,7 +200,7 @@ func (f *file) set(k Key, entry string, n *node, one bool) {
 // sound refuses what no flag could take, and what a workspace must not say.
 func (f *file) sound(k Key, v string, n *node) bool {
 	if strings.ContainsRune(v, 0) {
-		f.fail("config/value", n.at, "a value with a zero byte")
+		f.add(n.at, fault.New("config/value", "a value with a zero byte"))
 		return false
 	}
 	if f.foreign && k.Foreign != nil {
@@ -254,7 +254,7 @@ func (f *file) values(k Key, n *node, one bool) ([]string, bool) {
 	if f.fits(kind, n) {
 		return []string{strings.ReplaceAll(n.text, "_", cutUnder(kind))}, true
 	}
-	f.fail("config/type", n.at, "%q takes %s, and this is %s", k.Name, k.Kind, f.kind(n))
+	f.add(n.at, fault.New("config/type", "%q takes %s, and this is %s", k.Name, k.Kind, f.kind(n)))
 	return nil, false
 }
 
@@ -270,7 +270,7 @@ func (f *file) list(k Key, n *node) ([]string, bool) {
 	values := []string{}
 	for _, e := range n.list {
 		if e.kind != unstable.String {
-			f.fail("config/type", n.at, "%q takes %s, and this one holds %s", k.Name, k.Kind, f.kind(e))
+			f.add(n.at, fault.New("config/type", "%q takes %s, and this one holds %s", k.Name, k.Kind, f.kind(e)))
 			return nil, false
 		}
 		values = append(values, e.text)

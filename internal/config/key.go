@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // Kind is what a value of a [Key] looks like in a file.
@@ -167,6 +166,3 @@ var secretive = regexp.MustCompile(`(?i)(api[-_]?key|secret|token|passw|credenti
 
 // entryName is what an entry of a table may be called.
 var entryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-
-// shownAll joins the values for a message.
-func shownAll(values []string) string { return Shown(strings.Join(values, ", ")) }

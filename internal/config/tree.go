@@ -52,17 +52,15 @@ type reader struct {
 	errs   []*fault.Error
 }
 
-func (r *reader) fail(code string, at place, format string, args ...any) *fault.Error {
-	e := fault.New(code, format, args...).At(fmt.Sprintf("%s:%d:%d", r.file, at.line, at.column))
-	r.errs = append(r.errs, e)
-	return e
+func (r *reader) add(at place, e *fault.Error) {
+	r.errs = append(r.errs, e.At(fmt.Sprintf("%s:%d:%d", r.file, at.line, at.column)))
 }
 
 // tree reads a file. What is wrong with it is in r.errs.
 func (r *reader) tree(data []byte) *node {
 	root := &node{kind: unstable.Table, at: place{1, 1}}
 	if len(data) > MaxFile {
-		r.fail("config/limit", root.at, "%d bytes; a configuration has at most %d", len(data), MaxFile)
+		r.add(root.at, fault.New("config/limit", "%d bytes; a configuration has at most %d", len(data), MaxFile))
 		return root
 	}
 	r.parser.Reset(data)
@@ -93,7 +91,7 @@ func (r *reader) whole(data []byte) {
 	if d, ok := errors.AsType[*toml.DecodeError](err); ok {
 		at.line, at.column = d.Position()
 	}
-	r.fail("config/syntax", at, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+	r.add(at, fault.New("config/syntax", "%s", strings.TrimPrefix(err.Error(), "toml: ")))
 }
 
 // part is one name of a dotted key.
@@ -131,7 +129,7 @@ func (r *reader) descend(from *node, parts []part) *node {
 }
 
 func (r *reader) twice(p part, first *node) {
-	r.fail("config/duplicate-key", p.at, "%q stands here already, at line %d", p.name, first.at.line)
+	r.add(p.at, fault.New("config/duplicate-key", "%q stands here already, at line %d", p.name, first.at.line))
 }
 
 func (r *reader) table(root *node, e *unstable.Node) *node {
@@ -140,7 +138,7 @@ func (r *reader) table(root *node, e *unstable.Node) *node {
 	t := r.descend(root, parts)
 	switch {
 	case len(parts) > maxDepth:
-		r.fail("config/limit", last.at, "tables lie in one another deeper than %d", maxDepth)
+		r.add(last.at, fault.New("config/limit", "tables lie in one another deeper than %d", maxDepth))
 	case t == nil:
 	case t.header:
 		r.twice(last, t)
@@ -154,7 +152,7 @@ func (r *reader) table(root *node, e *unstable.Node) *node {
 func (r *reader) refuseList(e *unstable.Node) *node {
 	parts := r.key(e)
 	last := parts[len(parts)-1]
-	r.fail("config/type", last.at, "a list of tables").Got(last.name).Want("nothing takes one; write [%s]", last.name)
+	r.add(last.at, fault.New("config/type", "a list of tables").Got(last.name).Want("nothing takes one; write [%s]", last.name))
 	return &node{kind: unstable.Table}
 }
 
@@ -162,7 +160,7 @@ func (r *reader) keyValue(table *node, e *unstable.Node, depth int) {
 	parts := r.key(e)
 	last := parts[len(parts)-1]
 	if depth+len(parts) > maxDepth {
-		r.fail("config/limit", last.at, "tables lie in one another deeper than %d", maxDepth)
+		r.add(last.at, fault.New("config/limit", "tables lie in one another deeper than %d", maxDepth))
 		return
 	}
 	t := r.descend(table, parts[:len(parts)-1])

@@ -5,9 +5,11 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -57,7 +59,9 @@ func program(name string, s Spec) (string, error) {
 }
 
 func surrender(s Spec) error {
-	unix.CloseOnExec(3)
+	if err := closeAll(); err != nil {
+		return fmt.Errorf("open files: %w", err)
+	}
 	if err := limit(s.Limits); err != nil {
 		return err
 	}
@@ -74,6 +78,25 @@ func surrender(s Spec) error {
 	}
 	if err := filter(); err != nil {
 		return fmt.Errorf("seccomp: %w", err)
+	}
+	return nil
+}
+
+// closeAll lets nothing but standard input and output come along: whoever
+// started the host may have left files open in it.
+func closeAll() error {
+	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc/self/fd") // a kernel before 5.11
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
 	}
 	return nil
 }
