@@ -2,6 +2,8 @@ package git
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,10 +32,7 @@ func Create(ctx context.Context, dir, branch, message string, files []File) erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.New("git/failed", "directory cannot be made: %s", err).At(dir)
 	}
-	c := call{gitDir: filepath.Join(dir, ".git"), workTree: dir, env: []string{
-		"GIT_AUTHOR_NAME=A person", "GIT_AUTHOR_EMAIL=person@example.com",
-		"GIT_COMMITTER_NAME=A person", "GIT_COMMITTER_EMAIL=person@example.com",
-	}}
+	c := call{gitDir: filepath.Join(dir, ".git"), workTree: dir, env: person}
 	if _, err := (call{dir: dir}).run(ctx, "init", "--quiet", "--template=", "--initial-branch="+branch, dir); err != nil {
 		return err
 	}
@@ -45,8 +44,57 @@ func Create(ctx context.Context, dir, branch, message string, files []File) erro
 	if _, err := c.run(ctx, "add", "--all", "--", "."); err != nil {
 		return err
 	}
+	_, err = c.run(ctx, "commit", "--quiet", "--no-verify", "--allow-empty", "--message", message)
+	return err
+}
+
+// Import makes the given files, and no others, the content of a repository's
+// checkout and of a new commit on its branch; a repository that is not there is
+// made by [Create]. Where nothing is different there is no new commit. It is
+// for repositories that Loom made itself: what the checkout holds otherwise is
+// gone, .git excepted.
+func Import(ctx context.Context, dir, branch, message string, files []File) error {
+	if _, err := os.Stat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return Create(ctx, dir, branch, message, files)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fault.New("git/failed", "not a path: %s", err).At(dir)
+	}
+	if err := empty(dir); err != nil {
+		return fault.New("git/failed", "the checkout cannot be emptied: %s", err).At(dir)
+	}
+	for _, f := range files {
+		if err := writeFile(dir, f); err != nil {
+			return fault.New("git/failed", "file cannot be written: %s", err).At(f.Path)
+		}
+	}
+	c := call{gitDir: filepath.Join(dir, ".git"), workTree: dir, env: person}
+	if _, err := c.run(ctx, "add", "--all", "--", "."); err != nil {
+		return err
+	}
+	if _, err := c.run(ctx, "diff", "--cached", "--quiet", "--exit-code"); err == nil {
+		return nil
+	}
 	_, err = c.run(ctx, "commit", "--quiet", "--no-verify", "--message", message)
 	return err
+}
+
+// empty removes everything from a checkout but its .git.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != ".git" && err == nil {
+			err = removeAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	return err
+}
+
+// person is the author of what no agent made.
+var person = []string{
+	"GIT_AUTHOR_NAME=A person", "GIT_AUTHOR_EMAIL=person@example.com",
+	"GIT_COMMITTER_NAME=A person", "GIT_COMMITTER_EMAIL=person@example.com",
 }
 
 func writeFile(dir string, f File) error {

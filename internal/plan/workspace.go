@@ -32,7 +32,7 @@ func Workspace(files fs.FS, scan []string, limit int) string {
 	_ = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil
+			return nil //nolint:nilerr // what cannot be read is not told of
 		case name != "." && strings.HasPrefix(e.Name(), "."):
 			if e.IsDir() {
 				return fs.SkipDir

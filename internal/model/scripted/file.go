@@ -35,6 +35,27 @@ type call struct {
 	Tool string `yaml:"tool"`
 	// Arguments is a JSON object.
 	Arguments string `yaml:"arguments"`
+	// Content is the argument of that name, for text of many lines.
+	Content string `yaml:"content"`
+}
+
+// object returns the arguments as JSON.
+func (c call) object() string {
+	arguments := cmp.Or(c.Arguments, "{}")
+	if c.Content == "" {
+		return arguments
+	}
+	var all map[string]any
+	_ = json.Unmarshal([]byte(arguments), &all) // check has seen that it is an object
+	if all == nil {
+		all = map[string]any{}
+	}
+	all["content"] = c.Content
+	data, err := json.Marshal(all)
+	if err != nil {
+		return arguments
+	}
+	return string(data)
 }
 
 // Parse reads a policy from YAML:
@@ -44,6 +65,12 @@ type call struct {
 //	    step: 1
 //	    calls:
 //	      - {tool: shell, arguments: '{"command": "go test ./..."}'}
+//	  - node: memo
+//	    calls:
+//	      - tool: file_write
+//	        arguments: '{"path": "memo.md"}'
+//	        content: |
+//	          # Memo
 //	  - contains: FAIL
 //	    text: It fails.
 //
@@ -99,7 +126,7 @@ func (a answer) say(c *conversation) *model.Response {
 	r := &model.Response{Text: a.Text, Stop: model.StopEnd}
 	for i, call := range a.Calls {
 		r.Calls = append(r.Calls, &loomv1.ToolCall{
-			Id: fmt.Sprintf("c%d-%d", len(c.answers)+1, i+1), Tool: call.Tool, Arguments: cmp.Or(call.Arguments, "{}"),
+			Id: fmt.Sprintf("c%d-%d", len(c.answers)+1, i+1), Tool: call.Tool, Arguments: call.object(),
 		})
 	}
 	return r
