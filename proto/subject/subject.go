@@ -10,6 +10,8 @@
 //	loom.v1.journal.NN                            batches of a partition, LOOM_J_NN      CORE
 //	loom.v1.work.ROLE.PLACE.PRIORITY.ATTEMPT-gN   assignments, stream WORK               CORE
 //	loom.v1.lease.BUCKET.KEY                      a lease's record, once it is stored     CORE
+//	loom.v1.actor.HOST.EPOCH                      messages for the actors of a start       CORE
+//	loom.v1.name.NAME                             requests to whoever bears a name         CORE
 //	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
 //	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
 //
@@ -125,6 +127,12 @@ func Works() string { return join("work", ">") }
 // Leases matches where the records of a bucket of leases are republished; a
 // key of several parts adds one token for each.
 func Leases(bucket Token) string { return join("lease", bucket.s, ">") }
+
+// Actor is where messages for the actors of one start of a host go.
+func Actor(host Token, epoch uint64) string { return join("actor", host.s, fmt.Sprint(epoch)) }
+
+// Name is where requests to whoever bears a name at present go.
+func Name(name Token) string { return join("name", name.s) }
 
 // DLQ is where messages of a stream are set aside.
 func DLQ(stream Token) string { return join("dlq", stream.s) }
