@@ -60,7 +60,7 @@ func (a *app) apply(ctx context.Context, by *orderFlags, name string, def *loomv
 		if err != nil {
 			return err
 		}
-		ceo, err := client.DialCEO(a.data)
+		ceo, err := client.OpenCEO(a.target())
 		if err != nil {
 			return err
 		}

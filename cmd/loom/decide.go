@@ -128,7 +128,7 @@ func (a *app) decide(ctx context.Context, key *ceokey.Key, name string, d *loomv
 }
 
 func (a *app) present(ctx context.Context, cmd *loomv1.SignedCommand) error {
-	ceo, err := client.DialCEO(a.data)
+	ceo, err := client.OpenCEO(a.target())
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (a *app) orderAll(ctx context.Context, by *orderFlags, done string, what fu
 		if err != nil {
 			return err
 		}
-		ceo, err := client.DialCEO(a.data)
+		ceo, err := client.OpenCEO(a.target())
 		if err != nil {
 			return err
 		}

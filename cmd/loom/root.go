@@ -29,6 +29,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	data     string // the host's data directory
+	creds    string // or: a file of credentials
+	url      string // and where that host is
 	json     bool
 
 	configFile string              // read in the place of all others, "" for none
@@ -94,6 +96,8 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(a.helper())
 	root.SetFlagErrorFunc(badFlag)
 	root.PersistentFlags().StringVar(&a.data, "data", "", "`DIR` of the host's data (default: $LOOM_DATA, else "+tilde(host.DefaultData())+")")
+	root.PersistentFlags().StringVar(&a.creds, "creds", "", "credentials `FILE`, for a host elsewhere (default: $LOOM_CREDS)")
+	root.PersistentFlags().StringVar(&a.url, "nats", "", "`URL` of that host (default: what the credentials say)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value a line")
 	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `FILE`, read in the place of all others")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -19,7 +20,10 @@ import (
 )
 
 // Client talks to one host. It is safe for concurrent use.
-type Client struct{ nc *nats.Conn }
+type Client struct {
+	nc  *nats.Conn
+	ceo string // in whose name commands are presented; empty means "ceo"
+}
 
 // Dial connects to the host that runs on a data directory, as its operator. It
 // fails with host/not-running when none answers.
@@ -33,11 +37,11 @@ func of(nc *nats.Conn, err error) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc}, nil
+	return &Client{nc: nc}, nil
 }
 
 // New returns a client over a connection, which Close ends.
-func New(nc *nats.Conn) *Client { return &Client{nc} }
+func New(nc *nats.Conn) *Client { return &Client{nc: nc} }
 
 // Close ends the connection.
 func (c *Client) Close() { c.nc.Close() }
@@ -129,7 +133,11 @@ func (c *Client) Present(ctx context.Context, verb string, cmd *loomv1.SignedCom
 	if err != nil {
 		return err
 	}
-	return c.request(ctx, subject.CEO(subject.Must("ceo"), token), cmd, &loomv1.Answer{})
+	who, err := subject.Parse("identity", cmp.Or(c.ceo, "ceo"))
+	if err != nil {
+		return err
+	}
+	return c.request(ctx, subject.CEO(who, token), cmd, &loomv1.Answer{})
 }
 
 // Notices returns a page of history.
