@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -64,9 +65,9 @@ func actOf(e *loomv1.Event) *Act {
 	case *loomv1.Event_ApprovalRefused:
 		return &Act{Kind: "approval-refused", What: f.ApprovalRefused.Approval, Why: words(f.ApprovalRefused.Error)}
 	case *loomv1.Event_CommandRefused:
-		return &Act{Kind: "command-refused", What: f.CommandRefused.Verb + " " + f.CommandRefused.About, Why: words(f.CommandRefused.Error)}
+		return &Act{Kind: "command-refused", What: strings.TrimSpace(f.CommandRefused.Verb + " " + f.CommandRefused.About), Why: words(f.CommandRefused.Error)}
 	case *loomv1.Event_OverrideGiven:
-		return &Act{Kind: "override-given", What: f.OverrideGiven.Verb + " " + f.OverrideGiven.About, Why: f.OverrideGiven.Reason, Signed: true}
+		return &Act{Kind: "override-given", What: strings.TrimSpace(f.OverrideGiven.Verb + " " + f.OverrideGiven.About), Why: f.OverrideGiven.Reason, Signed: true}
 	case *loomv1.Event_BeadFiled:
 		return byPerson(e, "bead-filed", e.Bead+": "+f.BeadFiled.GetBead().GetGoal())
 	case *loomv1.Event_BeadUpdated:

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/vault"
+)
+
+func (a *app) verify() *cobra.Command {
+	var beside bool
+	cmd := &cobra.Command{
+		Use: "verify [flags]", Short: "check that nothing of what was recorded is lost or altered", Args: takes(),
+		Long: `Verify reads a data directory from its first byte to its last and changes
+nothing. It follows the chain of every journal, and compares it with the marks
+of how far it reached and with the snapshots; every blob that an event names
+must be there and be itself. Damage is named with the stream and the first bad
+sequence, and the exit status is 7.
+
+Run it while the host is stopped, before it is started: a start may cut off what
+is damaged. Beside a running host it sees what was written when it looked.`,
+		Example: "  loom verify\n  loom verify --beside --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.store(beside)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = s.Close() }()
+			report, err := s.Verify(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.found(report, report.Damage)
+			}
+			verifyText(a.out, report)
+			return report.Err()
+		},
+	}
+	cmd.Flags().BoolVar(&beside, "beside", false, "read beside a host that runs")
+	return cmd
+}
+
+// store opens the data directory for reading.
+func (a *app) store(beside bool) (*vault.Store, error) {
+	open := vault.Open
+	if beside {
+		open = vault.OpenBeside
+	}
+	s, err := open(a.data)
+	if err != nil {
+		return nil, err
+	}
+	if terminal(a.err) {
+		s.Progress = func(line string) { fmt.Fprintln(a.err, line) }
+	}
+	return s, nil
+}
+
+// found writes what was found as JSON, with the damage, which also is the exit
+// status.
+func (a *app) found(report any, damage []*fault.Error) error {
+	data, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	list := []json.RawMessage{}
+	for _, d := range damage {
+		list = append(list, jsonOf(d.Proto()))
+	}
+	if all["damage"], err = json.Marshal(list); err != nil {
+		return err
+	}
+	line, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(a.out, "%s\n", escaped(line)); err != nil || len(damage) == 0 {
+		return err
+	}
+	return exitError{fault.Status(damage[0])}
+}
+
+func verifyText(w io.Writer, r *vault.Report) {
+	fmt.Fprintf(w, "deployment %s, epoch %d\n", r.Deployment, r.Epoch)
+	var rows [][]string
+	for _, j := range r.Journals {
+		rows = append(rows, []string{j.Stream, sound(j), fmt.Sprint(j.Events), fmt.Sprint(j.Epoch), fmt.Sprintf("%.12s", j.Hash)})
+	}
+	table(w, []string{"journal", "sound", "events", "epoch", "head"}, rows)
+	fmt.Fprintf(w, "%d blobs that events name, %d bytes; %d snapshots\n", r.Blobs, r.BlobBytes, r.Snapshots)
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", printable(n))
+	}
+	if r.Sound {
+		fmt.Fprintln(w, "everything is there and unaltered")
+	}
+}
+
+// sound says which sequences of a journal are sound.
+func sound(j vault.Journal) string {
+	if j.First == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d to %d", j.First, j.Last)
+}
