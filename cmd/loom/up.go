@@ -22,6 +22,7 @@ func (a *app) up() *cobra.Command {
 	var projects, checks, routes, remotes []string
 	chosen := models{app: a}
 	var closed bool
+	var joining joining
 	cmd := &cobra.Command{
 		Use: "up [flags]", Aliases: []string{"host"}, Short: "run a host",
 		Long: `Up runs a host until it is interrupted: an embedded NATS server with fsync on
@@ -31,7 +32,7 @@ there at the next start. After kill -9 it does the same.
 
 On loopback, a client without credentials may submit and read notices, and
 nothing else. Tools, checks and hooks run in a sandbox; where the system has
-none they are refused.`,
+none they are refused. "loom cluster" says how several hosts are one deployment.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5\n  loom up --no-listen",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,6 +52,9 @@ none they are refused.`,
 			if err := chosen.open(&c, roles.Builtin()); err != nil {
 				return err
 			}
+			if err := joining.fill(&c); err != nil {
+				return err
+			}
 			c.Data, c.Logger = a.data, a.logger()
 			return a.runHost(cmd.Context(), c)
 		},
@@ -64,6 +68,7 @@ none they are refused.`,
 	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
 	f.BoolVar(&closed, "no-listen", false, "open no port")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
+	joining.flags(f)
 	chosen.flags(f)
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")

@@ -26,6 +26,9 @@ const (
 // Cluster says where a host of a cluster meets the others. What is empty is as
 // at the last start of the data directory.
 type Cluster struct {
+	// Name must be the cluster's, if it is given.
+	Name string
+
 	// Listen is the address for the other hosts, HOST:PORT; at the first start
 	// empty means DefaultClusterListen.
 	Listen string
@@ -63,6 +66,10 @@ func (c Config) meet() (Config, error) {
 			At(c.Dir.Path()).Want("join with an empty directory, --data DIR")
 	default:
 		return c, nil
+	}
+	if c.Cluster != nil && c.Cluster.Name != "" && c.Cluster.Name != m.Cluster.Name {
+		return c, fault.New("cluster/deployment", "the data directory belongs to cluster %q, not to %q", m.Cluster.Name, c.Cluster.Name).
+			At(c.Dir.Path()).Want("name another directory, --data DIR")
 	}
 	known := Cluster{Listen: m.Cluster.Listen, Advertise: m.Cluster.Advertise, Routes: m.Cluster.Routes}
 	met := known.with(c.Cluster)

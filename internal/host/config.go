@@ -6,6 +6,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/project"
@@ -15,6 +16,13 @@ import (
 
 // DefaultListen is where a host listens unless it is told otherwise.
 const DefaultListen = broker.DefaultListen
+
+// DefaultClusterListen is where a host listens for the others of its cluster
+// unless it is told otherwise.
+const DefaultClusterListen = broker.DefaultClusterListen
+
+// Cluster says where a host of a cluster meets the others.
+type Cluster = broker.Cluster
 
 // Project registers a repository.
 type Project struct {
@@ -42,6 +50,15 @@ type Config struct {
 	// Listen is the address for clients. Empty means that only this process
 	// can connect.
 	Listen string
+
+	// Join makes a new data directory that of a host of the join file's
+	// deployment. A directory that has joined needs it no more.
+	Join *datadir.Join
+
+	// Cluster says where the host meets the others of its cluster. Nil means
+	// where it did at the last start of the data directory; for a directory of
+	// a host that is alone it must be nil.
+	Cluster *Cluster
 
 	// HTTP is the address on loopback for HTTP, HOST:PORT; empty serves none.
 	HTTP string

@@ -96,7 +96,11 @@ func (h *Host) checkMachine(ctx context.Context) error { return git.Available(ct
 
 func (h *Host) openData(context.Context) error {
 	var err error
-	h.dir, err = datadir.Open(h.config.Data)
+	open := datadir.Config{Path: h.config.Data, Join: h.config.Join}
+	if h.config.Cluster != nil {
+		open.Mode = datadir.ModeCluster
+	}
+	h.dir, err = open.Open()
 	return err
 }
 
@@ -124,7 +128,7 @@ func (h *Host) enrol(context.Context) error {
 func (h *Host) startBroker(ctx context.Context) error {
 	var err error
 	h.broker, err = broker.Start(ctx, broker.Config{
-		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Logger: h.log,
+		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, Logger: h.log,
 		Aside: h.setAside, WorkLost: h.workLost,
 	})
 	return err

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/ceokey"
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
+)
+
+func (a *app) cluster() *cobra.Command {
+	cmd := group("cluster", "hosts that keep one deployment together",
+		"  loom cluster init --name prod --out prod.join\n  loom up --join prod.join --cluster-listen a:6222 --routes a:6222,b:6222,c:6222", a.clusterInit())
+	cmd.Long = clusterLong
+	return cmd
+}
+
+const clusterLong = `A cluster is 3 or 5 hosts that keep one deployment's streams together. It goes
+on while more than half of them are there, and says so when they are not.
+Each host is started with "loom up" and:
+
+  --join FILE               the join file, at its first start, on an empty
+                            data directory; later starts know what was in it
+  --cluster-listen ADDRESS  where the others meet it, HOST:PORT
+                            (default ` + host.DefaultClusterListen + `)
+  --cluster-advertise ADDR  how they reach it, if that is another address
+  --routes A,B,C            all hosts' addresses, its own may be among them
+  --cluster NAME            the name that the cluster must have
+
+A data directory of a host that is alone cannot join: its streams would be
+deleted. What the flags said last is remembered.`
+
+func (a *app) clusterInit() *cobra.Command {
+	var name, out, key string
+	var hosts, replicas, partitions int
+	cmd := &cobra.Command{
+		Use: "init [flags]", Short: "begin a deployment of several hosts: make its join file", Args: takes(),
+		Long: `Init makes a join file: the deployment's id, how many hosts it has, the CEO's
+public key, and the secrets by which its hosts know each other. Every host is
+started with it once, on an empty data directory; afterwards it is not needed.
+Whoever has the file can join and read everything: keep it like a key, and
+delete it when all hosts have joined.`,
+		Example: "  loom cluster init --name prod --out prod.join\n  loom cluster init --name big --hosts 5 --out big.join",
+		RunE: func(*cobra.Command, []string) error {
+			if out == "" {
+				return fault.New("usage/argument", "no file is named").At("--out").Want("for example --out prod.join")
+			}
+			ceo, err := publicKey(key)
+			if err != nil {
+				return err
+			}
+			join, err := datadir.NewJoin(name, hosts, replicas, partitions, ceo)
+			if err != nil {
+				return err
+			}
+			if err := join.Write(out); err != nil {
+				return err
+			}
+			return a.initialised(join, out)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "loom", "`NAME` of the cluster, for people")
+	f.IntVar(&hosts, "hosts", 3, "how many hosts it has: `N`, 3 or 5; it goes on while more than half are there")
+	f.IntVar(&replicas, "replicas", 0, "how many hosts keep each stream: `N`, 3 or 5 (default: all)")
+	f.IntVar(&partitions, "partitions", datadir.DefaultPartitions, "how many journals: `N`, 1 to 64, fixed for good")
+	f.StringVar(&key, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
+	f.StringVar(&out, "out", "", "`FILE` to write; it must not be there yet")
+	return cmd
+}
+
+// publicKey returns the public half of the CEO's key.
+func publicKey(path string) (string, error) {
+	if path == "" {
+		var err error
+		if path, err = ceokey.DefaultPath(); err != nil {
+			return "", err
+		}
+	}
+	key, _, err := ceokey.OpenOrCreate(path)
+	if err != nil {
+		return "", err
+	}
+	return key.Public(), nil
+}
+
+// initialised says what was made, without its secrets.
+func (a *app) initialised(j datadir.Join, out string) error {
+	if a.json {
+		return json.NewEncoder(a.out).Encode(map[string]any{
+			"deployment": j.Deployment, "cluster": j.Cluster, "hosts": j.Hosts, "replicas": j.Replicas,
+			"partitions": j.Partitions, "ceo": j.CEO, "file": out,
+		})
+	}
+	fmt.Fprintf(a.out, "deployment %s, cluster %s of %d hosts, %d replicas, %d journals\n", j.Deployment, j.Cluster, j.Hosts, j.Replicas, j.Partitions)
+	fmt.Fprintf(a.out, "on each host: loom up --join %s --cluster-listen HOST:PORT --routes HOST:PORT,HOST:PORT,...\n", out)
+	_, err := fmt.Fprintf(a.out, "whoever has %s can join: keep it like a key, and delete it when all hosts have joined\n", out)
+	return err
+}
+
+// joining are the flags by which a host joins a cluster.
+type joining struct {
+	file    string
+	cluster host.Cluster
+}
+
+func (j *joining) flags(f *pflag.FlagSet) {
+	f.StringVar(&j.file, "join", "", "join `FILE`, at the first start of a host of a cluster")
+	f.StringVar(&j.cluster.Name, "cluster", "", "`NAME` that the cluster must have")
+	f.StringVar(&j.cluster.Listen, "cluster-listen", "", "where its hosts meet this one, `HOST:PORT` (default "+host.DefaultClusterListen+")")
+	f.StringVar(&j.cluster.Advertise, "cluster-advertise", "", "how they reach it, if not there, `HOST:PORT`")
+	f.StringSliceVar(&j.cluster.Routes, "routes", nil, "all hosts of the cluster, `HOST:PORT,...`")
+	for _, name := range []string{"join", "cluster", "cluster-listen", "cluster-advertise", "routes"} {
+		_ = f.MarkHidden(name) // "loom cluster" says what they are
+	}
+}
+
+// fill puts what the flags say into the host's configuration.
+func (j *joining) fill(c *host.Config) error {
+	if j.file != "" {
+		join, err := datadir.ReadJoin(j.file)
+		if err != nil {
+			return err
+		}
+		c.Join = &join
+	}
+	if said := j.cluster; j.file != "" || said.Name != "" || said.Listen != "" || said.Advertise != "" || len(said.Routes) > 0 {
+		c.Cluster = &said
+	}
+	return nil
+}
