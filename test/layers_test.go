@@ -28,7 +28,7 @@ var (
 	}
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
-		"internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
+		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
 		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
 	}
 )
@@ -73,7 +73,7 @@ var owners = []struct {
 	why     string
 }{
 	{"github.com/asynkron/protoactor-go/...", []string{"actors", "internal/natswire", "internal/host"}, "only shells know actors"},
-	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/lease", "internal/lease", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
+	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/lease", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
 	{"github.com/nats-io/nats-server/...", []string{"internal/broker", "internal/host"}, "only the broker embeds a server"},
 	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client", "internal/identity"}, "keys have few hands"},
 	{"os/exec", starters, "only tools start processes"},
