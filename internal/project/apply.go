@@ -49,7 +49,9 @@ func (s *State) apply(e *loomv1.Event) error {
 		return s.applyUpdated(e, f.BeadUpdated)
 	case *loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed:
 		s.applyGovernor(e)
-	case *loomv1.Event_SubmissionRejected, *loomv1.Event_CommandRefused:
+	case *loomv1.Event_SubmissionRejected:
+	case *loomv1.Event_CommandRefused:
+		s.refused(f.CommandRefused.GetSpent(), f.CommandRefused.GetError())
 	case *loomv1.Event_OverrideGiven:
 		s.use(f.OverrideGiven.Signed)
 	case *loomv1.Event_WorkPaused:
@@ -218,6 +220,8 @@ func (s *State) applyTurn(e *loomv1.Event) error {
 
 func (s *State) applyApproval(e *loomv1.Event) error {
 	switch f := e.Fact.(type) {
+	case *loomv1.Event_ApprovalRefused:
+		s.refused(f.ApprovalRefused.GetSpent(), f.ApprovalRefused.GetError())
 	case *loomv1.Event_ApprovalRequested:
 		a := proto.CloneOf(f.ApprovalRequested.Approval)
 		a.AskedAt = e.Time

@@ -86,7 +86,7 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	}
 	d.node = ""
 	if a.Node == "" && v.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE {
-		if err := d.lift(x, a); err != nil {
+		if err := d.lift(x, a); err != nil || x.LimitApproval != "" {
 			return err
 		}
 	}

@@ -74,12 +74,14 @@ func seconds(n int64) time.Duration {
 	return time.Duration(min(n, int64(100*365*24*time.Hour/time.Second))) * time.Second
 }
 
-// deadline returns when the bead of an execution must be done, zero for never.
+// deadline returns when the bead of an execution must be done, zero for never:
+// one that the CEO has lifted counts no more, and one that is set later does.
 func (s *State) deadline(x *loomv1.Execution) time.Time {
-	if x.DeadlineWaived {
+	end := asTime(s.p.Beads[x.Bead].GetDeadline())
+	if x.DeadlineWaived || end.Equal(asTime(x.LiftedDeadline)) {
 		return time.Time{}
 	}
-	return asTime(s.p.Beads[x.Bead].GetDeadline())
+	return end
 }
 
 // passed returns the first limit that an execution has passed, and how.
@@ -127,11 +129,24 @@ func (d *decision) followAnswer(execution string) error {
 	return nil
 }
 
-// lift lets an execution go on beyond the limit that an approval is about, by
-// as much again as its bead has: as often as it takes to be within it.
+// lift lets an execution go on beyond the limit that an approval is about: by
+// as much again as its bead has, as often as it takes to be within it, or beyond
+// the deadline that has passed, if its bead has not been given a later one since.
+// If it has passed another limit too, the CEO is asked about that at once.
 func (d *decision) lift(x *loomv1.Execution, a *loomv1.Approval) error {
-	lifted := &loomv1.LimitLifted{DeadlineWaived: true}
-	if !strings.HasPrefix(a.Reason, overDeadline+":") {
+	if err := d.emitLift(x, a); err != nil {
+		return err
+	}
+	return d.askLimit(x)
+}
+
+func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
+	end := d.s.p.Beads[x.Bead].GetDeadline()
+	lifted := &loomv1.LimitLifted{DeadlineWaived: true, Deadline: end}
+	switch byDeadline := strings.HasPrefix(a.Reason, overDeadline+":"); {
+	case byDeadline && (end == nil || d.now.Before(asTime(end))):
+		return nil
+	case !byDeadline:
 		tokens, money := d.s.spentBy(x)
 		most, more := d.s.allowed(x), d.s.p.Beads[x.Bead].GetBudget()
 		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -161,7 +163,7 @@ func TestWF07_WallTimeAndDeadlinesAreEscalatedOnceByTheClock(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.wait(time.Hour)
-			if x := d.execution(f.Execution); d.limits() != 1 || x.HeldSince != nil || (tt.code == "deadline/passed") != x.DeadlineWaived {
+			if x := d.execution(f.Execution); d.limits() != 1 || x.HeldSince != nil || !proto.Equal(x.LiftedDeadline, tt.sub.Deadline) {
 				t.Errorf("after it was lifted: asked %d times, %v", d.limits(), x)
 			}
 		})
@@ -189,5 +191,134 @@ func TestWF07_ChildrenSpendFromTheirParentsBudget(t *testing.T) {
 	d.work("qa-engineer", outcome(success, nil))
 	if got := d.status(f.Bead); got != "closed" {
 		t.Errorf("bead %s, want closed", got)
+	}
+}
+
+// late files work that is asked about at its deadline, a minute from now, and
+// answers that it may go on.
+func (d *desk) late() *loomv1.SubmitReply {
+	d.t.Helper()
+	f := d.file(&loomv1.Submission{Deadline: timestamppb.New(d.now.Add(time.Minute))})
+	d.wait(time.Minute)
+	if d.limits() != 1 {
+		d.t.Fatalf("asked %d times about the first deadline", d.limits())
+	}
+	return f
+}
+
+func TestWF07_ADeadlineThatIsSetLaterCounts(t *testing.T) {
+	in := func(d *desk, after time.Duration) *timestamppb.Timestamp { return timestamppb.New(d.now.Add(after)) }
+	t.Run("after the one before was lifted", func(t *testing.T) {
+		d := newDesk(t)
+		f := d.late()
+		d.approve()
+		d.wait(time.Minute)
+		if err := d.update(&loomv1.Bead{Id: f.Bead, Deadline: in(d, time.Minute)}, "deadline"); err != nil {
+			t.Fatal(err)
+		}
+		d.wait(time.Minute - time.Second)
+		if d.limits() != 1 {
+			t.Fatalf("asked %d times before the new deadline", d.limits())
+		}
+		d.wait(time.Second)
+		if a := d.inbox(); d.limits() != 2 || !strings.HasPrefix(a.Reason, "deadline/passed: ") {
+			t.Fatalf("asked %d times, last about %q; want the new deadline asked about", d.limits(), a.Reason)
+		}
+		d.approve()
+		d.wait(time.Minute)
+		if d.limits() != 2 {
+			t.Errorf("asked %d times about two deadlines", d.limits())
+		}
+	})
+	t.Run("while the one before is asked about", func(t *testing.T) {
+		d := newDesk(t)
+		f := d.late()
+		if err := d.update(&loomv1.Bead{Id: f.Bead, Deadline: in(d, time.Minute)}, "deadline"); err != nil {
+			t.Fatal(err)
+		}
+		d.approve()
+		if x := d.execution(f.Execution); x.LiftedDeadline != nil || x.HeldSince != nil {
+			t.Errorf("lifted %v, held %v; want the later deadline to stand, and the work to go on", x.LiftedDeadline, x.HeldSince)
+		}
+		d.wait(time.Minute)
+		if d.limits() != 2 {
+			t.Errorf("asked %d times, want once for each deadline", d.limits())
+		}
+	})
+	t.Run("but not what a release waived that did not say which", func(t *testing.T) {
+		d := newDesk(t)
+		f := d.late()
+		d.approve()
+		d.s = project.New(d.cfg)
+		for _, e := range d.events {
+			if l := e.GetLimitLifted(); l != nil {
+				l.Deadline = nil
+			}
+			if err := d.s.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.update(&loomv1.Bead{Id: f.Bead, Deadline: in(d, time.Minute)}, "deadline"); err != nil {
+			t.Fatal(err)
+		}
+		d.wait(2 * time.Minute)
+		if d.limits() != 1 {
+			t.Errorf("asked %d times, want once", d.limits())
+		}
+	})
+}
+
+// Who answers about one limit is asked about the other one that was passed
+// meanwhile, before anything goes on.
+func TestWF07_TheNextLimitIsAskedAboutAtOnce(t *testing.T) {
+	d := newDesk(t)
+	f := d.file(&loomv1.Submission{Budget: &loomv1.Budget{Tokens: 100}, Deadline: timestamppb.New(d.now.Add(time.Minute))})
+	b, who := d.claim("qa-engineer")
+	d.begin(b, who)
+	d.wait(time.Minute)
+	d.spend(b, who, &loomv1.Usage{InputTokens: 101}) // it was under way
+	if a := d.inbox(); d.limits() != 1 || !strings.HasPrefix(a.Reason, "deadline/passed: ") {
+		t.Fatalf("asked %d times, about %q", d.limits(), a.Reason)
+	}
+	d.approve()
+	if a := d.inbox(); d.limits() != 2 || !strings.HasPrefix(a.Reason, "budget/exhausted: ") || d.execution(f.Execution).HeldSince == nil {
+		t.Fatalf("asked %d times, last about %q; want the budget asked about, and the work held", d.limits(), a.Reason)
+	}
+	d.approve()
+	if got := d.status(f.Bead); got != "in_progress" || d.limits() != 2 {
+		t.Errorf("bead %s, asked %d times; want it to go on", got, d.limits())
+	}
+}
+
+func TestWF07_ABudgetThatIsLoweredIsAskedAboutAtOnce(t *testing.T) {
+	d := newDesk(t)
+	f := d.file(&loomv1.Submission{Budget: &loomv1.Budget{Tokens: 100}})
+	b, who := d.claim("qa-engineer")
+	d.begin(b, who)
+	d.spend(b, who, &loomv1.Usage{InputTokens: 90})
+	if err := d.update(&loomv1.Bead{Id: f.Bead, Budget: &loomv1.Budget{Tokens: 90}}, "budget"); err != nil || d.limits() != 0 {
+		t.Fatalf("%v, asked %d times about a budget that is used and not passed", err, d.limits())
+	}
+	if err := d.update(&loomv1.Bead{Id: f.Bead, Budget: &loomv1.Budget{Tokens: 89}}, "budget"); err != nil || d.limits() != 1 {
+		t.Fatalf("%v, asked %d times; want once", err, d.limits())
+	}
+	d.approve()
+	if got := d.status(f.Bead); got != "in_progress" {
+		t.Errorf("bead %s, want it to go on", got)
+	}
+}
+
+func TestWF09_AMoveLeavesTheQuestionAboutALimit(t *testing.T) {
+	d := newDesk(t)
+	f := d.late()
+	d.give(moves(f.Execution, "investigate", "no triage is needed"))
+	d.wait(time.Minute)
+	if q := d.s.Queued(); d.limits() != 1 || len(q) != 0 {
+		t.Fatalf("asked %d times, queued %v; want the one question open and nothing begun", d.limits(), q)
+	}
+	d.approve()
+	d.wait(0)
+	if q := d.s.Queued(); d.limits() != 1 || len(q) != 1 || q[0].Role != "backend-engineer" {
+		t.Errorf("asked %d times, queued %v; want the node that it was moved to", d.limits(), q)
 	}
 }

@@ -43,22 +43,39 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 }
 
 // signed checks a CEO's command and carries it out. What is refused is
-// recorded, once for each presentation, with who presented it.
+// recorded, with who presented it.
+//
+// What is the CEO's own is answered once and for all. Where it is refused for
+// what it asks, its nonce is used up, and whoever presents it again is refused
+// as before, with nothing recorded: what she was told will not happen must not
+// happen later because somebody kept it. What is refused for who presents it, or
+// when, uses nothing up: else others could spoil what is hers.
 func (d *decision) signed(c *loomv1.SignedCommand) error {
 	cmd, err := d.verify(c)
-	if err == nil {
-		d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.cfg.CEO)} // what the command says of its key is not signed
-		if v := cmd.GetDecide(); v != nil {
-			err = d.decideApproval(c, v)
-		} else {
-			err = d.override(c, cmd)
-		}
+	if err != nil {
+		return d.refuse(orderOf(cmd), err, "")
+	}
+	key := spent(c, cmd.Nonce)
+	if was := d.s.p.Refused[key]; was != nil {
+		return fault.FromProto(was)
+	}
+	if !usable(cmd.Nonce) || d.s.p.Nonces[cmd.Nonce] {
+		key = ""
+	}
+	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.cfg.CEO)} // what the command says of its key is not signed
+	if v := cmd.GetDecide(); v != nil {
+		err = d.decideApproval(c, v)
+	} else {
+		err = d.override(c, cmd)
 	}
 	if err != nil && d.broken == nil && len(d.events) == 0 {
-		return d.refuse(orderOf(cmd), err)
+		return d.refuse(orderOf(cmd), err, key)
 	}
 	return err
 }
+
+// usable says whether a nonce can be remembered.
+func usable(nonce string) bool { return nonce != "" && len(nonce) <= MaxKey }
 
 // override carries out a command that is no answer to an approval. That it was
 // given is recorded before what it does, once it is sure that it will be done.
@@ -117,7 +134,7 @@ func (d *decision) emitPreface() error {
 // that another command has used is refused.
 func (d *decision) usedBefore(c *loomv1.SignedCommand, nonce string) (bool, error) {
 	switch {
-	case nonce == "" || len(nonce) > MaxKey:
+	case !usable(nonce):
 		return false, fault.New("override/invalid", "the signed command has a nonce of %d bytes", len(nonce)).At("nonce").Want("1 to %d bytes, never used before", MaxKey)
 	case d.s.p.Nonces[spent(c, nonce)]:
 		return true, nil
@@ -142,14 +159,15 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// refuse records that a command was not accepted, and returns why.
-func (d *decision) refuse(o order, why error) error {
+// refuse records that a command was not accepted, and what it used up, and
+// returns why.
+func (d *decision) refuse(o order, why error, used string) error {
 	e := &loomv1.Event{Fact: &loomv1.Event_CommandRefused{CommandRefused: &loomv1.CommandRefused{
-		Verb: o.verb, About: cut(o.about, MaxKey), Error: bounded(fault.From(why).Proto()),
+		Verb: o.verb, About: cut(o.about, MaxKey), Error: bounded(fault.From(why).Proto()), Spent: used,
 	}}}
 	if a := d.s.p.Approvals[o.about]; a != nil && o.verb == "decide" {
 		e.Bead, e.Execution, e.Node = a.Bead, a.Execution, a.Node
-		e.Fact = &loomv1.Event_ApprovalRefused{ApprovalRefused: &loomv1.ApprovalRefused{Approval: a.Id, Error: bounded(fault.From(why).Proto())}}
+		e.Fact = &loomv1.Event_ApprovalRefused{ApprovalRefused: &loomv1.ApprovalRefused{Approval: a.Id, Error: bounded(fault.From(why).Proto()), Spent: used}}
 	} else if x := d.s.p.Executions[o.about]; x != nil {
 		e.Bead, e.Execution = x.Bead, x.Id
 	}
@@ -180,6 +198,13 @@ func (s *State) use(c *loomv1.SignedCommand) {
 	if n := nonceOf(c); n != "" {
 		s.p.Nonces[n] = true
 		s.p.Nonces[spent(c, n)] = true
+	}
+}
+
+// refused notes what a signed command that was refused used up.
+func (s *State) refused(spent string, why *loomv1.Error) {
+	if i := strings.LastIndexByte(spent, ':'); i > 0 {
+		s.p.Refused[spent], s.p.Nonces[spent[:i]] = why, true
 	}
 }
 

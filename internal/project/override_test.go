@@ -300,3 +300,68 @@ func TestWF09_SeveralApprovalsAreOutstandingInOneInbox(t *testing.T) {
 		t.Errorf("inbox %v, %v; want it empty", v, err)
 	}
 }
+
+// What the CEO was told is refused is not done later because somebody kept it:
+// it is refused in the same way for good, and its nonce is used up.
+func TestWF09_WhatWasRefusedStaysRefused(t *testing.T) {
+	d := newDesk(t)
+	x := d.execution(d.report().Execution).Id
+	resume := d.order(resumes(oneExecution, x, "go on"))
+	nonce := func(c *loomv1.CeoCommand) { c.Nonce = nonceIn(t, resume) }
+	if err := d.present(ceo, resume); fault.Code(err) != "pause/none" {
+		t.Fatalf("%v, want pause/none", err)
+	}
+	d.give(pauses(oneExecution, x, "wait"))
+	d.restart()
+	n := len(d.events)
+	if err := d.present(ceo, resume); fault.Code(err) != "pause/none" || len(d.since(n)) != 0 || d.execution(x).Paused == nil {
+		t.Errorf("once more: %v with %v; want it refused as before, and nothing recorded", err, d.since(n))
+	}
+	other := d.order(func(c *loomv1.CeoCommand) { closes(x, "another command")(c); nonce(c) })
+	if err := d.present(ceo, other); fault.Code(err) != "approval/replayed" {
+		t.Errorf("another command with its nonce: %v, want approval/replayed", err)
+	}
+	d.give(resumes(oneExecution, x, "signed anew"))
+
+	d.work("qa-engineer", triaged())
+	d.work("backend-engineer", proposed("p1"))
+	asked := d.inbox()
+	digest := d.sign(asked, approves, func(c *loomv1.CeoCommand) { c.GetDecide().Digest = strings.Repeat("0", 64) })
+	for range 2 {
+		if err := d.present(ceo, digest); fault.Code(err) != "approval/digest" {
+			t.Errorf("an answer about something else: %v, want approval/digest", err)
+		}
+	}
+	if err := d.present(ceo, d.sign(asked, approves, func(c *loomv1.CeoCommand) { c.Nonce = nonceIn(t, digest) })); fault.Code(err) != "approval/replayed" {
+		t.Errorf("another answer with its nonce: %v, want approval/replayed", err)
+	}
+	if err := d.present(ceo, d.sign(asked, approves, nil)); err != nil {
+		t.Errorf("signed anew: %v", err)
+	}
+}
+
+// Who presents what is not theirs, or too late, uses up nothing that is hers.
+func TestWF09_OthersCannotUseUpWhatTheCEOSigned(t *testing.T) {
+	d := newDesk(t)
+	x := d.execution(d.report().Execution).Id
+	c := d.order(closes(x, "enough"))
+	broken := proto.CloneOf(c)
+	broken.Signature[0] ^= 1
+	for kind, c := range map[loomv1.IdentityKind]*loomv1.SignedCommand{loomv1.IdentityKind_IDENTITY_KIND_AGENT: c, ceo: broken} {
+		if err := d.present(kind, c); err == nil {
+			t.Errorf("%s is heard", kind)
+		}
+	}
+	if err := d.present(ceo, c); err != nil {
+		t.Errorf("the CEO herself: %v", err)
+	}
+}
+
+func nonceIn(t *testing.T, c *loomv1.SignedCommand) string {
+	t.Helper()
+	cmd := &loomv1.CeoCommand{}
+	if err := proto.Unmarshal(c.Payload, cmd); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Nonce
+}

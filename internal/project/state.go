@@ -126,6 +126,9 @@ func fillMaps(p *loomv1.ProjectState) {
 	if p.Nonces == nil {
 		p.Nonces = map[string]bool{}
 	}
+	if p.Refused == nil {
+		p.Refused = map[string]*loomv1.Error{}
+	}
 	if p.Changed == nil {
 		p.Changed = map[string]bool{}
 	}

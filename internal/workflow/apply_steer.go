@@ -49,6 +49,10 @@ func (f folder) lifted(l *loomv1.LimitLifted) {
 	if l.GetGranted() != nil {
 		f.x.Granted = l.Granted
 	}
+	if l.GetDeadline() != nil {
+		f.x.LiftedDeadline = l.Deadline
+		return
+	}
 	f.x.DeadlineWaived = f.x.DeadlineWaived || l.GetDeadlineWaived()
 }
 

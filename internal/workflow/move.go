@@ -16,9 +16,11 @@ func (r Run) Close(reason string) error {
 }
 
 // Move goes on at a node of the CEO's choice, whichever it is. All that is open
-// is withdrawn. The node and what follows it begin anew, with their history
-// kept; what else is not settled is skipped. So nothing but the node can start
-// next, by the same rule as ever, its gate included.
+// at nodes is withdrawn. The node and what follows it begin anew, with their
+// history kept; what else is not settled is skipped. So nothing but the node can
+// start next, by the same rule as ever, its gate included. A question about a
+// limit stays open, and the node waits for its answer: a move answers it no more
+// than it ends a pause.
 //
 // What was approved lapses if an approval begins anew. A move stands in for no
 // evidence: commit, verify and land want theirs as before.
@@ -47,7 +49,7 @@ func (r Run) turnTo(to, reason, words string) error {
 	}
 	from := r.at(n)
 	part := slices.DeleteFunc(r.touched(n), func(n *node) bool { return r.state(n).GetStatus() == unreached })
-	if err := r.withdrawAll(words); err != nil {
+	if err := r.withdraw(r.Def.order, words); err != nil {
 		return err
 	}
 	if err := r.moved(from, n, part, reason, words); err != nil {

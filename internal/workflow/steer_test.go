@@ -78,9 +78,7 @@ func (m *sim) decideLimit(a *loomv1.Approval, d loomv1.ApprovalDecision) {
 func (m *sim) move() {
 	nodes := m.def.Definition().Nodes
 	to := nodes[m.rng.IntN(len(nodes))].Id
-	if m.x.LimitApproval != "" {
-		m.more["/0"]++
-	}
+	limit := m.x.LimitApproval
 	m.over = true
 	err := m.tried(func() error { return m.run().Move(to, "go there") })
 	m.over = false
@@ -88,11 +86,11 @@ func (m *sim) move() {
 		m.broken("move to %s: %v (%s)", to, err, fault.Code(err))
 		return
 	}
-	if m.x.LimitApproval != "" {
-		m.broken("the approval about a limit outlives the move to %s", to)
-	}
 	if m.x.EndedAt != nil {
 		return // it was moved to an end, or to what leads there at once
+	}
+	if m.x.LimitApproval != limit {
+		m.broken("limit approval %q becomes %q with the move to %s", limit, m.x.LimitApproval, to)
 	}
 	if m.isHeld() {
 		m.checkMoved(to)

@@ -100,6 +100,9 @@ func (o *oracle) lapsed(x *execution, f *loomv1.ApprovalLapsed) {
 	if x != nil && x.approved == f.Approval {
 		x.approved = ""
 	}
+	if x != nil && a.Node == "" && !a.closed {
+		x.unanswered = true // which only an end may follow
+	}
 	if f.Reason == "another patch was proposed" && a.closed {
 		o.w.see("approval lapsed by another patch")
 	}

@@ -77,6 +77,9 @@ func (o *oracle) stormOver(at time.Time) {
 // relinked notes what a bead waits for and what it may spend.
 func (o *oracle) relinked(id string, b *loomv1.Bead) {
 	o.blockers[id], o.tokens[id], o.deadlines[id] = b.BlockedBy, b.Budget.GetTokens(), b.Deadline
+	if x := o.worked[id]; x != nil {
+		o.overNow(x)
+	}
 	if len(b.BlockedBy) > 0 {
 		o.w.see("blocked")
 		o.linksThere = true

@@ -165,6 +165,20 @@ var projectBugs = []bug{
 	{"an order that comes twice is done twice", whole + "override.go", `	case d.s.p.Nonces[spent(c, nonce)]:
 		return true, nil
 `, ``, ""},
+	{"a refused order may come again", whole + "override.go", `	if was := d.s.p.Refused[key]; was != nil {`, `	if was := d.s.p.Refused[key]; was != nil && false {`, "its nonce is used up, so that it is refused all the same"},
+	{"a refused order uses nothing up", whole + "override.go", `	if !usable(cmd.Nonce) || d.s.p.Nonces[cmd.Nonce] {
+		key = ""
+	}`, `	key = ""`, ""},
+	{"a deadline that is set later does not count", whole + "limit.go", `if x.DeadlineWaived || end.Equal(asTime(x.LiftedDeadline)) {`, `if x.DeadlineWaived || x.LiftedDeadline != nil {`, ""},
+	{"who answers about one limit is not asked about the next", whole + "limit.go", `	return d.askLimit(x)
+}
+
+func (d *decision) emitLift`, `	return nil
+}
+
+func (d *decision) emitLift`, ""},
+	{"a lowered budget is not asked about", whole + "update.go", `	if x := d.s.p.Executions[b.Execution]; x != nil { // it may be`, `	if x := d.s.p.Executions[b.Execution]; false { // it may be`, ""},
+	{"a move ends the question about a limit", flow + "move.go", `	if err := r.withdraw(r.Def.order, words); err != nil {`, `	if err := r.withdrawAll(words); err != nil {`, ""},
 	{"an order needs no reason", whole + "override.go", `	case strings.TrimSpace(reason) == "":`, `	case false:`, ""},
 	{"an order is not recorded", whole + "override.go", `	d.preface = nil
 	return d.emit(p)`, `	d.preface = nil

@@ -19,9 +19,10 @@ type ceo struct {
 	digest  string           // of an approval that was seen before
 	nonces  int
 	clicked []*loomv1.SignedCommand
-	signed  map[string]bool // payloads with signatures that are hers
-	taken   map[string]bool // signatures of orders that were carried out
-	asked   map[string]int  // escalations by node, while all is calm
+	signed  map[string]bool       // payloads with signatures that are hers
+	taken   map[string]bool       // signatures of orders that were carried out
+	refused *loomv1.SignedCommand // the last order that was refused for what it asks
+	asked   map[string]int        // escalations by node, while all is calm
 }
 
 const (

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -46,6 +48,9 @@ func (o *oracle) mayStart(x *execution, e *loomv1.Event) {
 	if o.held(x) && !(e.GetToolIntended() != nil && o.justAsked(x)) {
 		o.broken(24, "%s while its execution is held", tellEvent(e))
 	}
+	if x.unanswered {
+		o.broken(20, "%s though the question about a limit lapsed unanswered", tellEvent(e))
+	}
 	if x.over {
 		o.broken(20, "%s though %d tokens are spent of %d, and nobody was asked", tellEvent(e), o.spent(x), o.allowed(x))
 	}
@@ -79,9 +84,7 @@ func (o *oracle) allowed(x *execution) int64 {
 func (o *oracle) paid(x *execution, u *loomv1.Usage) {
 	x.spent += int64(u.GetInputTokens() + u.GetOutputTokens())
 	for ; x != nil; x = x.parent {
-		if most := o.allowed(x); most > 0 && o.spent(x) > most && x.limit == "" {
-			x.over = true
-		}
+		o.overNow(x)
 	}
 }
 
@@ -94,6 +97,9 @@ func (o *oracle) askedOfAll(x *execution, a *loomv1.Approval) {
 	defer o.rehold()
 	what, _, _ := strings.Cut(a.Reason, ":")
 	o.w.see("limit: " + what)
+	if x.unanswered {
+		o.broken(22, "%s asks again about a limit, and the question before it lapsed unanswered", a.Id)
+	}
 	if x.limit != "" {
 		o.broken(22, "%s is asked about while %s is open about the same execution", a.Id, x.limit)
 	}
@@ -131,9 +137,29 @@ func (o *oracle) sawSteering(x *execution, e *loomv1.Event) {
 		o.follows(e, "move")
 		o.moved(x, e, f.ExecutionMoved)
 	case *loomv1.Event_LimitLifted:
-		o.w.see("limit lifted")
-		x.waived = x.waived || f.LimitLifted.DeadlineWaived
-		x.granted = max(x.granted, f.LimitLifted.GetGranted().GetTokens())
+		o.limitLifted(x, f.LimitLifted)
+	}
+}
+
+// limitLifted wants no deadline lifted that nobody has passed, and who is beyond
+// another limit asked about that.
+func (o *oracle) limitLifted(x *execution, f *loomv1.LimitLifted) {
+	o.w.see("limit lifted")
+	x.granted = max(x.granted, f.GetGranted().GetTokens())
+	if f.DeadlineWaived {
+		x.lifted = f.Deadline
+	}
+	if f.DeadlineWaived && (o.now.Before(f.Deadline.AsTime()) || !proto.Equal(f.Deadline, o.deadlines[x.bead])) {
+		o.broken(20, "the deadline of %s is lifted, %s, and its bead has %s", x.id, f.Deadline.AsTime(), o.deadlines[x.bead].AsTime())
+	}
+	o.overNow(x)
+}
+
+// overNow notes whether an execution that nobody is asked about is over its
+// budget: then that must come next.
+func (o *oracle) overNow(x *execution) {
+	if most := o.allowed(x); x.limit == "" && !x.ended {
+		x.over = most > 0 && o.spent(x) > most
 	}
 }
 
@@ -155,6 +181,13 @@ func (o *oracle) ordered(e *loomv1.Event, f *loomv1.OverrideGiven) {
 	}
 	o.nonces[cmd.Nonce] = true
 	o.order = f
+}
+
+// usedUp notes the nonce of a command that was refused once and for all.
+func (o *oracle) usedUp(spent string) {
+	if i := strings.LastIndexByte(spent, ':'); i > 0 {
+		o.nonces[spent[:i]] = true
+	}
 }
 
 // follows wants what only an order can do to follow from one.
@@ -212,7 +245,7 @@ func (o *oracle) timedOut(a *attempt, e *loomv1.Event) {
 // of a bead, when no tick is due.
 func (o *oracle) deadlinesAsked(now time.Time) {
 	for _, x := range o.begun {
-		if end := o.deadlines[x.bead]; !x.ended && !x.waived && end != nil && now.After(end.AsTime()) && !o.held(x) {
+		if end := o.deadlines[x.bead]; !x.ended && end != nil && now.After(end.AsTime()) && !o.held(x) && !proto.Equal(end, x.lifted) {
 			o.broken(20, "%s works on after %s, the deadline of its bead, and nobody was asked", x.id, end.AsTime())
 		}
 	}

@@ -75,7 +75,9 @@ type execution struct {
 	over       bool  // its budget is spent, and nobody was asked yet
 	spent      int64 // tokens
 	granted    int64
-	waived     bool // its deadline
+	lifted     *timestamppb.Timestamp // the deadline that the CEO has lifted
+	hurried    bool                   // it was given another one since
+	unanswered bool                   // a question about a limit has lapsed
 	nodes      map[string]*nodeOracle
 	edges      map[string]bool
 	patch      string // of the change that stands
@@ -194,7 +196,10 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 		o.sawSteering(x, e)
 	case *loomv1.Event_ApprovalLapsed:
 		o.lapsed(x, f.ApprovalLapsed)
-	case *loomv1.Event_ApprovalRefused, *loomv1.Event_CommandRefused:
+	case *loomv1.Event_ApprovalRefused:
+		o.usedUp(f.ApprovalRefused.Spent)
+	case *loomv1.Event_CommandRefused:
+		o.usedUp(f.CommandRefused.Spent)
 	case *loomv1.Event_ModelAnswered:
 		o.answered(e, f.ModelAnswered.Answer)
 		o.paid(x, f.ModelAnswered.Answer.Usage)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -88,9 +90,14 @@ func resumes(scope loomv1.PauseScope, name, reason string) *loomv1.CeoCommand {
 // purpose, or as somebody else.
 func (w *world) order(verb string, cmd *loomv1.CeoCommand) {
 	w.complete(cmd, w.nonce())
+	cmd.NotAfter = timestamppb.New(w.now.Add(5 * time.Minute))
 	switch {
 	case w.chance(ceoIsForged):
 		w.forgeOrder(cmd)
+		return
+	case w.chance(ceoContradicts) && w.ceo.refused != nil:
+		w.see("refused order presented again")
+		w.presentOrder(verb, w.ceo.refused, loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
 		return
 	case w.chance(ceoContradicts) && w.ceo.nonces > 1:
 		cmd.Nonce = fmt.Sprintf("n%d", 1+w.rng.IntN(w.ceo.nonces-1))
@@ -128,6 +135,11 @@ func (w *world) presentOrder(verb string, c *loomv1.SignedCommand, as loomv1.Ide
 			w.broken(7, "an order that was carried out is refused when it comes again")
 		case got != "":
 			w.see("order refused: " + got)
+			if verb != "" && got != "approval/replayed" {
+				w.ceo.refused = c
+			}
+		case w.ceo.refused == c:
+			w.broken(11, "an order to %s that was refused is carried out when it comes again", verb)
 		case verb == "":
 			w.broken(11, "an order that is not the CEO's is taken")
 		default:
@@ -187,6 +199,10 @@ func (w *world) change(bead string) {
 		}
 	case 1:
 		fields = append(fields, "budget")
+		if b.Budget == nil && w.one(2) {
+			b.Deadline = timestamppb.New(w.now.Add(time.Duration(1+w.rng.IntN(30)) * time.Minute))
+			fields = append(fields, "deadline")
+		}
 	}
 	w.operator(&loomv1.Command{Body: &loomv1.Command_UpdateBead{UpdateBead: &loomv1.UpdateBead{Bead: b, Fields: fields, Reason: "so"}}}, "bead changed")
 }
@@ -249,6 +265,20 @@ func (w *world) free() {
 			}}}, "freed by hand")
 			return
 		}
+	}
+}
+
+// hurry gives work whose deadline the CEO has lifted another one, once, with
+// half of the seeds.
+func (w *world) hurry() {
+	for _, x := range w.oracle.begun {
+		if x.ended || x.hurried || x.lifted == nil || w.recipe.Seed%2 == 1 {
+			continue
+		}
+		x.hurried = true
+		w.operator(&loomv1.Command{Body: &loomv1.Command_UpdateBead{UpdateBead: &loomv1.UpdateBead{
+			Bead: &loomv1.Bead{Id: x.bead, Deadline: timestamppb.New(w.now.Add(time.Minute))}, Fields: []string{"deadline"}, Reason: "now it is due",
+		}}}, "deadline set after one was lifted")
 	}
 }
 

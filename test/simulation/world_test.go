@@ -330,6 +330,7 @@ func (w *world) calmStep(i int) {
 	}
 	w.ask()
 	w.free()
+	w.hurry()
 	w.keeper.flush()
 	w.keeper.sweep()
 	w.offered()
