@@ -155,9 +155,10 @@ func (t *Table) Compute(e *calculator.Expression) (values []Value, failed map[in
 	for i, row := range t.Rows {
 		given := map[string]decimal.Decimal{}
 		var missing error
-		for n, p := range places {
-			if given[n] = row[p].Number; !row[p].Numeric {
-				missing = fault.New("table/invalid", "it is not a number").At(n).Got(row[p].Text)
+		for _, n := range e.Names() {
+			v := row[places[n]]
+			if given[n] = v.Number; !v.Numeric && missing == nil {
+				missing = fault.New("table/invalid", "it is not a number").At(n).Got(v.Text)
 			}
 		}
 		if missing != nil {

@@ -47,7 +47,7 @@ var catalogue = sync.OnceValue(func() []*tool {
 	list := []*tool{
 		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
 		shell, gitStatus, gitDiff, gitLog, decisionLog, decisionQuery, decisionVote,
-		calculate, spreadsheet,
+		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
 	}
 	for _, t := range list {
 		t.Timeout = Timeout

@@ -105,7 +105,7 @@ func at(file string, err error) error {
 		return nil
 	}
 	e := fault.From(err)
-	if e.Where = strings.TrimSuffix(file+": "+e.Where, ": "); e.Code == "internal/error" {
+	if e.Where = strings.Trim(file+": "+e.Where, ": "); e.Code == "internal/error" {
 		e.Code = "tool/failed"
 	}
 	return e

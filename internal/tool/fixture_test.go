@@ -15,7 +15,7 @@ import (
 var everything = []string{
 	"file_read", "file_write", "file_edit", "file_search", "content_search", "directory_list",
 	"shell", "git_status", "git_diff", "git_log", "decision_log", "decision_query", "decision_vote",
-	"calculator", "spreadsheet",
+	"calculator", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill", "data_analysis",
 }
 
 type args map[string]any

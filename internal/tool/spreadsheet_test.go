@@ -27,7 +27,7 @@ func TestTOOL05_Spreadsheet(t *testing.T) {
 		}
 		sheet(args{"action": "add_rows", "rows": []any{[]any{"North", 10, 2}}})
 		r = sheet(args{"action": "add_column", "column": "Margin", "formula": "round(({Revenue} - Cost) / Revenue, 3)"})
-		says(t, r, "4 rows of 4 columns", "row 3 has no value: Revenue: it is not a number")
+		says(t, r, "4 rows of 4 columns", "row 3 has no value: Cost: it is not a number")
 		sheet(args{"action": "add_column", "column": "Note", "values": []any{"a", nil, "c", "007"}})
 		r = sheet(args{"action": "read", "columns": []string{"Region", "Margin", "Note"}})
 		if want := "Region,Margin,Note\nNorth,0.334,a\nSouth,-0.056,\n'=1+1,,c\nNorth,0.8,007\n"; r.Output != want {
