@@ -239,10 +239,7 @@ func (b *Broker) connect(context.Context) error {
 
 // watchIdentities keeps who may connect as the deployment has it, from now on.
 func (b *Broker) watchIdentities(ctx context.Context) error {
-	store := b.config.Identities
-	if store == nil {
-		store = identity.NewFile(b.config.Dir.Path())
-	}
+	store := b.Identities()
 	list, err := store.List(ctx)
 	b.gate.admit(list, err) // at once, so that whoever finds the host finds itself known
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/transient"
 )
 
 const (
@@ -161,7 +162,7 @@ func (b *Broker) SetCEO(ctx context.Context, public string) error {
 }
 
 // errFaster says that another host wrote first: read again.
-var errFaster = errors.New("another host was faster")
+var errFaster = fmt.Errorf("another host was faster: %w", transient.Again)
 
 // amend changes the deployment's record, if nobody else does meanwhile.
 func (b *Broker) amend(ctx context.Context, change func(*record)) error {
@@ -184,7 +185,7 @@ func (b *Broker) amend(ctx context.Context, change func(*record)) error {
 
 // faster returns errFaster for a write that came too late.
 func faster(err error) error {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.Is(err, jetstream.ErrKeyExists) {
 		return errFaster
 	}
 	return err

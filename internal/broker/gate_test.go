@@ -219,7 +219,7 @@ func TestSEC01_CredentialsThatCannotBeUsed(t *testing.T) {
 		nc, err := broker.DialAs(c, o.URL(), false)
 		if err == nil { // not noted yet
 			nc.Close()
-			return nil, os.ErrExist
+			return nil, errStillIn
 		}
 		return nil, nil //nolint:nilnil // it is refused, as it should be
 	})

@@ -56,7 +56,8 @@ var table = map[kind]func(user) rights{
 	ceo: func(u user) rights {
 		return rights{account: control, publish: []string{subject.CEOsOf(subject.Must(u.name))}}
 	},
-	host: func(u user) rights { return rights{account: u.account, all: true} },
+	registrar: registering,
+	host:      func(u user) rights { return rights{account: u.account, all: true} },
 	worker: func(u user) rights {
 		r := rights{account: crew}
 		for _, role := range u.roles {

@@ -63,6 +63,7 @@ func (c Config) streams() []stream {
 		for i := range all {
 			all[i].config = jointly(all[i].config, c.replicas())
 		}
+		all = append(all, c.identities())
 	}
 	return append(all, c.proof())
 }

@@ -50,10 +50,14 @@ func (c Config) users() ([]user, error) {
 		}
 		all = append(all, u)
 	}
-	for _, u := range []user{
+	keep := []user{
 		{kind: operator, name: "operator", inbox: "_INBOX_operator"},
 		{kind: ceo, name: "ceo", inbox: "_INBOX_ceo"},
-	} {
+	}
+	if c.clustered() {
+		keep = append(keep, user{kind: registrar, name: string(registrar), inbox: "_INBOX_registrar"})
+	}
+	for _, u := range keep {
 		u, err := kept(c.Dir, u)
 		if err != nil {
 			return nil, err

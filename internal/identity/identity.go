@@ -44,7 +44,7 @@ const (
 )
 
 // reserved are the names of those that a host makes for itself.
-var reserved = []string{"host", "operator", "ceo", "anonymous"}
+var reserved = []string{"host", "operator", "ceo", "anonymous", "registrar"}
 
 // User is what is kept of an identity: no private key.
 type User struct {
