@@ -49,6 +49,9 @@ func (a *app) configure(cmd *cobra.Command) error {
 		environ = slices.DeleteFunc(environ, func(e string) bool { return !everywhere(cmd, e) })
 	}
 	c, err := schema.Load(places, environ)
+	if err != nil && path == "loom doctor" { // it tells, and looks at the rest
+		a.mistakes, c, err = err, &config.Config{Schema: schema}, nil
+	}
 	if err != nil {
 		return err
 	}

@@ -27,20 +27,27 @@ var versionPattern = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
 // Available returns nil when git can be started and is new enough, else a
 // host/no-git error that says which version is needed.
 func Available(ctx context.Context) error {
+	_, err := Version(ctx)
+	return err
+}
+
+// Version returns what git says of itself, for example "git version 2.39.5",
+// or the error of [Available].
+func Version(ctx context.Context) (string, error) {
 	out, err := call{}.line(ctx, "version")
 	if err != nil {
-		return err
+		return "", err
 	}
 	m := versionPattern.FindStringSubmatch(out)
 	if m == nil {
-		return noGit().Got(out)
+		return "", noGit().Got(out)
 	}
 	major, _ := strconv.Atoi(m[1])
 	minor, _ := strconv.Atoi(m[2])
 	if major < oldestGit[0] || major == oldestGit[0] && minor < oldestGit[1] {
-		return noGit().Got(m[0])
+		return "", noGit().Got(m[0])
 	}
-	return nil
+	return out, nil
 }
 
 func noGit() *fault.Error {

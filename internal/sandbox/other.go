@@ -18,3 +18,6 @@ func Check() Report {
 func command(context.Context, Spec, []string) (*exec.Cmd, error) {
 	return nil, fault.New("sandbox/unavailable", "there is no sandbox on %s/%s", runtime.GOOS, runtime.GOARCH)
 }
+
+// LandlockABI returns 0: only Linux has it.
+func LandlockABI() int { return 0 }

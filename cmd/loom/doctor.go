@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/doctor"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/model/wire"
+	"github.com/loomrun/loom/roles"
+)
+
+func (a *app) doctor() *cobra.Command {
+	var online bool
+	cmd := &cobra.Command{
+		Use: "doctor [flags]", Short: "is this machine fit for a host, and what to do if not", Args: takes(),
+		Long: `Doctor looks at the machine as "loom up" would use it: configuration, git,
+projects, the data directory and its disk (fsync is measured), ports, clock,
+memory, the sandbox, keys of models. It tries to get out of the real sandbox in
+about a hundred ways. What is not good comes with something to do; it exits 1
+when something failed, 0 with warnings alone. It takes the flags of "loom up".
+
+It changes nothing and contacts nobody. With --online it asks each model for one
+word, which costs a few tokens.`,
+		Example: "  loom doctor\n  loom doctor --json --data /var/lib/loom\n  loom doctor --online --model openai:gpt-5",
+	}
+	cmd.Flags().BoolVar(&online, "online", false, "ask each model for one word")
+	a.hostFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		m, err := a.machine(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if online {
+			m.Ask = a.askOneWord
+		}
+		return a.examine(cmd.Context(), m)
+	}
+	return cmd
+}
+
+// machine is what the flags of "up", and the configuration, would have a host
+// use.
+func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
+	text := func(name string) string { return flags.Lookup(name).Value.String() }
+	m := doctor.Machine{
+		Data: a.data, Listen: text("listen"), HTTP: text("http"), HTTPIfFree: !flags.Changed("http"),
+		Unsandboxed: text("unsandboxed") == "true", Configuration: a.mistakes, Ignored: a.config.Ignored,
+		Open: func(spec string) error {
+			_, err := provider.Open(spec, a.env)
+			return err
+		},
+	}
+	if text("no-listen") == "true" {
+		m.Listen = ""
+	}
+	if m.HTTP == "off" {
+		m.HTTP = ""
+	}
+	for _, p := range slice(flags, flags.Lookup("project")) {
+		name, at, ok := strings.Cut(p, "=")
+		if !ok {
+			return m, fault.New("usage/argument", "not NAME=PATH").At("--project").Got(p)
+		}
+		path, branch := cutBranch(at)
+		m.Projects = append(m.Projects, doctor.Project{ID: name, Path: path, Branch: branch})
+	}
+	err := a.modelsOf(flags, &m)
+	return m, err
+}
+
+// modelsOf adds each model that a role would have, once.
+func (a *app) modelsOf(flags *pflag.FlagSet, m *doctor.Machine) error {
+	set := roles.Builtin()
+	chosen := models{
+		app: a, spec: flags.Lookup("model").Value.String(), tiers: slice(flags, flags.Lookup("tier")), own: slice(flags, flags.Lookup("role-model")),
+	}
+	if errs := chosen.read(set); len(errs) > 0 {
+		return fault.Join(errs)
+	}
+	for _, name := range set.Names() {
+		r, _ := set.Get(name)
+		spec, from := chosen.of(r)
+		if spec != "" && !slices.ContainsFunc(m.Models, func(o doctor.Model) bool { return o.Spec == spec }) {
+			m.Models = append(m.Models, doctor.Model{Spec: spec, From: from})
+		}
+	}
+	return nil
+}
+
+// askOneWord asks a model for something short, once.
+func (a *app) askOneWord(ctx context.Context, spec string) error {
+	p, err := provider.Config{Env: a.env, Limits: wire.Limits{Tries: 1}}.Open(spec)
+	if err != nil || p.Scripted() {
+		return err
+	}
+	_, err = p.Ask(ctx, &model.Request{
+		Messages: []model.Message{{Role: model.RoleUser, Text: "Answer with the word: ready"}}, MaxTokens: 512,
+	}, nil)
+	return err
+}
+
+// examine reports what is found while it is found.
+func (a *app) examine(ctx context.Context, m doctor.Machine) error {
+	all := m.Examine(ctx, func(f doctor.Finding) {
+		if !a.json {
+			a.finding(f)
+		}
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	failed, warned := doctor.Count(all, doctor.Failed), doctor.Count(all, doctor.Warned)
+	if a.json {
+		if err := json.NewEncoder(a.out).Encode(map[string]any{"findings": all, "failed": failed, "warnings": warned}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.out, "\n%d failed, %d to look at, %d good\n", failed, warned, len(all)-failed-warned)
+	}
+	if failed > 0 {
+		return exitError{fault.WorkFailed}
+	}
+	return nil
+}
+
+func (a *app) finding(f doctor.Finding) {
+	fmt.Fprintf(a.out, "%-8s %-15s %s\n", f.Status, f.Check, line(f.Text, 400))
+	if f.Do != "" {
+		fmt.Fprintf(a.out, "%-24s do this: %s\n", "", line(f.Do, 400))
+	}
+}

@@ -1,0 +1,61 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loomrun/loom/internal/sandbox"
+	"github.com/loomrun/loom/internal/sandbox/probe"
+)
+
+// without is what to do where there is no sandbox.
+const without = "see the checks of namespaces above; in a container, allow it user namespaces (docs/deploy/README.md); " +
+	"or run with --unsandboxed, if agents may do on this machine what you may"
+
+func sandboxes(_ context.Context, m *Machine, n *notes) {
+	r := sandbox.Check()
+	switch {
+	case m.Unsandboxed:
+		n.warn("turned off: tools, checks and hooks run on this machine as it is", "leave --unsandboxed out")
+	case len(r.Missing) > 0:
+		n.fail("commands of agents are refused: "+strings.Join(r.Missing, "; "), without)
+	default:
+		n.good(strings.Join(r.Layers, ", "))
+	}
+	for _, weak := range r.Weak {
+		n.warn(weak, "nothing has to be done; a newer kernel, or an overlay file system for this user, would add it")
+	}
+}
+
+// probes tries to get out of the real sandbox.
+func probes(ctx context.Context, m *Machine, n *notes) {
+	if m.Unsandboxed || len(sandbox.Check().Missing) > 0 {
+		n.warn("none was tried, because there is no sandbox", "see the check of the sandbox")
+		return
+	}
+	results, err := probe.Run(ctx)
+	if err != nil {
+		n.refuse(Failed, err, without)
+		return
+	}
+	judgeProbes(n, results)
+}
+
+func judgeProbes(n *notes, results []probe.Result) {
+	escaped := probe.Escaped(results)
+	for _, r := range escaped {
+		n.fail(fmt.Sprintf("%s (promise %s): %s", r.Name, r.Promise, r.Why), "do not run agents here, and report this with what \"loom doctor --json\" says")
+	}
+	if len(escaped) == 0 {
+		n.good(fmt.Sprintf("all %d tries to get out of the sandbox are refused", len(results)))
+	}
+}
+
+func landlock(_ context.Context, _ *Machine, n *notes) {
+	if abi := sandbox.LandlockABI(); abi > 0 {
+		n.good(fmt.Sprintf("ABI %d", abi))
+		return
+	}
+	n.warn("the kernel has none: the second layer around files is missing", "use Linux 5.13 or newer with landlock among the security modules (lsm=)")
+}
