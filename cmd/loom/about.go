@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/ceokey"
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
@@ -140,37 +139,6 @@ func problemLines(w io.Writer, all []*fault.Error) {
 		}
 		fmt.Fprintf(w, "%s: %s: %s\n", printable(p.Where), p.Code, line(text, 2000))
 	}
-}
-
-func (a *app) auth() *cobra.Command {
-	var path string
-	ceo := &cobra.Command{
-		Use: "ceo [flags]", Short: "show the CEO's public key, making the key if there is none", Args: takes(),
-		Long:    "Ceo shows the public half of the key that approvals are signed with, and where\nthe key is kept. The key is outside every data directory; whoever can read the\nfile can approve.",
-		Example: "  loom auth ceo",
-		RunE: func(*cobra.Command, []string) error {
-			if path == "" {
-				var err error
-				if path, err = ceokey.DefaultPath(); err != nil {
-					return err
-				}
-			}
-			key, created, err := ceokey.OpenOrCreate(path)
-			if err != nil {
-				return err
-			}
-			return a.print(&loomv1.HostReply{Ceo: key.Public()}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s\n", key.Public())
-				if created {
-					fmt.Fprintf(a.err, "made %s\n", path)
-				} else {
-					fmt.Fprintf(a.err, "kept in %s\n", path)
-				}
-			})
-		},
-	}
-	ceo.Flags().StringVar(&path, "key", "", "the key `FILE` (default: in your configuration directory)")
-	return group("auth", "keys and identities", "  loom auth ceo\n  loom auth token create --name grafana --scope read", ceo, a.tokens())
 }
 
 func (a *app) version() *cobra.Command {
