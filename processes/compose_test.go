@@ -62,7 +62,7 @@ func TestPROC06_Composition(t *testing.T) {
 		{"each other's files", []processes.Source{using("a", "b", "b"), using("b", "c"), using("c")}, nil},
 		{"unknown", []processes.Source{using("a", "auto-bug-worklow", "zzz")}, []string{
 			`a.yaml:5:35 workflow/process there is no process "auto-bug-worklow"; did you mean "auto-bug-workflow"?`,
-			`a.yaml:6:35 workflow/process there is no process "zzz"; known are auto-bug-workflow, consult`,
+			`a.yaml:6:35 workflow/process there is no process "zzz"; known are ` + strings.Join(processes.Builtin(roles.Builtin()).Names(), ", "),
 		}},
 		{"itself", []processes.Source{using("a", "a")}, []string{"a.yaml:5:35 workflow/process processes contain each other: a -> a"}},
 		{"a loop, told where each takes part in it", []processes.Source{using("a", "x", "b"), using("b", "c"), using("c", "a"), using("x")}, []string{

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	_ "embed"
 	"strings"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -27,6 +28,12 @@ type Process struct {
 	Tools      []string
 	Definition *loomv1.Definition
 }
+
+//go:embed beginning.yaml
+var beginning string
+
+// Beginning returns a process file to begin with, under a name.
+func Beginning(name string) string { return strings.ReplaceAll(beginning, "NAME", name) }
 
 // PhaseSummary is a phase as lists show it.
 type PhaseSummary struct {

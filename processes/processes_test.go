@@ -211,18 +211,24 @@ func TestPROC01_Load(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	proc := func(name string) *fstest.MapFile { return file(fmt.Sprintf(small, name)) }
 	rs := roles.Builtin()
+	builtins := processes.Builtin(rs).Names()
+	with := func(more ...string) string {
+		names := append(slices.Clone(builtins), more...)
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
 	for _, tt := range []struct {
 		name  string
 		files fstest.MapFS
 		names string
 		want  []string
 	}{
-		{"no directory", fstest.MapFS{}, "auto-bug-workflow consult", nil},
+		{"no directory", fstest.MapFS{}, strings.Join(builtins, " "), nil},
 		{"files and packages", fstest.MapFS{
 			"p/a.yaml": proc("a"), "p/b.yml": proc("b"), "p/c/process.yaml": proc("c"),
 			"p/c/README.md": file("x"), "p/empty/notes.yaml": file("x"), "p/notes.txt": file("x"),
-		}, "a auto-bug-workflow b c consult", nil},
-		{"nearer wins", fstest.MapFS{"p/auto-bug-workflow/process.yaml": proc("auto-bug-workflow")}, "auto-bug-workflow consult", nil},
+		}, with("a", "b", "c"), nil},
+		{"nearer wins", fstest.MapFS{"p/auto-bug-workflow/process.yaml": proc("auto-bug-workflow")}, strings.Join(builtins, " "), nil},
 		{"twice", fstest.MapFS{"p/a.yaml": proc("a"), "p/b/process.yaml": proc("a")}, "", []string{"p/b/process.yaml:1:7 workflow/duplicate"}},
 		{"all files at once", fstest.MapFS{"p/a.yaml": file(""), "p/b.yaml": proc("B")}, "", []string{"p/a.yaml:1:1 yaml/documents", "p/b.yaml:1:7 workflow/invalid"}},
 	} {

@@ -23,9 +23,11 @@ func TestROLE01_Builtin(t *testing.T) {
 		gitRead   = "git_status git_diff git_log"
 		editors   = read + " file_write file_edit shell " + gitRead + " " + decide
 		reporters = read + " " + decide
+		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
+			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{
-		"analyst":             read + " file_write file_edit " + decide,
+		"analyst":             read + " file_write file_edit " + knowledge + " " + decide,
 		"architect":           reporters,
 		"backend-engineer":    editors,
 		"ceo":                 "",

@@ -47,10 +47,12 @@ var arrows = []struct {
 	{[]string{"internal/privatefile"}, contract, "it keeps a list in a file, whatever the list means"},
 	{[]string{"internal/certificate", "internal/identity", "internal/token"}, slices.Concat(contract, []string{"internal/privatefile"}), "who may come in is kept in private files, and known to no effect but the broker"},
 	{[]string{"internal/broker/brokertest"}, slices.Concat(contract, []string{"internal/broker", "internal/datadir"}), "it runs several hosts' brokers for tests"},
-	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity", "internal/certificate"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
+	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity", "internal/certificate", "internal/transient"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
 	{crafts, slices.Concat(contract, crafts), "a craft knows crafts and the contract, and nothing of Loom's work"},
 	{[]string{"internal/source/..."}, slices.Concat(contract, crafts), "a source of knowledge knows no other effect"},
 	{[]string{"internal/tool"}, slices.Concat(contract, cores, crafts, []string{"internal/source/..."}), "tools put crafts and sources to work on a workspace"},
+	{[]string{"internal/transient"}, nil, "it is below everything that talks to a cluster"},
+	{[]string{"internal/natsjournal", "internal/blob/..."}, slices.Concat(contract, cores, []string{"internal/transient"}), "an effect knows no other effect, but what passes by itself"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
@@ -73,7 +75,7 @@ var owners = []struct {
 	why     string
 }{
 	{"github.com/asynkron/protoactor-go/...", []string{"actors", "internal/natswire", "internal/host"}, "only shells know actors"},
-	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/lease", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
+	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/transient", "internal/lease", "internal/broker", "internal/blob", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
 	{"github.com/nats-io/nats-server/...", []string{"internal/broker", "internal/host"}, "only the broker embeds a server"},
 	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client", "internal/identity"}, "keys have few hands"},
 	{"os/exec", starters, "only tools start processes"},
@@ -245,7 +247,7 @@ func TestLayers_AreSeenWhenBroken(t *testing.T) {
 		"internal/helper/helper.go:1: package internal/helper has no place in the house: give it a row in test/layers_test.go",
 		"internal/tool/tool.go:7: internal/tool imports internal/git: tools put crafts and sources to work on a workspace",
 		"internal/workflow/workflow.go:6: internal/workflow imports internal/tool: a core knows cores and the contract, and no effect, actor or host",
-		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/lease, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
+		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/transient, internal/lease, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
 	}
 	if diff := cmp.Diff(want, layerProblems(load(t, "testdata/house"))); diff != "" {
 		t.Errorf("problems of the bad house (-want +got):\n%s", diff)

@@ -33,27 +33,31 @@ a list. It asks no host. Of a directory it takes each NAME/process.yaml, and
 files *.yaml and *.yml where there is none; - is standard input. Processes that
 nodes name must be among the files or come with Loom.`,
 		Example: "  loom workflow validate process.yaml\n  loom workflow validate loom-processes",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.validate(args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.validate(args, processes.Builtin(roles.Builtin()))
+		},
 	}
 }
 
-func (a *app) validate(args []string) error {
+func (a *app) validate(args []string, base *processes.Library) error {
 	files, err := workflowFiles(args)
 	if err != nil {
 		return err
 	}
 	sources := make([]processes.Source, 0, len(files))
 	for _, file := range files {
-		data, err := a.readFile(file)
+		s, err := a.source(file)
 		if err != nil {
 			return err
 		}
-		sources = append(sources, processes.Source{File: file, Data: data})
+		sources = append(sources, s)
 	}
-	rs := roles.Builtin()
 	var all []*fault.Error
-	for _, r := range processes.Read(processes.Builtin(rs), sources, rs) {
+	for _, r := range processes.Read(base, sources, roles.Builtin()) {
 		all = append(all, r.Problems...)
+		for _, w := range r.Warnings {
+			fmt.Fprintf(a.err, "warning: %s\n", printable(w.Error()))
+		}
 	}
 	if a.json {
 		if err := a.problemList(all); err != nil {

@@ -4,7 +4,7 @@
 // is wanted.
 //
 // A directory that is a git repository is worked on as it is. Any other is
-// imported into a repository that Loom makes in its data directory, and the
+// imported into a repository that Loom makes beside its data directory, and the
 // directory itself is only ever given files that were delivered: one that a
 // person has changed meanwhile is left alone and named.
 package errand

@@ -34,7 +34,8 @@ type workspace struct {
 	before     map[string]string // SHA-256 of what was imported, by path
 }
 
-// open finds the repository of a directory, or makes one in the data directory.
+// open finds the repository of a directory, or makes one beside the data
+// directory.
 func open(ctx context.Context, dir, data string) (*workspace, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,7 +49,7 @@ func open(ctx context.Context, dir, data string) (*workspace, error) {
 		w.repository = dir
 		return w, nil
 	}
-	w.own, w.repository = true, filepath.Join(data, "workspaces", w.id)
+	w.own, w.repository = true, filepath.Join(filepath.Clean(data)+"-workspaces", w.id)
 	files, err := w.read()
 	if err != nil {
 		return nil, err

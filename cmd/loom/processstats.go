@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func (a *app) processStats() *cobra.Command {
+	cmd := a.stats()
+	cmd.Use, cmd.Short, cmd.Args = "stats NAME [flags]", "how a process fares, phase by phase", takes("NAME")
+	cmd.Long = `Stats prints how executions of a process ended and what they used, and of each
+phase how often it was visited, how often it ended well, in how many attempts,
+and how often verification sent it back: NAME-check and NAME-vote are the
+verification of phase NAME.`
+	cmd.Example = "  loom process stats investment-analysis\n  loom process stats investment-analysis --from 24h --json"
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkToken("NAME", args[0]); err != nil {
+			return err
+		}
+		if err := cmd.Flags().Set("process", args[0]); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+	cmd.Flags().Lookup("process").Hidden = true
+	return cmd
+}

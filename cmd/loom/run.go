@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/errand"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// errandFlags are what run takes beside a submission.
+type errandFlags struct {
+	workspace, out, approve string
+	chosen                  models
+	agents                  map[string]int
+	unsandboxed             bool
+	checks                  []string
+	key                     string
+}
+
+func (a *app) run() *cobra.Command {
+	s := &loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_TASK}
+	var f errandFlags
+	var values []string
+	cmd := &cobra.Command{
+		Use: "run GOAL... [flags]", Short: "reach a goal in this directory, by a process", Args: cobra.ArbitraryArgs,
+		Long: `Run works on a goal in a directory until it is reached, and leaves what was
+delivered there, or in --out. It runs a host of its own; where one runs on the
+data directory already, it files the goal with that and waits.
+
+A directory that is no git repository is copied into one that Loom makes for
+itself, and only delivered files are written back: none over what you changed.
+Without --process the workspace's only process is taken.`,
+		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result --model openai:gpt-5",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.Goal = strings.Join(args, " ")
+			if err := fillContext(s, values); err != nil {
+				return err
+			}
+			return a.runErrand(cmd.Context(), s, &f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&s.Process, "process", "", "`NAME` of a process, or a file or directory that holds one")
+	fl.StringVar(&f.workspace, "workspace", ".", "work in this `DIR`, also -w")
+	fl.Lookup("workspace").Shorthand = "w"
+	fl.StringVar(&f.out, "out", "", "write what is delivered to `DIR` (default: the workspace)")
+	fl.StringVar(&f.approve, "approve", "", "`HOW` to answer: ask, auto or later (default: ask at a terminal, else later)")
+	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
+	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
+	fl.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`: the same goes on with work that was cut off")
+	fl.StringArrayVar(&f.checks, "check", nil, "`COMMAND` that verification must see pass; may be given again")
+	fl.StringToIntVar(&f.agents, "agents", nil, "agents of a role, `ROLE=N,...`")
+	fl.BoolVar(&f.unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
+	fl.StringVar(&f.key, "ceo-key", "", "the CEO's key `FILE`, made if absent (default: yours)")
+	f.chosen.app = a
+	f.chosen.flags(fl)
+	return cmd
+}
+
+func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlags) error {
+	c, err := catalog(f.workspace)
+	if err != nil {
+		return err
+	}
+	if s.Process = cmp.Or(s.Process, c.Default(workspaceLayer)); s.Process == "" {
+		return fault.New("usage/argument", "no process is named, and the workspace does not have exactly one").At("--process").
+			Want("one of %s", strings.Join(c.Library().Names(), ", "))
+	}
+	e, err := a.lookUp(c, s.Process)
+	if err != nil {
+		return err
+	}
+	s.Process = e.Name
+	o := errand.Options{
+		Data: a.data, Workspace: f.workspace, Out: f.out, Submission: s, Checks: f.checks, CEOKey: f.key, Agents: f.agents,
+		Processes: c.Library().With(processes.NewLibrary(e.Definition)), Unsandboxed: f.unsandboxed,
+	}
+	hc := &host.Config{}
+	if err := f.chosen.open(hc, roles.Builtin()); err != nil {
+		return err
+	}
+	o.Model, o.Models, o.Tiers = hc.Model, hc.Models, hc.Tiers
+	if o.View, err = a.errandView(f.approve); err != nil {
+		return err
+	}
+	r, err := a.carryOut(ctx, o)
+	if fault.Code(err) == "data/locked" {
+		return a.hand(ctx, s, f)
+	}
+	if err != nil {
+		return err
+	}
+	return a.errandResult(r)
+}
+
+func (a *app) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {
+	if o.Model.Scripted() {
+		o.View.Say("model " + o.Model.Name() + ": a script stands in for the language model, and for nothing else")
+	}
+	r, err := errand.Run(ctx, o)
+	o.View.(*errandView).spin.stop()
+	return r, err
+}
+
+// hand files the goal with the host that has the data directory.
+func (a *app) hand(ctx context.Context, s *loomv1.Submission, f *errandFlags) error {
+	if f.out != "" {
+		return fault.New("usage/argument", "a host runs on the data directory already, and lands work in its projects' repositories").At("--out").
+			Want("leave it out, or use another data directory with --data")
+	}
+	fmt.Fprintln(a.err, "a host runs on the data directory already; it does the work")
+	return a.with(ctx, func(c *client.Client) error {
+		reply, err := c.Submit(ctx, s)
+		if err != nil {
+			return err
+		}
+		return a.submitted(ctx, c, reply, true)
+	})
+}
+
+// errandView shows an errand as the demo is shown, on standard error, and can
+// leave questions open.
+type errandView struct {
+	*demoView
+	later bool
+}
+
+func (a *app) errandView(approve string) (*errandView, error) {
+	v := &errandView{demoView: &demoView{app: a, in: bufio.NewReader(a.in), spin: newSpinner(a)}}
+	switch {
+	case approve == "auto":
+		v.auto = true
+	case approve == "later", approve == "" && !terminal(a.in):
+		v.later = true
+	case approve != "ask" && approve != "":
+		return nil, fault.New("usage/argument", "unknown way to approve").At("--approve").Got(approve).Want("ask, auto or later")
+	}
+	return v, nil
+}
+
+func (v *errandView) Say(text string) {
+	v.spin.stop()
+	fmt.Fprintln(v.err, "· "+line(text, 300))
+}
+
+func (v *errandView) Event(n *loomv1.Notice) { progress{app: v.app, spin: v.spin}.show(n) }
+
+func (v *errandView) Decide(ctx context.Context, ap *loomv1.Approval, diff string) (loomv1.ApprovalDecision, string, error) {
+	if v.later || v.auto && ap.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+		v.Say(fmt.Sprintf("%s waits for you: %s", ap.Id, ap.Question))
+		return 0, "", errand.ErrLater
+	}
+	return v.demoView.Decide(ctx, ap, diff)
+}
+
+func (a *app) errandResult(r *errand.Result) error {
+	if err := a.printAny(r, func(w io.Writer) { errandText(w, r) }); err != nil {
+		return err
+	}
+	switch {
+	case r.Waits:
+		fmt.Fprintf(a.err, "start the host on this data directory to answer: loom up --project %s=%s, then loom inbox\n", r.Project, r.Repository)
+		return exitError{fault.Waits}
+	case r.Status != "completed":
+		return exitError{fault.WorkFailed}
+	}
+	for _, f := range r.Files {
+		if f.Why != "" {
+			return exitError{fault.Conflict}
+		}
+	}
+	return nil
+}
+
+func errandText(w io.Writer, r *errand.Result) {
+	fmt.Fprintf(w, "%s %s", r.Bead, r.Status)
+	if r.Reason != "" {
+		fmt.Fprintf(w, ": %s", line(r.Reason, 300))
+	}
+	fmt.Fprintln(w)
+	for _, f := range r.Files {
+		if f.Why != "" {
+			fmt.Fprintf(w, "  %s was not written: %s; it is in %s\n", f.Path, f.Why, r.Repository)
+		} else {
+			fmt.Fprintf(w, "  %s\n", f.Written)
+		}
+	}
+	for _, g := range r.Gaps {
+		fmt.Fprintf(w, "gap: %s\n", line(g, 300))
+	}
+	if r.Commit != "" && len(r.Files) == 0 {
+		fmt.Fprintf(w, "commit %s in %s\n", r.Commit, r.Repository)
+	}
+	fmt.Fprintf(w, "%d model calls, %d tokens%s\n", r.ModelCalls, r.Tokens, map[bool]string{true: ", scripted"}[r.Scripted])
+}
+
+// printAny prints a value as JSON, or what human writes.
+func (a *app) printAny(v any, human func(w io.Writer)) error {
+	if !a.json {
+		human(a.out)
+		return nil
+	}
+	return encodeJSON(a.out, v)
+}
+
+// encodeJSON writes a value as one line of JSON that a terminal obeys nothing
+// of.
+func encodeJSON(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", escaped(data))
+	return err
+}
