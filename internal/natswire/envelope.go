@@ -2,6 +2,7 @@ package natswire
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -36,6 +37,11 @@ func (w *Wire) seal(e *loomv1.Envelope, m proto.Message) (*loomv1.Envelope, erro
 		return nil, fault.New("wire/too-large", "%s has %d bytes, at most %d", name, len(body), most)
 	}
 	e.Type, e.Body = string(name), body
+	for k, v := range e.Headers {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return nil, fault.New("wire/malformed", "a header of %s is not text", name).Got(k)
+		}
+	}
 	if size := sizeOf(e.Headers); size > mostHeaders {
 		return nil, fault.New("wire/too-large", "the headers of %s have %d bytes, at most %d", name, size, mostHeaders)
 	}

@@ -19,6 +19,7 @@ import (
 type name struct {
 	w      *Wire
 	subj   string
+	quiet  bool // there are no signs of life: a request may be lost here
 	handle func(ctx context.Context, m proto.Message) (proto.Message, error)
 	free   chan struct{} // holds a token for each request that is worked on
 	over   context.Context
@@ -47,15 +48,15 @@ type name struct {
 // It returns id/malformed for a name that is no token, and host/unavailable
 // when the connection or the wire is closed.
 func (w *Wire) ServeFunc(name string, f func(ctx context.Context, m proto.Message) proto.Message) (stop func(), err error) {
-	return w.bear(name, func(ctx context.Context, m proto.Message) (proto.Message, error) { return f(ctx, m), nil })
+	return w.bear(name, false, func(ctx context.Context, m proto.Message) (proto.Message, error) { return f(ctx, m), nil })
 }
 
-func (w *Wire) bear(token string, handle func(context.Context, proto.Message) (proto.Message, error)) (stop func(), err error) {
+func (w *Wire) bear(token string, quiet bool, handle func(context.Context, proto.Message) (proto.Message, error)) (stop func(), err error) {
 	t, err := subject.Parse("name", token)
 	if err != nil {
 		return nil, err
 	}
-	n := &name{w: w, subj: subject.Name(t), handle: handle, free: make(chan struct{}, w.config.Requests)}
+	n := &name{w: w, subj: subject.Name(t), quiet: quiet, handle: handle, free: make(chan struct{}, w.config.Requests)}
 	n.over, n.stop = context.WithCancel(w.over)
 	// A queue, so that where two bear the name for a moment only one answers.
 	if n.sub, err = w.nc.QueueSubscribe(n.subj, "bearer", n.heard); err == nil {
@@ -146,6 +147,9 @@ func (n *name) work(reply string, e *loomv1.Envelope) {
 			n.w.respond(reply, answer)
 			return
 		case <-alive.C:
+			if n.quiet {
+				continue
+			}
 			n.w.respond(reply, &loomv1.Envelope{Kind: loomv1.EnvelopeKind_ENVELOPE_KIND_WORKING, Request: e.Request})
 		}
 	}

@@ -52,8 +52,6 @@ func (r *replies) heard(m *nats.Msg) {
 	}
 }
 
-func (r *replies) close() { _ = r.sub.Unsubscribe() } // it fails only when the connection is gone
-
 // nobody says whether m is the server's word that nobody listens there.
 func nobody(m *nats.Msg) bool {
 	return len(m.Data) == 0 && m.Header.Get("Status") == "503"

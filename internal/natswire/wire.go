@@ -95,14 +95,22 @@ type Wire struct {
 	over    context.Context // ends with Close
 	stop    context.CancelFunc
 
-	mu    sync.Mutex
-	names map[*name]bool // that it bears
+	sub     *nats.Subscription // to what is sent to its actors
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	names   map[*name]bool // that it bears
+	remotes map[string]*remote
+	watches map[pair]*actor.PID // who of this host watches whom
+	dead    map[string]uint64   // newest epoch of each host that is over
 }
 
 // Start puts a host on the wire: from when it returns, its actors have
 // addresses that all hosts understand, and it can ask and bear names. Call it
-// before the first actor of system is started; the connection stays the
-// caller's, and must be open until Close. A system can be started once.
+// before any actor of system runs: it gives the system its address. A system
+// can be put on the wire once. Without one (nil) there are names alone, and
+// Serve, HostAlive and HostDead must not be called. The connection stays the
+// caller's, and must be open until Close.
 //
 // It returns id/malformed and usage/argument for a wrong Config, and
 // host/unavailable when the connection is closed.
@@ -113,15 +121,34 @@ func Start(system *actor.ActorSystem, nc *nats.Conn, config Config) (*Wire, erro
 	}
 	w := &Wire{
 		config: config, log: config.Logger.With("host", config.Host, "epoch", config.Epoch), nc: nc, system: system,
-		address: Address(config.Host, config.Epoch), names: map[*name]bool{},
+		address: Address(config.Host, config.Epoch), names: map[*name]bool{}, remotes: map[string]*remote{},
+		watches: map[pair]*actor.PID{}, dead: map[string]uint64{config.Host: config.Epoch - 1},
 	}
 	w.over, w.stop = context.WithCancel(context.Background())
-	var err error
-	if w.replies, err = listen(nc); err != nil {
-		w.stop()
+	if err := w.connect(); err != nil {
+		w.Close()
 		return nil, fault.New("host/unavailable", "host %s cannot be put on the wire", config.Host).Because(err)
 	}
 	return w, nil
+}
+
+// connect begins to listen.
+func (w *Wire) connect() (err error) {
+	if w.replies, err = listen(w.nc); err != nil || w.system == nil {
+		return err
+	}
+	w.system.ProcessRegistry.Address = w.address
+	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
+	subj := subject.Actor(subject.Must(w.config.Host), w.config.Epoch)
+	if w.sub, err = w.nc.Subscribe(subj, w.heard); err != nil {
+		return err
+	}
+	// What other hosts may have on their way, unless there are very many.
+	if err := w.sub.SetPendingLimits(8*w.config.Window, 64<<20); err != nil {
+		return err
+	}
+	w.running.Go(w.refresh)
+	return w.nc.Flush()
 }
 
 // Close takes the host off the wire: names that it bears are free, and its
@@ -135,7 +162,12 @@ func (w *Wire) Close() {
 	for n := range names {
 		n.end()
 	}
-	w.replies.close()
+	w.running.Wait()
+	for _, sub := range []*nats.Subscription{w.sub, w.replies.sub} {
+		if sub != nil {
+			_ = sub.Unsubscribe() // it fails only when the connection is gone
+		}
+	}
 }
 
 // Address returns the address of the actors of one start of a host.
