@@ -42,6 +42,9 @@ type Keeper struct {
 // caller holds the directory's lock. Lines that are no marks are logged and
 // dropped.
 func Open(dir string, log *slog.Logger) (*Keeper, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	path := filepath.Join(dir, Name)
 	marks, unsound, err := Read(path)
 	if err != nil {

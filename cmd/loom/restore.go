@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/vault"
+)
+
+func (a *app) restore() *cobra.Command {
+	c := vault.Restoring{}
+	cmd := &cobra.Command{
+		Use: "restore --from FILE [flags]", Short: "make a data directory from a backup", Args: takes(),
+		Long: `Restore makes the data directory that --data names, which must not be there or
+be empty, from a backup, and verifies both. It raises the epoch above that of
+every grant of the commit lock that the backup or a project's repository has
+seen: no token is given twice, and whoever still holds an old one is refused by
+git. It says what is known to have happened after the backup.
+
+Then "loom up" goes on where the backup ends. A commit that landed after it is
+found again by its trailers, not made twice. A cluster comes back as one host.`,
+		Example: "  loom restore --from before-upgrade.loom --data /var/lib/loom2\n  loom up --data /var/lib/loom2",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.From == "" {
+				return fault.New("usage/argument", "no backup is named").At("--from")
+			}
+			c.To, c.Fence = a.data, fence
+			if terminal(a.err) {
+				c.Progress = func(line string) { fmt.Fprintln(a.err, line) }
+			}
+			made, err := c.Restore(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return json.NewEncoder(a.out).Encode(made)
+			}
+			a.restoredText(made)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&c.From, "from", "", "the backup `FILE`")
+	return cmd
+}
+
+// fence returns the newest token that a repository has seen of a deployment.
+func fence(ctx context.Context, path, deployment string) (uint64, error) {
+	repository, err := git.Open(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	return repository.Fence(ctx, deployment)
+}
+
+func (a *app) restoredText(r *vault.Restored) {
+	fmt.Fprintf(a.out, "restored %s as of %s into %s\n", r.Deployment, stamp(timestamppb.New(r.MadeAt)), printable(a.data))
+	a.journalsText(r.Journals)
+	fmt.Fprintf(a.out, "%d blobs, %d waiting messages; every chain holds\n", r.Blobs, r.Messages)
+	fmt.Fprintf(a.out, "epoch %d, after %d: every token from now on is above all that were given\n", r.Epoch, r.Before)
+	for _, l := range r.Lost {
+		fmt.Fprintf(a.out, "not in the backup: %s\n", printable(l))
+	}
+}
