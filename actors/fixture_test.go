@@ -57,7 +57,10 @@ func (r *rig) start() *rig {
 	r.ctx, r.cancel = context.WithTimeout(context.Background(), within)
 	r.sys = actors.NewSystem(slog.New(slog.DiscardHandler), func(name string) { r.lost <- name })
 	p := r.config
-	p.Log, p.Snapshots, p.Notices, p.Work, p.Clock = r.log, r.snaps, r.notices, r.queue, r.clock
+	p.Snapshots, p.Notices, p.Work, p.Clock = r.snaps, r.notices, r.queue, r.clock
+	if p.Log == nil {
+		p.Log = r.log
+	}
 	p.Logger, p.Deployment, p.CEO, p.Host, p.Epoch = slog.New(slog.DiscardHandler), "dp-1", ceoKey.Public().(ed25519.PublicKey), "h1", 1
 	p.Start = r.config.Start + 1
 	r.config.Start++
@@ -233,11 +236,13 @@ type clock struct {
 	mu    sync.Mutex
 	booms int
 	asked int
+	stuck chan chan struct{} // told of the next who asks, who then waits; nil when nobody need wait
 }
 
 func (c *clock) AtLeast(t time.Time) { c.real.AtLeast(t) }
 
 func (c *clock) Now() time.Time {
+	c.wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
@@ -246,6 +251,27 @@ func (c *clock) Now() time.Time {
 		panic("no time")
 	}
 	return c.real.Now()
+}
+
+// hold makes the next who asks for the time wait. The channel that it returns
+// has, once somebody does, the one to close to let them go.
+func (c *clock) hold() <-chan chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stuck = make(chan chan struct{}, 1)
+	return c.stuck
+}
+
+func (c *clock) wait() {
+	c.mu.Lock()
+	stuck := c.stuck
+	c.stuck = nil
+	c.mu.Unlock()
+	if stuck != nil {
+		free := make(chan struct{})
+		stuck <- free
+		<-free
+	}
 }
 
 func (c *clock) boom(times int) {

@@ -86,6 +86,7 @@ type partition struct {
 	beside      *group // what runs beside the actors of this recovery
 	incarnation uint64
 	serving     bool
+	stopping    bool   // it waits for its children to stop, and must have no others
 	tenure      Tenure // what the partition is held by; nil on a host that is alone
 	shut        func() // ends that other hosts reach it
 	failures    int
@@ -139,7 +140,7 @@ func (p *partition) Receive(c actor.Context) {
 	case *recovered:
 		p.recovered(c, m)
 	case *again:
-		if m.incarnation == p.incarnation {
+		if m.incarnation == p.incarnation && !p.stopping {
 			p.recover(c)
 		}
 	case *request:
@@ -167,6 +168,7 @@ func (p *partition) Receive(c actor.Context) {
 	case *offerAgain:
 		p.offer(c)
 	case *actor.Stopping, *actor.Restarting:
+		p.stopping = true
 		p.close()
 		p.handOver()
 	}
@@ -227,6 +229,10 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 		return
 	}
 	p.tenure = m.tenure
+	if p.stopping { // mail still comes while children stop, and new ones would never
+		p.handOver()
+		return
+	}
 	if m.err != nil {
 		p.Logger.Error("partition cannot be recovered", "partition", p.Log.Partition(), "error", m.err)
 		if fault.Status(m.err) == fault.Integrity {

@@ -1,8 +1,10 @@
 package actors_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,5 +160,59 @@ func TestWF12_TimersFireAfterARestart(t *testing.T) {
 	e := r.await("a timeout", func(e *loomv1.Event) bool { return e.GetAttemptEnded() != nil })
 	if !e.GetAttemptEnded().TimedOut {
 		t.Errorf("the attempt ended with %v", e.GetAttemptEnded().Outcome)
+	}
+}
+
+// lateLog is a log that is read to its end only once the reader has been told
+// to stop, and does not mind: as one is whose last page came just before.
+type lateLog struct {
+	*gate
+	entered, left chan struct{} // reads wait when they are set
+}
+
+func (l *lateLog) Read(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
+	if l.entered != nil {
+		close(l.entered)
+		defer close(l.left)
+		<-ctx.Done()
+		ctx = context.Background()
+	}
+	return l.gate.Read(ctx, from, fn)
+}
+
+// TestACT04_AStoppingPartitionBeginsNothing stops a host while a project of the
+// state that was dropped is still at work, and a recovery is about to be done:
+// what that would start could never be told to stop.
+func TestACT04_AStoppingPartitionBeginsNothing(t *testing.T) {
+	r := newRig(t)
+	late := &lateLog{gate: r.log}
+	var served atomic.Int32
+	r.config.Open = func() func() { served.Add(1); return func() {} }
+	r.config.Log = late
+	r.start().register("shop", "researcher").register("farm", "researcher")
+	stuck, over := r.clock.hold(), make(chan struct{}, 2)
+	try := func(project string) {
+		_, _ = r.do(file(project, "k")) // nobody may be left to answer
+		over <- struct{}{}
+	}
+	go try("shop")
+	free := <-stuck
+	late.entered, late.left = make(chan struct{}), make(chan struct{})
+	r.log.FailNext(journal.Refuse)
+	go try("farm")
+	<-late.entered
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); r.sys.Stop() }()
+	<-late.left
+	soon, done := context.WithTimeout(r.ctx, 50*time.Millisecond) // so that the recovery has been told of; if not, this shows less
+	_, _ = r.projects.List(soon)
+	done()
+	close(free)
+	<-stopped
+	r.cancel()
+	<-over
+	<-over
+	if n := served.Load(); n != 1 {
+		t.Errorf("the partition was opened %d times, want once: it was to stop", n)
 	}
 }

@@ -40,8 +40,8 @@ func NewSystem(log *slog.Logger, onLost func(name string)) *System {
 	return s
 }
 
-// start spawns a named top-level actor under the root. Of a system that has
-// stopped it returns the root, which hears nothing any more.
+// start spawns a named top-level actor under the root. Of a system that stops,
+// or has stopped, it returns the root, which has no use for any mail.
 func (s *System) start(name string, props *actor.Props) *actor.PID {
 	done := make(chan *actor.PID, 1)
 	s.sys.Root.Send(s.root, &spawn{name, props, done})
@@ -103,6 +103,10 @@ type spawn struct {
 func (r *root) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *spawn:
+		if r.stopping { // a child more would never be told to stop
+			m.done <- c.Self()
+			return
+		}
 		pid, err := c.SpawnNamed(m.props, m.name)
 		if err != nil {
 			pid = c.SpawnPrefix(m.props, m.name)
