@@ -247,7 +247,7 @@ func TestLayers_AreSeenWhenBroken(t *testing.T) {
 		"internal/helper/helper.go:1: package internal/helper has no place in the house: give it a row in test/layers_test.go",
 		"internal/tool/tool.go:7: internal/tool imports internal/git: tools put crafts and sources to work on a workspace",
 		"internal/workflow/workflow.go:6: internal/workflow imports internal/tool: a core knows cores and the contract, and no effect, actor or host",
-		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/transient, internal/lease, internal/broker, internal/blob, internal/host, internal/client, internal/demo)",
+		"internal/workflow/workflow.go:4: internal/workflow imports github.com/nats-io/nats.go: only the wire knows NATS, and the demo that plays a service (internal/natsjournal, internal/natswire, internal/transient, internal/lease, internal/broker, internal/blob, internal/vault, internal/host, internal/client, internal/demo)",
 	}
 	if diff := cmp.Diff(want, layerProblems(load(t, "testdata/house"))); diff != "" {
 		t.Errorf("problems of the bad house (-want +got):\n%s", diff)
