@@ -28,9 +28,9 @@ func (a *app) tlsInit() *cobra.Command {
 directory, and a certificate of a year for the host's names. Doing it again
 renews the certificate; a running host shows the new one to the next client.
 
-"loom up" uses it on every address that is not loopback, and everywhere with
---tls. Credentials that are made afterwards carry the authority. Another host of
-the same deployment takes its certificate from the same one, with --authority.`,
+"loom up" uses it on every address that is not loopback. Credentials that are
+made afterwards carry the authority. Another host of the same deployment takes
+its certificate from the same one, with --authority.`,
 		Example: "  loom auth tls init --host loom.example.com --host 192.0.2.7\n  loom --data /srv/h2 auth tls init --host h2 --authority /srv/h1/tls",
 		RunE: func(*cobra.Command, []string) error {
 			dir := filepath.Join(a.data, datadir.TLSName)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -26,14 +27,13 @@ func (a *app) up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up [flags]", Aliases: []string{"host"}, Short: "run a host",
 		Long: `Up runs a host until it is interrupted: an embedded NATS server with fsync on
-every acknowledged write, the projects' journals, and agents of every role. It
-stops cleanly on Ctrl-C; agents give back what they work on, and it goes on from
-there at the next start. After kill -9 it does the same.
+every acknowledged write, the projects' journals, and agents of every role.
+After Ctrl-C, and after kill -9, work goes on where it was at the next start.
 
-On loopback, a client without credentials may submit and read notices, and
-nothing else. Tools, checks and hooks run in a sandbox; where the system has
-none they are refused. "loom cluster" says how several hosts are one deployment.`,
-		Example: "  loom up --project shop=/src/shop --model openai:gpt-5\n  loom up --no-listen",
+On loopback a client without credentials may submit and read notices; elsewhere
+clients need TLS and credentials. Tools, checks and hooks run in a sandbox, or
+not at all. "loom cluster" makes several hosts one deployment.`,
+		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillProjects(&c, projects, checks); err != nil {
@@ -67,6 +67,10 @@ none they are refused. "loom cluster" says how several hosts are one deployment.
 	f.StringVar(&c.Listen, "listen", host.DefaultListen, "where clients connect, `HOST:PORT`; port 0 chooses a free one")
 	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
 	f.BoolVar(&closed, "no-listen", false, "open no port")
+	f.StringVar(&c.Certificate, "tls-cert", "", "certificate `FILE` to show (see \"loom auth tls\")")
+	f.StringVar(&c.Key, "tls-key", "", "`FILE` of its key")
+	f.BoolVar(&c.Insecure, "insecure-network", false, "open ports to the network without TLS")
+	f.StringArrayVar(&c.HTTPHosts, "http-host", nil, "`NAME` of a proxy in front of HTTP, too")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
 	joining.flags(f)
 	chosen.flags(f)
@@ -171,6 +175,7 @@ func (a *app) greet(h *host.Host, c host.Config) {
 	} else {
 		fmt.Fprintln(w, "no port is open: only this process can connect")
 	}
+	openText(w, h)
 	if url := h.HTTP(); url != "" {
 		fmt.Fprintf(w, "HTTP at %s; \"loom auth token create\" makes a token for it\n", url)
 	}
@@ -199,6 +204,17 @@ func (a *app) greet(h *host.Host, c host.Config) {
 		}
 	}
 	fmt.Fprintln(w, "Ctrl-C stops; work goes on at the next start")
+}
+
+// openText says what a port that is open to the network has, and lacks.
+func openText(w io.Writer, h *host.Host) {
+	for _, address := range slices.Sorted(maps.Keys(h.Open())) {
+		if h.Open()[address] {
+			fmt.Fprintf(w, "%s is open to the network, with TLS; \"loom auth user add\" and \"loom auth token create\" let somebody in\n", address)
+		} else {
+			fmt.Fprintf(w, "%s IS OPEN TO THE NETWORK WITHOUT TLS (--insecure-network): all that is said there can be read and changed on its way\n", address)
+		}
+	}
 }
 
 // logger writes what the operator should know to standard error.

@@ -60,11 +60,23 @@ type Config struct {
 	// a host that is alone it must be nil.
 	Cluster *Cluster
 
-	// HTTP is the address on loopback for HTTP, HOST:PORT; empty serves none.
+	// HTTP is the address for HTTP, HOST:PORT; empty serves none.
 	HTTP string
 
 	// HTTPIfFree goes on without HTTP, and says so, when its address is taken.
 	HTTPIfFree bool
+
+	// Certificate and Key are files of a certificate to show, on every address.
+	// Empty means that of the data directory, on addresses that are not
+	// loopback.
+	Certificate, Key string
+
+	// Insecure opens ports to the network without TLS, loudly.
+	Insecure bool
+
+	// HTTPHosts are more names by which clients may ask for HTTP, NAME or
+	// NAME:PORT: those of a proxy in front.
+	HTTPHosts []string
 
 	// RequireAuth refuses clients without credentials.
 	RequireAuth bool

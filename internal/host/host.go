@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/blob"
 	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/ceokey"
+	"github.com/loomrun/loom/internal/certificate"
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
@@ -36,6 +37,7 @@ type Host struct {
 	started time.Time
 
 	dir        *datadir.Dir
+	shown      *certificate.Server // nil if there is none
 	broker     *broker.Broker
 	logs       []journal.Log
 	heads      *headmark.Keeper
@@ -82,7 +84,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.checkFences, h.startAgents, h.startPresence, h.serve, h.startWeb,
+		h.checkMachine, h.openData, h.openCertificate, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.checkFences, h.startAgents, h.startPresence, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			h.Stop(context.WithoutCancel(ctx))
@@ -128,7 +130,7 @@ func (h *Host) enrol(context.Context) error {
 func (h *Host) startBroker(ctx context.Context) error {
 	var err error
 	h.broker, err = broker.Start(ctx, broker.Config{
-		Dir: h.dir, Listen: h.config.Listen, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, Logger: h.log,
+		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, Logger: h.log,
 		Aside: h.setAside, WorkLost: h.workLost,
 	})
 	return err

@@ -32,7 +32,7 @@ func (h *Host) startWeb(ctx context.Context) error {
 	}
 	h.meters.Watch(families, h.figures)
 	s, err := web.Start(ctx, web.Config{
-		Listen: h.config.HTTP, Services: &services{h: h, all: h.services()}, Meters: h.meters, Logger: h.log,
+		Listen: h.config.HTTP, TLS: h.webTLS(), Insecure: h.config.Insecure, Hosts: h.webHosts(), Services: &services{h: h, all: h.services()}, Meters: h.meters, Logger: h.log,
 		Keys: token.NewKeys(h.dir.Path(), time.Now),
 	})
 	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {

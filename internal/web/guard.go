@@ -34,6 +34,9 @@ func (s *Server) handler() http.Handler {
 			s.config.Meters.served(r, seen.status, time.Since(began))
 		}()
 		secure(seen.Header())
+		if s.config.TLS != nil {
+			seen.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
 		if err := s.admit(r); err != nil {
 			s.problem(seen, r, err)
 			return
@@ -68,7 +71,7 @@ func (s *Server) admit(r *http.Request) error {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
 		return fault.New("request/host", "request is for another host").At("Host").Got(r.Host).Want("%s", s.hosts[0])
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) && !safe(r.Method) {
+	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, s.scheme()+r.Host) && !safe(r.Method) {
 		return fault.New("request/origin", "request comes from a page of another origin").At("Origin").Got(origin)
 	}
 	if err := crossing.Check(r); err != nil {

@@ -2,10 +2,12 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -44,8 +46,16 @@ type Keys interface {
 
 // Config says how to serve. All but Logger and Meters are required.
 type Config struct {
-	// Listen is the address, HOST:PORT, on loopback; port 0 chooses a free one.
-	Listen   string
+	// Listen is the address, HOST:PORT; port 0 chooses a free one.
+	Listen string
+	// TLS is what connections are accepted with. Nil speaks plain HTTP, which is
+	// refused on addresses that are not loopback, unless Insecure.
+	TLS *tls.Config
+	// Insecure serves plain HTTP to the network.
+	Insecure bool
+	// Hosts are names that requests may be for, NAME or NAME:PORT, beside those
+	// of loopback.
+	Hosts    []string
 	Services Services
 	Keys     Keys
 	// Meters are shown at /metrics. Nil shows those of the process alone.
@@ -85,8 +95,8 @@ type Server struct {
 	once        sync.Once
 }
 
-// Start serves until Stop is called. It returns usage/argument for an address
-// that is not on loopback, host/port for one that is taken.
+// Start serves until Stop is called. It returns host/insecure for an address
+// that is not on loopback and has no TLS, host/port for one that is taken.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -94,11 +104,11 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Meters == nil {
 		c.Meters = NewMeters()
 	}
-	listener, err := listen(ctx, c.Listen)
+	listener, err := c.listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, log: c.Logger, listener: listener, hosts: names(listener.Addr()), description: sync.OnceValue(describe)}
+	s := &Server{config: c, log: c.Logger, listener: listener, hosts: c.names(listener.Addr()), description: sync.OnceValue(describe)}
 	s.streams, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: headerWithin, ReadTimeout: answerWithin, IdleTimeout: idleFor,
@@ -114,14 +124,18 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-func listen(ctx context.Context, address string) (net.Listener, error) {
+func (c Config) listen(ctx context.Context) (net.Listener, error) {
+	address := c.Listen
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fault.New("usage/argument", "not HOST:PORT").At("http").Got(address)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fault.New("usage/argument", "HTTP is served on loopback alone, because it has no TLS").At("http").Got(address).
-			Want("127.0.0.1:7420, with a proxy that has TLS in front")
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && c.TLS == nil {
+		if !c.Insecure {
+			return nil, fault.New("host/insecure", "HTTP would be open to the network without TLS").At("--http").Got(address).
+				Want("make a certificate with \"loom auth tls init --host NAME\", or give --tls-cert and --tls-key")
+		}
+		c.Logger.Warn("HTTP IS OPEN TO THE NETWORK WITHOUT TLS: tokens can be read on their way", "address", address)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -130,19 +144,45 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fault.New("host/port", "address cannot be listened on").At("http").Got(address).Because(err)
 	}
+	if c.TLS != nil {
+		l = tls.NewListener(l, c.TLS)
+	}
 	return l, nil
 }
 
-// names are the names under which clients of this machine reach an address.
-// Others are refused: a page that has its own name resolve to loopback would
-// send them.
-func names(a net.Addr) []string {
+// names are the names under which clients reach an address. Others are
+// refused: a page that has its own name resolve to it would send them.
+func (c Config) names(a net.Addr) []string {
 	_, port, _ := net.SplitHostPort(a.String())
-	return []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("localhost", port), net.JoinHostPort("::1", port), a.String()}
+	list := []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("localhost", port), net.JoinHostPort("::1", port), a.String()}
+	for _, h := range c.Hosts {
+		if _, _, err := net.SplitHostPort(h); err == nil {
+			list = append(list, strings.ToLower(h))
+			continue
+		}
+		list = append(list, strings.ToLower(net.JoinHostPort(h, port)))
+		if c.TLS != nil && port == "443" || c.TLS == nil && port == "80" {
+			list = append(list, strings.ToLower(h)) // browsers leave it out
+		}
+	}
+	return list
 }
 
-// URL returns where the interface is.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+// URL returns where the interface is, for clients of this machine.
+func (s *Server) URL() string {
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return s.scheme() + net.JoinHostPort(host, port)
+}
+
+func (s *Server) scheme() string {
+	if s.config.TLS != nil {
+		return "https://"
+	}
+	return "http://"
+}
 
 // Stop ends streams with a comment, lets requests end until ctx does, and
 // returns when nothing is served any more. It may be called again.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -293,7 +294,7 @@ func TestHTTP_AddressesThatAreNotServed(t *testing.T) {
 	w := start(t)
 	taken := strings.TrimPrefix(w.s.URL(), "http://")
 	for address, want := range map[string]string{
-		"0.0.0.0:0": "usage/argument", ":7420": "usage/argument", "192.0.2.1:0": "usage/argument", "example.com:80": "usage/argument",
+		"0.0.0.0:0": "host/insecure", ":7420": "host/insecure", "192.0.2.1:0": "host/insecure", "example.com:80": "host/insecure",
 		"127.0.0.1": "usage/argument", "nonsense": "usage/argument", taken: "host/port",
 	} {
 		s, err := web.Start(t.Context(), web.Config{Listen: address, Services: w.h, Keys: w.keys})
@@ -302,6 +303,64 @@ func TestHTTP_AddressesThatAreNotServed(t *testing.T) {
 		}
 		if s != nil {
 			s.Stop(context.WithoutCancel(t.Context()))
+		}
+	}
+}
+
+// TestSEC01_HTTPOverTLS is what a port that is open to the network is like: TLS
+// alone, for the names that it has and no others.
+func TestSEC01_HTTPOverTLS(t *testing.T) {
+	w := start(t)
+	fake := httptest.NewUnstartedServer(nil)
+	fake.StartTLS() // for its certificate
+	defer fake.Close()
+	s, err := web.Start(t.Context(), web.Config{
+		Listen: "0.0.0.0:0", TLS: fake.TLS, Hosts: []string{"example.com", "proxy.example:8443"}, Services: w.h, Keys: w.keys,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop(context.WithoutCancel(t.Context()))
+	address, secure := strings.CutPrefix(s.URL(), "https://127.0.0.1:")
+	if !secure {
+		t.Fatalf("URL %s", s.URL())
+	}
+	for _, tt := range []struct {
+		host, origin string
+		want         int
+	}{
+		{"example.com:" + address, "", http.StatusOK},
+		{"EXAMPLE.com:" + address, "https://EXAMPLE.com:" + address, http.StatusOK},
+		{"proxy.example:8443", "", http.StatusOK},
+		{"127.0.0.1:" + address, "", http.StatusOK},
+		{"example.com", "", http.StatusMisdirectedRequest},
+		{"proxy.example:" + address, "", http.StatusMisdirectedRequest},
+		{"rebound.example:" + address, "", http.StatusMisdirectedRequest},
+		{"example.com:" + address, "http://example.com:" + address, http.StatusForbidden},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/api/v1/submissions", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = tt.host
+		r.Header.Set("Authorization", "Bearer good-read,submit")
+		r.Header.Set("Content-Type", "application/json")
+		if tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		a, err := fake.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+		if a.StatusCode != tt.want || a.Header.Get("Strict-Transport-Security") == "" {
+			t.Errorf("for %s from %q: %s, want %d", tt.host, tt.origin, a.Status, tt.want)
+		}
+	}
+	if a, err := http.Get("http://127.0.0.1:" + address + "/healthz"); err == nil {
+		_ = a.Body.Close()
+		if a.StatusCode == http.StatusOK {
+			t.Error("plain HTTP is answered")
 		}
 	}
 }
