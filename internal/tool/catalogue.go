@@ -48,6 +48,7 @@ var catalogue = sync.OnceValue(func() []*tool {
 		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
 		shell, gitStatus, gitDiff, gitLog, decisionLog, decisionQuery, decisionVote,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
+		webFetch, webSearch, secEDGAR, alphaVantage, referenceData,
 	}
 	for _, t := range list {
 		t.Timeout = Timeout

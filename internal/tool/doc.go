@@ -1,8 +1,9 @@
 // Package tool is what agents can do: read, write, edit and search files of a
-// workspace, run a command in it, look at its git history, and write to and
-// ask the decision graph.
+// workspace, run a command in it, look at its git history, write to and ask
+// the decision graph, compute, work on tables, documents and charts, and ask
+// sources outside.
 //
-// It promises that no tool but shell touches anything outside the workspace,
+// It promises that no tool but shell touches a file outside the workspace,
 // whatever its arguments say (links, "..", special files and .git included);
 // that every call ends in an answer, at most 256 KiB long, which says what was
 // cut; and that what a call started is gone when it returns. A refused call is

@@ -46,7 +46,7 @@ func refused(err error) Result {
 	e := fault.From(err)
 	status := loomv1.ToolStatus_TOOL_STATUS_ERROR
 	switch e.Code {
-	case "tool/unknown", "tool/denied", "tool/outside", "tool/no-sandbox":
+	case "tool/unknown", "tool/denied", "tool/outside", "tool/no-sandbox", "source/denied":
 		status = loomv1.ToolStatus_TOOL_STATUS_DENIED
 	}
 	first := *e

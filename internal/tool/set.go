@@ -51,6 +51,10 @@ type Workspace struct {
 	// Base is the commit that changes are counted from. Empty means HEAD.
 	Base string
 
+	// Sources may be asked outside of the workspace. Nil means none but what
+	// is in the program.
+	Sources *Sources
+
 	// Scratch is where private directories of calls are made. Empty means
 	// the system's directory for temporary files.
 	Scratch string
