@@ -29,10 +29,10 @@ func eventually(t testing.TB, what string, is func() bool) {
 
 // serve runs a server, alone or in a cluster whose other servers are reached
 // over routes.
-func serve(t testing.TB, name string, routes ...*wire) *server.Server {
+func serve(t testing.TB, name, dir string, routes ...*wire) *server.Server {
 	t.Helper()
 	o := &server.Options{
-		ServerName: name, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		ServerName: name, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir,
 	}
 	if len(routes) > 0 {
 		o.Cluster = server.ClusterOpts{Name: "leases", Host: "127.0.0.1", Port: -1, NoAdvertise: true, PoolSize: -1}
@@ -52,7 +52,7 @@ func serve(t testing.TB, name string, routes ...*wire) *server.Server {
 // single runs one server that stands alone.
 func single(t testing.TB) *server.Server {
 	t.Helper()
-	s := serve(t, "alone")
+	s := serve(t, "alone", t.TempDir())
 	ready(t, s)
 	return s
 }
@@ -78,7 +78,7 @@ func cluster(t testing.TB) *trio {
 		}
 	}
 	for i, name := range []string{"a", "b", "c"} {
-		s := serve(t, name, c.wires[i][(i+1)%3], c.wires[i][(i+2)%3])
+		s := serve(t, name, t.TempDir(), c.wires[i][(i+1)%3], c.wires[i][(i+2)%3])
 		eventually(t, "it listens for routes", func() bool { return s.ClusterAddr() != nil })
 		for j := range 3 {
 			c.wires[j][i].lead(s.ClusterAddr().String())

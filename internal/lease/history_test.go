@@ -13,10 +13,18 @@ import (
 // clocks one after the other.
 type history struct {
 	mu      sync.Mutex
-	newest  uint64 // term of the newest holder that was valid
+	last    time.Time // when somebody was valid
+	newest  uint64    // term of the newest holder that was valid
 	holder  string
 	changes int
 	wrong   []string
+}
+
+// sure says whether somebody was valid in the last half second.
+func (y *history) sure() bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return time.Since(y.last) < 500*time.Millisecond
 }
 
 // looks records whether host holds the lease at this moment. A lease is valid
@@ -28,6 +36,7 @@ func (y *history) looks(host string, h *Held) bool {
 	if !h.Valid() {
 		return false
 	}
+	y.last = time.Now()
 	switch term := h.Term(); {
 	case term < y.newest:
 		y.wrong = append(y.wrong, host+" and "+y.holder)
@@ -116,6 +125,28 @@ func TestACT05_NeverTwoHoldersOverCutWires(t *testing.T) {
 				return now > n || wires[h] != nil
 			})
 		}
+	})
+}
+
+// The only server is away for longer than a lease lasts, and comes back with
+// what it had on disk.
+func TestACT05_NeverTwoHoldersOverARestart(t *testing.T) {
+	dir, w, hosts := t.TempDir(), newWire(t), map[string]jetstream.JetStream{}
+	s := serve(t, "alone", dir)
+	ready(t, s)
+	w.lead(s.Addr().String())
+	for _, name := range []string{"h1", "h2", "h3"} {
+		hosts[name] = connect(t, w.url())
+	}
+	contest(t, Config{TTL: 600 * time.Millisecond}, hosts, func(y *history) {
+		_, n := y.now()
+		s.Shutdown()
+		s.WaitForShutdown()
+		eventually(t, "the holder is not sure any more", func() bool { return !y.sure() })
+		s = serve(t, "alone", dir)
+		ready(t, s)
+		w.lead(s.Addr().String())
+		y.next(t, n)
 	})
 }
 

@@ -164,10 +164,12 @@ func TestACT05_NeverTwoSureHolders(t *testing.T) {
 				offset: time.Duration(rapid.Int64Range(-1<<40, 1<<40).Draw(t, "offset")),
 			})
 		}
-		t.Repeat(w.actions())
+		for range 4 { // of 30 steps each
+			t.Repeat(w.actions())
+		}
 		taken += w.taken
 	}
-	for range 20 {
+	for range 80 {
 		rapid.Check(t, run)
 	}
 	if taken == 0 {
