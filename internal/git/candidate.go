@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -137,7 +138,11 @@ func (c *Committer) describe(ctx context.Context, oid, bead string, err error) (
 
 // apply returns the tree of the change on tip, if the patch stays the same.
 func (c *Committer) apply(ctx context.Context, change *loomv1.Change, tip string) (string, error) {
-	if err := c.fetch(ctx, change.GetCommit()); err != nil {
+	err := c.fetch(ctx, change.GetCommit())
+	if errors.Is(err, errGone) { // a restore brings no workspaces back
+		return "", fault.New("git/patch-changed", "the change itself is gone, with the workspaces that it was made in").Got(change.GetCommit())
+	}
+	if err != nil {
 		return "", err
 	}
 	approved, err := readPatch(ctx, c.git(), change.GetBase(), change.GetCommit())

@@ -248,6 +248,9 @@ func (ws *Workspaces) Checkout(ctx context.Context, commit, dir string) error {
 	return ws.checkout(ctx, commit, dir, "")
 }
 
+// errGone says that a commit is in neither repository.
+var errGone = errors.New("the commit is gone")
+
 // fetch makes sure that the mirror has a commit whole.
 func (m mirror) fetch(ctx context.Context, commit string) error {
 	if !isObjectID(commit) {
@@ -266,7 +269,7 @@ func (m mirror) fetch(ctx context.Context, commit string) error {
 		return err
 	}
 	if there == "" {
-		return fault.New("git/failed", "there is no such commit").Got(commit)
+		return fault.New("git/failed", "there is no such commit").Got(commit).Because(errGone)
 	}
 	return m.bring(ctx, commit, "refs/loom/seen/"+commit)
 }
