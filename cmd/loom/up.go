@@ -20,7 +20,7 @@ import (
 
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
-	var projects, checks, routes, remotes []string
+	var projects, checks, routes, remotes, sources []string
 	chosen := models{app: a}
 	var closed bool
 	var joining joining
@@ -55,13 +55,16 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 			if err := joining.fill(&c); err != nil {
 				return err
 			}
+			if err := a.fillSources(&c, sources); err != nil {
+				return err
+			}
 			c.Data, c.Logger = a.data, a.logger()
 			return a.runHost(cmd.Context(), c)
 		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&projects, "project", nil, "project, `NAME=PATH` or NAME=PATH@BRANCH, repeatable")
-	f.StringArrayVar(&checks, "check", nil, "command that every verification of a project must see pass, `NAME=COMMAND`; may be given again")
+	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's verifications must pass")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
 	f.StringVar(&c.Listen, "listen", host.DefaultListen, "where clients connect, `HOST:PORT`; port 0 chooses a free one")
@@ -76,6 +79,7 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 	chosen.flags(f)
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
+	f.StringArrayVar(&sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")

@@ -34,7 +34,7 @@ type Repository struct {
 	Source     *git.Repository
 }
 
-// Worker does the work of every role. All fields but Models, Tiers and Live are required. It is
+// Worker does the work of every role. All fields but Models, Tiers, Sources and Live are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -47,6 +47,8 @@ type Worker struct {
 	// Exec says whether, and in which environment, tools and checks may start
 	// processes. Hooks follow it.
 	Exec tool.Policy
+	// Sources may be asked by tools of roles that name them. Nil means none.
+	Sources *tool.Sources
 	// HookTimeout is for each hook of a repository. Zero means 5 minutes.
 	HookTimeout time.Duration
 	// Scratch is an existing directory for what is thrown away: checkouts, and
@@ -230,12 +232,12 @@ func (j *job) exec() tool.Policy {
 
 // workspace is a checkout that is thrown away, as tools see it.
 func (j *job) workspace(dir string) tool.Workspace {
-	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.exec(), Scratch: j.Scratch}
+	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.exec(), Sources: j.Sources, Scratch: j.Scratch}
 }
 
 // worktree is the execution's worktree, as tools see it.
 func (j *job) worktree(t *git.Worktree) tool.Workspace {
-	return tool.Workspace{Root: t.Path(), Exec: j.exec(), Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
+	return tool.Workspace{Root: t.Path(), Exec: j.exec(), Sources: j.Sources, Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
 }
 
 // checkout makes a clean checkout of a commit; done removes it.

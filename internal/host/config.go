@@ -116,6 +116,9 @@ type Config struct {
 	// read beside the system's own: toolchains in odd places.
 	SandboxRead []string
 
+	// Sources are what agents may ask outside of their workspaces.
+	Sources Sources
+
 	// Agents is how many agents of a role run here; a role that is not named
 	// has as many as its file says. Zero agents of a role is allowed.
 	Agents map[string]int

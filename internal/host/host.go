@@ -221,9 +221,13 @@ func (h *Host) worker() (actors.Worker, error) {
 	if h.config.Worker != nil {
 		return h.config.Worker, nil
 	}
+	sources, err := h.config.Sources.open()
+	if err != nil {
+		return nil, err
+	}
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Logger: h.log, Live: h.live,
+		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live,
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

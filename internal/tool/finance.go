@@ -38,7 +38,7 @@ type edgarArguments struct {
 func askEDGAR(ctx context.Context, j job, a edgarArguments) (Result, error) {
 	c := j.sources().EDGAR
 	if c == nil {
-		return Result{}, unset("sec_edgar", "gives the contact that the SEC asks for with --edgar-contact")
+		return Result{}, unset("sec_edgar", "gives the contact that the SEC asks for with --source edgar=CONTACT")
 	}
 	if (a.Concept != "") != (a.Action == "concept") {
 		return Result{}, unfit("concept", "it belongs to the action concept, which needs it")

@@ -71,7 +71,7 @@ const pageText = 64 << 10 // characters of a page that are shown at once
 func fetchPage(ctx context.Context, j job, a fetchArguments) (Result, error) {
 	web := j.sources().Web
 	if web == nil {
-		return Result{}, unset("web_fetch", "names the hosts that may be asked with --web-host")
+		return Result{}, unset("web_fetch", "names each host that may be asked with --source web=HOST")
 	}
 	page, err := web.Get(ctx, a.URL)
 	if err != nil {
@@ -122,7 +122,7 @@ type webSearchArguments struct {
 func searchWeb(ctx context.Context, j job, a webSearchArguments) (Result, error) {
 	engine := j.sources().Search
 	if engine == nil {
-		return Result{}, unset("web_search", "names a search engine with --search-url, or gives BRAVE_API_KEY")
+		return Result{}, unset("web_search", "names a search engine with --source search=URL, or gives BRAVE_API_KEY")
 	}
 	if a.Count == 0 {
 		a.Count = 8

@@ -116,9 +116,9 @@ func TestTOOL07_SourcesThatAreNotSetUp(t *testing.T) {
 		args args
 		want string
 	}{
-		"web_fetch":     {args{"url": "https://example.com"}, "--web-host"},
-		"web_search":    {args{"query": "x"}, "--search-url"},
-		"sec_edgar":     {args{"action": "company", "company": "x"}, "--edgar-contact"},
+		"web_fetch":     {args{"url": "https://example.com"}, "--source web=HOST"},
+		"web_search":    {args{"query": "x"}, "--source search=URL"},
+		"sec_edgar":     {args{"action": "company", "company": "x"}, "--source edgar=CONTACT"},
 		"alpha_vantage": {args{"action": "quote", "symbol": "IBM"}, "ALPHA_VANTAGE_API_KEY"},
 	} {
 		if r := do(t, s, name, tt.args); r.Code != "source/credentials" || !strings.Contains(r.Output, tt.want) || !strings.Contains(r.Output, "is not set up on this host") {
