@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/transient"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -29,6 +30,8 @@ const (
 type Objects struct {
 	stream jetstream.Stream
 	store  jetstream.ObjectStore
+	// joint says that several hosts keep the blobs.
+	joint bool
 	// putting keeps two puts of the same bytes apart, by their first byte:
 	// the client would store both and then drop the first.
 	putting [256]sync.Mutex
@@ -43,15 +46,15 @@ func New(ctx context.Context, nc *nats.Conn) (*Objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blobs: %w", err)
 	}
-	stream, err := js.Stream(ctx, "OBJ_"+Bucket)
+	o := new(Objects)
+	if o.stream, err = transient.Find(ctx, nc, js, "OBJ_"+Bucket); err == nil {
+		o.store, err = js.ObjectStore(ctx, Bucket)
+	}
 	if err != nil {
 		return nil, fault.New("host/unavailable", "blobs cannot be opened").Because(err)
 	}
-	store, err := js.ObjectStore(ctx, Bucket)
-	if err != nil {
-		return nil, fault.New("host/unavailable", "blobs cannot be opened").Because(err)
-	}
-	return &Objects{stream: stream, store: store}, nil
+	o.joint = o.stream.CachedInfo().Config.Replicas > 1
+	return o, nil
 }
 
 // Put is that of [Store].
@@ -63,18 +66,39 @@ func (o *Objects) Put(ctx context.Context, data []byte, mediaType string) (*loom
 	sum := sha256.Sum256(data)
 	o.putting[sum[0]].Lock()
 	defer o.putting[sum[0]].Unlock()
-	if _, err := o.store.GetInfo(ctx, ref.Sha256); err == nil {
-		return ref, nil
-	}
-	meta := jetstream.ObjectMeta{Name: ref.Sha256, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}
-	if _, err := o.store.Put(ctx, meta, bytes.NewReader(data)); err != nil {
+	err := o.patiently(ctx, func(ctx context.Context) error {
+		if _, err := o.store.GetInfo(ctx, ref.Sha256); err == nil {
+			return nil
+		}
+		meta := jetstream.ObjectMeta{Name: ref.Sha256, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}
+		_, err := o.store.Put(ctx, meta, bytes.NewReader(data))
+		return err
+	})
+	if err != nil {
 		return nil, unavailable(ref, "kept", err)
 	}
 	return ref, nil
 }
 
+// patiently calls f, which is harmless to repeat, through an election where
+// several hosts keep the blobs.
+func (o *Objects) patiently(ctx context.Context, f func(context.Context) error) error {
+	if !o.joint {
+		return f(ctx)
+	}
+	return transient.Retry(ctx, transient.Election, f)
+}
+
 // Get is that of [Store].
-func (o *Objects) Get(ctx context.Context, ref *loomv1.BlobRef) ([]byte, error) {
+func (o *Objects) Get(ctx context.Context, ref *loomv1.BlobRef) (data []byte, err error) {
+	err = o.patiently(ctx, func(ctx context.Context) error {
+		data, err = o.get(ctx, ref)
+		return err
+	})
+	return data, err
+}
+
+func (o *Objects) get(ctx context.Context, ref *loomv1.BlobRef) ([]byte, error) {
 	for stored := ""; ; {
 		info, err := o.store.GetInfo(ctx, ref.GetSha256())
 		if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrNameRequired) {

@@ -43,7 +43,7 @@ func TestOPS01_ThreeHostsMakeOneDeployment(t *testing.T) {
 			t.Errorf("host %d: clustered %t, replicas %d, anonymous %t, URL %q", i, b.Clustered(), b.Replicas(), b.Anonymous(), b.URL())
 		}
 		becomes(t, "quorum", func() error { return b.Quorum(ctx) })
-		if got := strings.Join(m.Truth, " "); got != "DLQ KV_LOOM_DEPLOYMENT LOOM_J_00 OBJ_LOOM_BLOB TASKS" {
+		if got := strings.Join(m.Truth, " "); got != "DLQ KV_LOOM_DEPLOYMENT KV_LOOM_IDENTITIES LOOM_J_00 OBJ_LOOM_BLOB TASKS" {
 			t.Errorf("host %d: the manifest lists %s", i, got)
 		}
 		if m.Lineage == "" || m.Lineage != c.Dir(0).Manifest().Lineage {

@@ -61,6 +61,9 @@ func (b *Broker) agree(ctx context.Context) error {
 	}
 	return b.patiently(ctx, "what the hosts agreed on cannot be read", func(ctx context.Context) error {
 		kv, err := b.js[core].KeyValue(ctx, deploymentBucket)
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			return fmt.Errorf("%w: %w", err, transient.ErrAgain) // it was there a moment ago
+		}
 		if err != nil {
 			return err
 		}
@@ -162,7 +165,7 @@ func (b *Broker) SetCEO(ctx context.Context, public string) error {
 }
 
 // errFaster says that another host wrote first: read again.
-var errFaster = fmt.Errorf("another host was faster: %w", transient.Again)
+var errFaster = fmt.Errorf("another host was faster: %w", transient.ErrAgain)
 
 // amend changes the deployment's record, if nobody else does meanwhile.
 func (b *Broker) amend(ctx context.Context, change func(*record)) error {

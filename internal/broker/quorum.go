@@ -8,25 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/natsjournal"
+	"github.com/loomrun/loom/internal/transient"
 )
 
-const (
-	// retryFirst and retryMost bound the pauses between two tries of what a
-	// cluster cannot do just now.
-	retryFirst = 50 * time.Millisecond
-	retryMost  = time.Second
-	// tryFirst and tryMost bound one try: a question that came before there was
-	// a leader is never answered, and a busy cluster takes its time.
-	tryFirst = time.Second
-	tryMost  = 10 * time.Second
-	// progressEvery is how often a start that waits says for what.
-	progressEvery = 5 * time.Second
-)
+// progressEvery is how often a start that waits says for what.
+const progressEvery = 5 * time.Second
 
 // Quorum returns nil when the deployment takes writes: when the streams have a
 // leader, and more than half of each journal's hosts are there. Otherwise it
@@ -38,7 +26,7 @@ func (b *Broker) Quorum(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	if err := b.leader(ctx); err != nil {
+	if err := transient.Retry(ctx, answerWithin/2, b.leader); err != nil {
 		return b.noQuorum(err)
 	}
 	for p := range b.config.Dir.Manifest().Partitions {
@@ -97,29 +85,17 @@ func (b *Broker) patiently(ctx context.Context, what string, f func(context.Cont
 		return f(ctx)
 	}
 	var said time.Time
-	for pause, try := retryFirst, tryFirst; ; pause, try = min(2*pause, retryMost), min(2*try, tryMost) {
-		err := within(ctx, try, f)
-		if err == nil || !transient(err) && ctx.Err() == nil {
-			return err
-		}
-		if time.Since(said) > progressEvery && ctx.Err() == nil {
+	err := transient.Watch(ctx, 0, f, func(err error) {
+		if time.Since(said) > progressEvery {
 			said = time.Now()
 			b.log.Info("waiting for the cluster: "+what, "hosts", b.presentHosts(), "because", err)
 		}
-		select {
-		case <-ctx.Done():
-			return fault.New("cluster/no-quorum", "%s: %s", what, b.presentHosts()).Because(errors.Join(ctx.Err(), err)).
-				Want("start the hosts that are missing")
-		case <-time.After(pause):
-		}
+	})
+	if err != nil && ctx.Err() != nil {
+		return fault.New("cluster/no-quorum", "%s: %s", what, b.presentHosts()).Because(errors.Join(ctx.Err(), err)).
+			Want("start the hosts that are missing")
 	}
-}
-
-// within calls f with so much time.
-func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	return f(ctx)
+	return err
 }
 
 // presentHosts says which hosts of the cluster are connected, for people.
@@ -147,29 +123,4 @@ func (b *Broker) connected() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// The server's words for what will pass: an election, a host that is missing.
-var passingCodes = []jetstream.ErrorCode{
-	10004, // incomplete results
-	10005, // no suitable peers for placement
-	10008, // temporarily unavailable
-	10009, // not the leader
-	10118, // stream is offline
-}
-
-// transient says whether a cluster's refusal will pass by itself.
-func transient(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return slices.Contains(passingCodes, api.ErrorCode) || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled
-	}
-	for _, e := range []error{
-		nats.ErrTimeout, context.DeadlineExceeded, nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
-		jetstream.ErrJetStreamNotEnabled, errFaster, errSought, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }

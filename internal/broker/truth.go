@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/transient"
 )
 
 // A deployment of several hosts keeps its list of truth streams in itself,
@@ -115,10 +117,6 @@ func (b *Broker) foreign(s stream) error {
 		At(b.config.Dir.Path()).Want("put the right manifest back")
 }
 
-// missingFor is how long a cluster must say that a stream of truth is missing
-// before it is believed: a leader that was just elected may still be reading.
-const missingFor = 10 * time.Second
-
 // find returns a stream's configuration. The error is ErrStreamNotFound when
 // it is missing; in a cluster, one that must be there is looked for a while.
 func (b *Broker) find(ctx context.Context, s stream, must bool) (have jetstream.StreamConfig, err error) {
@@ -134,7 +132,7 @@ func (b *Broker) find(ctx context.Context, s stream, must bool) (have jetstream.
 			return err
 		}
 		missing = err
-		if b.Clustered() && must && time.Since(began) < missingFor {
+		if b.Clustered() && must && time.Since(began) < transient.Missing {
 			return errSought
 		}
 		return nil
@@ -143,4 +141,4 @@ func (b *Broker) find(ctx context.Context, s stream, must bool) (have jetstream.
 }
 
 // errSought says that a stream is not found yet.
-var errSought = errors.New("it is not found yet")
+var errSought = fmt.Errorf("it is not found yet: %w", transient.ErrAgain)

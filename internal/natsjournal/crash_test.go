@@ -19,8 +19,12 @@ import (
 
 // TestMain lets the test binary stand in for a host: with LOOM_WRITE set it
 // appends to the journal of that directory and prints every batch that was
-// acknowledged, until it is killed.
+// acknowledged, until it is killed; with LOOM_HOLD it is a host of a cluster.
 func TestMain(m *testing.M) {
+	if path := os.Getenv("LOOM_HOLD"); path != "" {
+		fmt.Println(hold(context.Background(), path))
+		os.Exit(1)
+	}
 	path := os.Getenv("LOOM_WRITE")
 	if path == "" {
 		os.Exit(m.Run())

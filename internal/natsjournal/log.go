@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/transient"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -30,6 +32,10 @@ type Log struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
 	stream    jetstream.Stream
+	// joint says that several hosts keep the stream.
+	joint bool
+	// seen is the highest sequence that was acknowledged or read here.
+	seen atomic.Uint64
 }
 
 var _ journal.Log = (*Log)(nil)
@@ -44,14 +50,14 @@ func New(ctx context.Context, nc *nats.Conn, partition int) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal of partition %d: %w", partition, err)
 	}
-	stream, err := js.Stream(ctx, Stream(partition))
+	stream, err := transient.Find(ctx, nc, js, Stream(partition))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, fault.New("data/stream-missing", "stream %s is missing", Stream(partition))
 	}
 	if err != nil {
 		return nil, fault.New("host/unavailable", "journal of partition %d cannot be opened", partition).Because(err)
 	}
-	return &Log{partition: partition, nc: nc, js: js, stream: stream}, nil
+	return &Log{partition: partition, nc: nc, js: js, stream: stream, joint: stream.CachedInfo().Config.Replicas > 1}, nil
 }
 
 // Partition returns the partition's number.
@@ -66,8 +72,15 @@ func (l *Log) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64,
 	if len(data) > journal.MaxBytes {
 		return 0, journal.TooLarge(l.partition, len(data))
 	}
-	seq, err := l.publish(ctx, last, data)
+	var seq uint64
+	// Where several hosts keep the log, the same batch is sent through an
+	// election: the log takes it once at most, and knows it again.
+	err := l.patiently(ctx, func(ctx context.Context) (err error) {
+		seq, err = l.publish(ctx, last, data)
+		return err
+	})
 	if err == nil {
+		l.see(seq)
 		return seq, nil
 	}
 	var api *jetstream.APIError
@@ -103,6 +116,21 @@ func (l *Log) publish(ctx context.Context, last uint64, data []byte) (uint64, er
 		if !errors.As(err, &api) || api.ErrorCode != inProcess || tries == most {
 			return 0, err
 		}
+		select {
+		case <-ctx.Done():
+			return 0, err
+		case <-time.After(time.Duration(tries) * time.Millisecond):
+		}
+	}
+}
+
+// see notes that the log has reached seq.
+func (l *Log) see(seq uint64) {
+	for {
+		old := l.seen.Load()
+		if seq <= old || l.seen.CompareAndSwap(old, seq) {
+			return
+		}
 	}
 }
 
@@ -111,9 +139,9 @@ func (l *Log) publish(ctx context.Context, last uint64, data []byte) (uint64, er
 func (l *Log) refused(ctx context.Context, last uint64, b *loomv1.Batch, api *jetstream.APIError) (uint64, error) {
 	switch api.ErrorCode {
 	case wrongLastSeq:
-		seq, newest, err := l.Last(ctx)
-		if err != nil {
-			return 0, l.unknown(err)
+		seq, newest, err := l.past(ctx, last)
+		if err != nil || seq == last {
+			return 0, l.unknown(errors.Join(api, err))
 		}
 		if seq == last+1 && newest.Id == b.Id {
 			return seq, nil
@@ -125,6 +153,21 @@ func (l *Log) refused(ctx context.Context, last uint64, b *loomv1.Batch, api *je
 		return 0, journal.TooLarge(l.partition, len(journal.Encode(b)))
 	}
 	return 0, l.unknown(api)
+}
+
+// past is Last that waits for the log to grow past last: where several hosts
+// keep it, a write is refused as soon as another stands before it, and that may
+// not be committed yet, or be the same.
+func (l *Log) past(ctx context.Context, last uint64) (seq uint64, newest *loomv1.Batch, err error) {
+	for began := time.Now(); ; {
+		seq, newest, err = l.Last(ctx)
+		if err != nil || seq != last || !l.joint || time.Since(began) > transient.Election {
+			return seq, newest, err
+		}
+		if err := pause(ctx); err != nil {
+			return 0, nil, err
+		}
+	}
 }
 
 func (l *Log) unknown(err error) error {
@@ -146,27 +189,58 @@ func (l *Log) failed(ctx context.Context, err error) error {
 	return fault.New("host/unavailable", "journal of partition %d cannot be read", l.partition).Because(err)
 }
 
-// Last is that of [journal.Log]. It asks the stream's leader.
-func (l *Log) Last(ctx context.Context) (uint64, *loomv1.Batch, error) {
+// errBehind says that the stream's leader has not read all of it yet.
+var errBehind = fmt.Errorf("the leader is behind what was acknowledged: %w", transient.ErrAgain)
+
+// Last is that of [journal.Log]. It asks the stream's leader, and where there
+// are several hosts waits for its election, and for it to know all that this
+// log has seen.
+func (l *Log) Last(ctx context.Context) (seq uint64, b *loomv1.Batch, err error) {
+	if !l.joint {
+		return l.last(ctx)
+	}
+	least := l.seen.Load()
+	retried := transient.Retry(ctx, transient.Election, func(ctx context.Context) error {
+		if seq, b, err = l.last(ctx); err == nil && seq < least {
+			return errBehind
+		}
+		return err
+	})
+	if errors.Is(retried, context.DeadlineExceeded) {
+		err = l.failed(ctx, retried)
+	}
+	return seq, b, err
+}
+
+func (l *Log) last(ctx context.Context) (uint64, *loomv1.Batch, error) {
 	msg, err := l.stream.GetLastMsgForSubject(ctx, subject.Journal(l.partition))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return l.empty(ctx)
+		if msg, err = l.first(ctx); msg == nil && err == nil {
+			return 0, nil, nil
+		}
+	}
+	if fault.Code(err) != "" {
+		return 0, nil, err
 	}
 	if err != nil {
 		return 0, nil, l.failed(ctx, err)
 	}
+	l.see(msg.Sequence)
 	b, err := journal.Decode(msg.Sequence, msg.Data)
 	return msg.Sequence, b, err
 }
 
-// empty tells an empty log from one that lost its batches.
-func (l *Log) empty(ctx context.Context) (uint64, *loomv1.Batch, error) {
+// first tells a log that was just found empty from one that lost its batches:
+// it returns nothing for the former, and the newest batch if the first one came
+// meanwhile.
+func (l *Log) first(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 	info, err := l.stream.Info(ctx)
-	if err != nil {
-		return 0, nil, l.failed(ctx, err)
+	if err != nil || info.State.LastSeq == 0 {
+		return nil, err
 	}
-	if last := info.State.LastSeq; last > 0 {
-		return 0, nil, fault.New("journal/chain", "journal sequence %d: stream %s counts up to it and holds nothing", last, Stream(l.partition))
+	msg, err := l.stream.GetLastMsgForSubject(ctx, subject.Journal(l.partition))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fault.New("journal/chain", "journal sequence %d: stream %s counts up to it and holds nothing", info.State.LastSeq, Stream(l.partition))
 	}
-	return 0, nil, nil
+	return msg, err
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/transient"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -16,8 +18,10 @@ const (
 	// page is how many batches one request asks for: at most 32 MiB, which
 	// is under what a subscription may hold.
 	page = 32
-	// heartbeat is how often the server tells a waiting reader that it lives.
-	heartbeat = 2 * time.Second
+	// heartbeat is how often the server tells a waiting reader that it lives:
+	// more often where it can die while the reader lives.
+	heartbeat      = 2 * time.Second
+	jointHeartbeat = 750 * time.Millisecond
 	// forgotten is when the server drops the consumer of a dead reader.
 	forgotten = time.Minute
 )
@@ -39,7 +43,38 @@ type reader struct {
 // Read is that of [journal.Log].
 func (l *Log) Read(ctx context.Context, from uint64, fn func(seq uint64, b *loomv1.Batch) error) error {
 	r := &reader{log: l, next: max(from, 1)}
-	return r.run(ctx, fn, func() int { return int(min(r.pending, page)) })
+	end, err := l.end(ctx)
+	for began := time.Now(); err == nil; {
+		err = r.run(ctx, fn, func() int { return int(min(r.pending, page)) })
+		if err != nil || r.next > end {
+			return err
+		}
+		if time.Since(began) > transient.Election {
+			return fault.New("host/unavailable", "journal of partition %d can be read up to %d, and its leader has %d", l.partition, r.next-1, end)
+		}
+		err = pause(ctx)
+	}
+	return err
+}
+
+// end returns up to where a read must come at least: where several hosts keep
+// the stream, the one that is asked may not have everything yet.
+func (l *Log) end(ctx context.Context) (uint64, error) {
+	if !l.joint {
+		return 0, nil
+	}
+	seq, _, err := l.Last(ctx)
+	return seq, err
+}
+
+// pause waits a moment, or returns ctx's error.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(5 * time.Millisecond):
+		return nil
+	}
 }
 
 // Follow is that of [journal.Log].
@@ -55,7 +90,7 @@ func (r *reader) run(ctx context.Context, fn visit, want func() int) error {
 	for {
 		err := r.open(ctx)
 		for n := want(); err == nil && n > 0; n = want() {
-			err = r.page(ctx, n, fn)
+			err = r.asked(ctx, n, fn)
 		}
 		if !lost(err) {
 			return r.named(err)
@@ -63,6 +98,27 @@ func (r *reader) run(ctx context.Context, fn visit, want func() int) error {
 		r.close()
 	}
 }
+
+// asked is page that bears with a consumer that does not answer yet: one that
+// another host keeps is known there before it can be reached from here.
+func (r *reader) asked(ctx context.Context, n int, fn visit) error {
+	const most = 100
+	for tries := 1; ; tries++ {
+		err := r.page(ctx, n, fn)
+		if !r.log.joint || !errors.Is(err, nats.ErrNoResponders) {
+			return err
+		}
+		if tries == most {
+			return errUnreached
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// errUnreached says that the host which keeps the consumer is gone.
+var errUnreached = errors.New("the consumer does not answer")
 
 // named returns err, which says where if it is about the chain: whoever checks
 // that knows no stream.
@@ -78,7 +134,10 @@ var errSkipped = errors.New("a message was skipped")
 
 // lost says whether err means no more than that a new consumer is needed.
 func lost(err error) bool {
-	for _, e := range []error{errSkipped, jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrNoHeartbeat} {
+	for _, e := range []error{
+		errSkipped, errUnreached, jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrNoHeartbeat,
+		jetstream.ErrConsumerLeadershipChanged, jetstream.ErrServerShutdown,
+	} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -86,11 +145,16 @@ func lost(err error) bool {
 	return false
 }
 
-// open makes the consumer.
+// open makes the consumer. One that was made and not heard of is forgotten by
+// the server.
 func (r *reader) open(ctx context.Context) error {
-	c, err := r.log.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.next,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: forgotten,
+	var c jetstream.Consumer
+	err := r.log.patiently(ctx, func(ctx context.Context) (err error) {
+		c, err = r.log.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.next,
+			AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: forgotten,
+		})
+		return err
 	})
 	if err != nil {
 		return r.log.failed(ctx, err)
@@ -110,13 +174,29 @@ func (r *reader) close() {
 	r.consumer = nil
 }
 
+func (l *Log) heartbeat() time.Duration {
+	if l.joint {
+		return jointHeartbeat
+	}
+	return heartbeat
+}
+
+// patiently calls f, which is harmless to repeat, through an election where
+// several hosts keep the stream.
+func (l *Log) patiently(ctx context.Context, f func(context.Context) error) error {
+	if !l.joint {
+		return f(ctx)
+	}
+	return transient.Retry(ctx, transient.Election, f)
+}
+
 // page asks for n batches and passes on what comes, until the request ends.
 func (r *reader) page(ctx context.Context, n int, fn visit) error {
 	// Without ctx's deadline, which the client would make the request's own.
 	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	batch, err := r.consumer.Fetch(n, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(heartbeat))
+	batch, err := r.consumer.Fetch(n, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(r.log.heartbeat()))
 	if err != nil {
 		return r.log.failed(ctx, err)
 	}

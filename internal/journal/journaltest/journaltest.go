@@ -232,7 +232,7 @@ func startFollow(t *testing.T, l journal.Log, from uint64) follower {
 // expect waits until from..to were seen, in order, each once.
 func (f follower) expect(t *testing.T, from, to uint64) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for want := from; want <= to; want++ {
 		select {
 		case got := <-f.seen:
