@@ -64,7 +64,7 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&projects, "project", nil, "project, `NAME=PATH` or NAME=PATH@BRANCH, repeatable")
-	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's verifications must pass")
+	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's work must pass")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
 	f.StringVar(&c.Listen, "listen", host.DefaultListen, "where clients connect, `HOST:PORT`; port 0 chooses a free one")
