@@ -146,7 +146,7 @@ func (h *Host) openStores(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		h.logs = append(h.logs, headmark.Watch(&timedLog{Log: log, meters: h.meters}, h.heads))
+		h.logs = append(h.logs, &timedLog{Log: headmark.Watch(log, h.heads), meters: h.meters})
 	}
 	h.history = history{logs: h.logs, partition: h.partition}
 	if h.blobs, err = blob.New(ctx, h.broker.Core()); err != nil {
