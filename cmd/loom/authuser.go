@@ -115,6 +115,7 @@ func (a *app) issue(ctx context.Context, name string, to issue, make func(contex
 	if err := c.Write(to.out); err != nil {
 		return fault.From(err).Want("the identity is there: \"loom auth user rotate %s\" makes other credentials", u.Name)
 	}
+	a.noted(ctx, c)
 	if a.json {
 		return json.NewEncoder(a.out).Encode(map[string]any{"identity": u, "credentials": to.out, "url": c.URL})
 	}
@@ -124,6 +125,21 @@ func (a *app) issue(ctx context.Context, name string, to issue, make func(contex
 	}
 	_, err = fmt.Fprintln(a.out, to.out)
 	return err
+}
+
+// notedWithin is how long the host may take to note a new identity.
+const notedWithin = 5 * time.Second
+
+// noted waits until a host that runs on the data directory lets credentials in.
+func (a *app) noted(ctx context.Context, c identity.Credentials) {
+	if client.Address(a.data) == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, notedWithin)
+	defer cancel()
+	if err := client.Await(ctx, a.data, c); err != nil {
+		fmt.Fprintf(a.err, "the host does not let the credentials in yet: %s\n", printable(err.Error()))
+	}
 }
 
 // complete puts into credentials what the data directory tells of the host.

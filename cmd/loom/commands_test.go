@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -176,4 +177,27 @@ func setAside() {
 		fmt.Println(m.Subject, m.Error.Code, m.Error.Where)
 	}
 	give(errors.Join(b.Close(ctx), dir.Close()))
+}
+
+// refused waits until the host on $DATA does not let credentials in any more,
+// or never did: refused FILE.
+func refused() {
+	look, end := time.NewTicker(50*time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for {
+		running, err := broker.Find(os.Getenv("DATA"))
+		give(err)
+		c, err := client.Open(client.Place{Credentials: os.Args[1], URL: running.URL})
+		if fault.Code(err) == "request/denied" {
+			return
+		}
+		if err == nil {
+			c.Close()
+		}
+		select {
+		case <-look.C:
+		case <-end:
+			give(fmt.Errorf("%s is still let in: %w", os.Args[1], err))
+		}
+	}
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"subscribe": subscribe,
 		"set-aside": setAside,
 		"fetch":     fetch,
+		"refused":   refused,
 	})
 }
 

@@ -28,6 +28,15 @@ func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, fo
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Errorf(format string, v ...any)  { l.say(quiet(format, slog.LevelError), format, v) }
 
+// Errorf says what a client was refused as a warning: nothing is wrong here.
+func (l *serverLog) Errorf(format string, v ...any) {
+	level := slog.LevelError
+	if strings.Contains(format, "authentication error") || strings.Contains(format, "Violation") {
+		level = slog.LevelWarn
+	}
+	l.say(level, format, v)
+}
+
 func (l *serverLog) Warnf(format string, v ...any) { l.say(quiet(format, slog.LevelWarn), format, v) }
 
 // expected begin lines that mean nothing to an operator.

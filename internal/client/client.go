@@ -23,6 +23,8 @@ import (
 type Client struct {
 	nc  *nats.Conn
 	ceo string // in whose name commands are presented; empty means "ceo"
+
+	refusals refusals
 }
 
 // Dial connects to the host that runs on a data directory, as its operator. It
@@ -37,11 +39,15 @@ func of(nc *nats.Conn, err error) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc}, nil
+	return New(nc), nil
 }
 
 // New returns a client over a connection, which Close ends.
-func New(nc *nats.Conn) *Client { return &Client{nc: nc} }
+func New(nc *nats.Conn) *Client {
+	c := &Client{nc: nc}
+	c.refusals.listen(nc)
+	return c
+}
 
 // Close ends the connection.
 func (c *Client) Close() { c.nc.Close() }
@@ -223,12 +229,14 @@ func (c *Client) request(ctx context.Context, subj string, req proto.Message, re
 		ctx, cancel = context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 	}
+	ctx, done := c.refusals.watch(ctx, subj)
+	defer done()
 	msg, err := c.nc.RequestWithContext(ctx, subj, data)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return fault.New("host/unavailable", "the host does not serve %s just now", subj)
 	case err != nil:
-		return fault.New("host/unavailable", "no answer from the host").Because(err)
+		return because(ctx, err)
 	}
 	if msg.Header.Get(micro.ErrorCodeHeader) != "" { // the broker's own refusal
 		refusal := &loomv1.Error{}

@@ -1,7 +1,11 @@
 package client
 
 import (
+	"context"
+	"time"
+
 	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/identity"
 )
 
@@ -16,6 +20,28 @@ func Address(data string) string {
 		return ""
 	}
 	return running.URL
+}
+
+// Await returns when the host of a data directory lets credentials in, or ctx
+// ends. A host takes note of a new identity within two seconds.
+func Await(ctx context.Context, data string, c identity.Credentials) error {
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for {
+		nc, err := broker.DialAs(c, Address(data), false)
+		if err == nil {
+			nc.Close()
+			return nil
+		}
+		if fault.Code(err) != "request/denied" {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Inbox returns the prefix of the inboxes of an identity, which its clients

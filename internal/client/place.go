@@ -43,5 +43,7 @@ func (p Place) open(control bool) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, ceo: c.Name}, nil
+	client := New(nc)
+	client.ceo = c.Name
+	return client, nil
 }

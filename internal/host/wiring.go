@@ -280,6 +280,9 @@ func (h *Host) handler(within time.Duration, f func(context.Context, call) proto
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		defer context.AfterFunc(h.ctx, cancel)() // nobody is left to ask once the host stops
+		if err := h.permit(r); err != nil {
+			return nil, err
+		}
 		kind := header(r.Header, "Content-Type")
 		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who})
 		return encode(kind, reply)

@@ -1,0 +1,83 @@
+package host
+
+import (
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// permit refuses a request of a sender who is narrowed to some projects, when
+// it is about another, or cannot be said to be about one of them. What it names
+// and what its ids belong to must all be among them.
+func (h *Host) permit(r broker.Request) error {
+	if len(r.Projects) == 0 {
+		return nil
+	}
+	rest := subject.After(subject.Must("svc"), r.Subject)
+	if len(rest) != 1 {
+		return denied(r, "")
+	}
+	named, err := about(rest[0], header(r.Header, "Content-Type"), r.Data)
+	if err != nil {
+		return err
+	}
+	named = slices.DeleteFunc(named, func(id string) bool { return id == "" })
+	if only := h.only(); len(named) == 0 && only != "" {
+		named = []string{only}
+	}
+	for _, id := range named {
+		if !slices.Contains(r.Projects, id) {
+			return denied(r, id)
+		}
+	}
+	if len(named) == 0 {
+		return denied(r, "")
+	}
+	return nil
+}
+
+func denied(r broker.Request, id string) error {
+	if id == "" {
+		return fault.New("request/denied", "%q is narrowed to some projects, and this names none of them", r.Who.GetName()).At("project").
+			Want("name one of its own")
+	}
+	return fault.New("request/denied", "project %q is not for these credentials", id).At("project")
+}
+
+// about returns the projects that a request to a service names, by themselves
+// or in ids. It refuses services of which that cannot be said.
+func about(service, kind string, data []byte) ([]string, error) {
+	read := func(m proto.Message) error { return actors.Decode(kind, data, m) }
+	switch service {
+	case "submit":
+		m := &loomv1.Submission{}
+		err := read(m)
+		return []string{m.Project}, err
+	case "report":
+		m := &loomv1.ErrorReport{}
+		err := read(m)
+		return []string{m.Project}, err
+	case "notices":
+		m := &loomv1.NoticesRequest{}
+		err := read(m)
+		return []string{m.Project, project.Of(m.Bead), project.Of(m.Execution)}, err
+	case "history":
+		m := &loomv1.HistoryRequest{}
+		err := read(m)
+		return []string{project.Of(m.Execution)}, err
+	}
+	if !slices.Contains(project.Views, project.View(service)) {
+		return nil, fault.New("request/denied", "service %q is not for credentials that are narrowed to projects", service)
+	}
+	m := &loomv1.Query{}
+	err := read(m)
+	return []string{cmp.Or(m.Project, project.Of(m.Id)), project.Of(m.Id)}, err
+}
