@@ -2,8 +2,11 @@ package natswire_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +29,11 @@ type host struct {
 
 func start(t testing.TB, s *server.Server, c natswire.Config) *host {
 	t.Helper()
+	return join(t, connect(t, s), c)
+}
+
+func join(t testing.TB, nc *nats.Conn, c natswire.Config) *host {
+	t.Helper()
 	if c.Epoch == 0 {
 		c.Epoch = 1
 	}
@@ -33,7 +41,7 @@ func start(t testing.TB, s *server.Server, c natswire.Config) *host {
 		c.Refresh = 50 * time.Millisecond
 	}
 	quiet := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
-	h := &host{sys: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), nc: connect(t, s)}
+	h := &host{sys: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), nc: nc}
 	var err error
 	if h.Wire, err = natswire.Start(h.sys, h.nc, c); err != nil {
 		t.Fatal(err)
@@ -306,6 +314,71 @@ func TestALostEndIsToldLater(t *testing.T) {
 	a.spawn(t, "watcher", watcher(pid, ends)) // nobody hears that it watches
 	start(t, s, natswire.Config{Host: "b"})
 	end(t, ends, pid, actor.TerminatedReason_NotFound)
+}
+
+// gate is a network card that can be pulled out.
+type gate struct {
+	mu    sync.Mutex
+	shut  bool
+	conns []net.Conn
+}
+
+func (g *gate) Dial(network, address string) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return nil, errors.New("there is no network")
+	}
+	c, err := net.Dial(network, address)
+	if err == nil {
+		g.conns = append(g.conns, c)
+	}
+	return c, err
+}
+
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut = shut; shut {
+		for _, c := range g.conns {
+			c.Close()
+		}
+	}
+}
+
+// An actor stops while its host has no network: the word of that is lost, and
+// comes when the network is back. So do requests that were not taken.
+func TestACT02_NothingIsForgottenOverABrokenConnection(t *testing.T) {
+	s := serve(t)
+	g := &gate{}
+	nc, err := nats.Connect(s.ClientURL(), nats.SetCustomDialer(g), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	a, b := start(t, s, natswire.Config{Host: "a"}), join(t, nc, natswire.Config{Host: "b"})
+	defer bear(t, b.Wire, "n", says("yes"))()
+	pid, ends := b.spawn(t, "echo", echo), make(chan *actor.Terminated, 10)
+	watching := a.spawn(t, "watcher", watcher(pid, ends))
+	for _, who := range []*actor.PID{watching, pid} { // now it is watched
+		if _, err := a.sys.Root.RequestFuture(who, text("?"), patience).Result(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := nc.StatusChanged(nats.RECONNECTING)
+	g.set(true)
+	<-gone
+	b.stop(pid)
+	answer := make(chan string, 1)
+	go func() {
+		m, err := a.Call(soon(t), "n", text("?"))
+		answer <- fmt.Sprint(m, err)
+	}()
+	g.set(false)
+	end(t, ends, pid, actor.TerminatedReason_NotFound)
+	if got := <-answer; !strings.Contains(got, "yes") {
+		t.Errorf("Call: %s", got)
+	}
 }
 
 func TestUnwatchedIsNotTold(t *testing.T) {
