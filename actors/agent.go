@@ -105,6 +105,10 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 	a.pool.busy.add(0, 1)
 	defer a.pool.busy.add(0, -1)
 	w := d.Assignment()
+	if a.pool.Serves != nil && !a.pool.Serves(w.Project) {
+		_ = d.Nak(toOthers)
+		return
+	}
 	seat := &seat{
 		projects: a.pool.Projects, project: w.Project,
 		who: &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start},

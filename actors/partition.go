@@ -323,7 +323,7 @@ func (p *partition) route(c actor.Context, m *request) {
 		err = p.poison.refuse(m.cmd)
 	}
 	if err == nil && pid == nil {
-		if refusal := m.cmd.GetRecordRejection() != nil || m.cmd.GetSigned() != nil; m.cmd.GetRegisterProject() == nil && (id != project.System || !refusal) {
+		if m.cmd.GetRegisterProject() == nil && (id != project.System || !ofSystem(m.cmd)) {
 			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
 		} else {
 			pid = p.adopt(c, id, project.New(p.config(id)), 0)
@@ -334,6 +334,16 @@ func (p *partition) route(c actor.Context, m *request) {
 		return
 	}
 	c.Send(pid, m)
+}
+
+// ofSystem says whether a command can be the first that belongs to no project:
+// a refusal, or what is wanted of the deployment.
+func ofSystem(cmd *loomv1.Command) bool {
+	switch cmd.Body.(type) {
+	case *loomv1.Command_RecordRejection, *loomv1.Command_Signed, *loomv1.Command_ScaleRole, *loomv1.Command_DrainHost:
+		return true
+	}
+	return false
 }
 
 func (p *partition) look(c actor.Context, m *look) {

@@ -43,11 +43,14 @@ type Worker interface {
 
 // Pool says how agents of a role work on this host.
 type Pool struct {
-	Role     string
-	Agents   int
-	Host     string
-	Start    uint64
-	Queue    Queue
+	Role   string
+	Agents int
+	Host   string
+	Start  uint64
+	Queue  Queue
+	// Serves says whether work of a project can be done on this host; what
+	// cannot is left to others. Nil means all can.
+	Serves   func(project string) bool
 	Projects *Projects
 	Worker   Worker
 	Logger   *slog.Logger

@@ -25,8 +25,9 @@ type System struct {
 }
 
 // NewSystem starts an actor system with its one root actor. onLost is told of
-// every top-level actor that failed more often than its budget allows.
-func NewSystem(log *slog.Logger, onLost func(name string)) *System {
+// every top-level actor that failed more often than its budget allows. before
+// is given the system before its first actor starts.
+func NewSystem(log *slog.Logger, onLost func(name string), before ...func(*actor.ActorSystem)) *System {
 	quiet := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
 	s := &System{sys: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), log: log, over: make(chan struct{})}
 	s.sys.EventStream.Subscribe(func(ev any) {
@@ -34,6 +35,9 @@ func NewSystem(log *slog.Logger, onLost func(name string)) *System {
 			log.Error("actor failed", "actor", f.Child.Id, "then", f.Directive.String(), "reason", fmt.Sprint(f.Reason))
 		}
 	})
+	for _, f := range before {
+		f(s.sys)
+	}
 	props := actor.PropsFromProducer(func() actor.Actor { return &root{onLost: onLost, dismissed: map[string]bool{}} },
 		actor.WithSupervisor(restarts{max: math.MaxInt, within: time.Minute, backoff: 100 * time.Millisecond, most: 10 * time.Second}))
 	s.root, _ = s.sys.Root.SpawnNamed(props, "host") // the name is free in a new system

@@ -198,6 +198,30 @@ func refused() {
 		case <-look.C:
 		case <-end:
 			give(fmt.Errorf("%s is still let in: %w", os.Args[1], err))
+// waitAgents waits until a role has so many agents in all: ROLE N.
+func waitAgents() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := client.Dial(os.Getenv("DATA"))
+	if err != nil {
+		give(err)
+	}
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		reply, err := c.Hosts(ctx)
+		if err != nil {
+			give(err)
+		}
+		for _, r := range agentsInAll(reply) {
+			if r.Role == os.Args[1] && fmt.Sprint(r.Actual) == os.Args[2] {
+				return
+			}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			give(fmt.Errorf("there are not %s agents of role %s: %v", os.Args[2], os.Args[1], agentsInAll(reply)))
 		}
 	}
 }

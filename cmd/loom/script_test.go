@@ -30,6 +30,16 @@ func TestMain(m *testing.M) {
 		"set-aside": setAside,
 		"fetch":     fetch,
 		"refused":   refused,
+		"loom":        main,
+		"wait-host":   waitHost,
+		"await":       await,
+		"wait-file":   waitFile,
+		"wait-agents": waitAgents,
+		"publish":     publish,
+		"request":     request,
+		"subscribe":   subscribe,
+		"set-aside":   setAside,
+		"fetch":       fetch,
 	})
 }
 

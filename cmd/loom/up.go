@@ -25,7 +25,7 @@ func (a *app) up() *cobra.Command {
 	var closed bool
 	var joining joining
 	cmd := &cobra.Command{
-		Use: "up [flags]", Aliases: []string{"host"}, Short: "run a host",
+		Use: "up [flags]", Short: "run a host",
 		Long: `Up runs a host until it is interrupted: an embedded NATS server with fsync on
 every acknowledged write, the projects' journals, and agents of every role.
 After Ctrl-C, and after kill -9, work goes on where it was at the next start.
@@ -81,6 +81,7 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
 	f.StringArrayVar(&sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")
+	f.StringToStringVar(&c.Labels, "label", nil, "what this host is, for \"loom scale\", `KEY=VALUE,...`")
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")

@@ -38,3 +38,25 @@ func (c *Client) List(ctx context.Context, view string, q *loomv1.Query) (*loomv
 		q.After = page.Next
 	}
 }
+
+// Hosts asks which hosts the deployment has, and what is wanted of them.
+func (c *Client) Hosts(ctx context.Context) (*loomv1.HostsReply, error) {
+	reply := &loomv1.HostsReply{}
+	return reply, c.call(ctx, "hosts", &loomv1.HostsRequest{}, reply)
+}
+
+// Scale changes how many agents of a role are wanted, or where; the same again
+// changes nothing.
+func (c *Client) Scale(ctx context.Context, q *loomv1.ScaleRole) (*loomv1.Staffing, error) {
+	reply := &loomv1.StaffingReply{}
+	err := c.call(ctx, "scale", q, reply)
+	return reply.Staffing, err
+}
+
+// Drain has a host take no new work, or take some again; the same again
+// changes nothing.
+func (c *Client) Drain(ctx context.Context, q *loomv1.DrainHost) (*loomv1.Staffing, error) {
+	reply := &loomv1.StaffingReply{}
+	err := c.call(ctx, "drain", q, reply)
+	return reply.Staffing, err
+}

@@ -67,6 +67,8 @@ var codes = map[string]Exit{
 	"approval/option":       Invalid,
 	"override/invalid":      Invalid,
 	"override/ended":        Conflict,
+	"scale/invalid":         Invalid,
+	"scale/identity":        Refused,
 	"pause/none":            Conflict,
 	"budget/exhausted":      Limit,
 	"deadline/passed":       Limit,

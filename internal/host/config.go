@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/staffing"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -123,6 +124,10 @@ type Config struct {
 	// has as many as its file says. Zero agents of a role is allowed.
 	Agents map[string]int
 
+	// Labels are what this host is or has, by which roles can be confined to
+	// hosts: keys and values are tokens.
+	Labels map[string]string
+
 	// Grace is how long work of the configured projects waits for an agent of
 	// its role to appear before the CEO is asked. Zero means 2 minutes.
 	Grace time.Duration
@@ -166,6 +171,9 @@ func (c Config) check() error {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))
 	}
 	errs = append(errs, checkAgents(c.Agents)...)
+	if err := staffing.CheckLabels(c.Labels); err != nil {
+		add(fault.From(err).At("label"))
+	}
 	seen := map[string]bool{}
 	for _, p := range c.Projects {
 		if _, err := subject.Parse("project", p.ID); err != nil {

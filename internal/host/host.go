@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/nats-io/nats.go"
 
 	"github.com/loomrun/loom/actors"
@@ -24,6 +25,7 @@ import (
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/natsjournal"
+	"github.com/loomrun/loom/internal/natswire"
 	"github.com/loomrun/loom/internal/projection"
 	"github.com/loomrun/loom/internal/web"
 	"github.com/loomrun/loom/processes"
@@ -59,6 +61,9 @@ type Host struct {
 	repos    repositories
 	own      *ownErrors
 	presence *presence
+	fleet    fleet
+	places   places
+	staff    *staff
 	meters   *web.Meters
 	web      *web.Server
 
@@ -75,7 +80,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(),
+		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(),
 		config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin(),
 	}
 	if h.log == nil {
@@ -84,7 +89,9 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.openCertificate, h.enrol, h.startBroker, h.openStores, h.startActors, h.register, h.checkFences, h.startAgents, h.startPresence, h.serve, h.startWeb,
+		h.checkMachine, h.openData, h.openCertificate, h.startBroker, h.enrol, h.openStores,
+		h.startSystem, h.startFleet, h.startActors, h.register, h.checkFences,
+		h.startAgents, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			h.Stop(context.WithoutCancel(ctx))
@@ -111,6 +118,9 @@ func (h *Host) openData(context.Context) error {
 func (h *Host) enrol(context.Context) error {
 	if h.dir.Manifest().CEO != "" {
 		return nil
+	}
+	if h.broker.Clustered() { // each host would make another
+		return fault.New("data/manifest", "the cluster has no CEO").At("join file").Want("make it again where the CEO's key is: loom cluster init")
 	}
 	path := h.config.CEOKey
 	if path == "" {
@@ -176,6 +186,25 @@ func (h *Host) openProjection(ctx context.Context) error {
 
 func (h *Host) partition(project string) int { return partitionOf(project, len(h.logs)) }
 
+// startSystem starts the actor system, on the wire to other hosts if there are
+// any.
+func (h *Host) startSystem(context.Context) error {
+	var err error
+	lost := func(name string) {
+		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
+		h.trouble(actors.Trouble{Kind: "lost-actor", Message: "actor " + name + " failed for good"})
+	}
+	if !h.broker.Clustered() {
+		h.system = actors.NewSystem(h.log, lost)
+		return nil
+	}
+	m := h.dir.Manifest()
+	h.system = actors.NewSystem(h.log, lost, func(s *actor.ActorSystem) {
+		h.fleet.wire, err = natswire.Start(s, h.broker.Core(), natswire.Config{Host: m.Host, Epoch: m.Starts, Logger: h.log})
+	})
+	return err
+}
+
 func (h *Host) startActors(ctx context.Context) error {
 	m := h.dir.Manifest()
 	ceo, err := ceokey.Parse(m.CEO)
@@ -187,16 +216,12 @@ func (h *Host) startActors(ctx context.Context) error {
 		return err
 	}
 	h.pasts = newPasts(h.history, snapshots, h.coreConfig)
-	h.system = actors.NewSystem(h.log, func(name string) {
-		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
-		h.trouble(actors.Trouble{Kind: "lost-actor", Message: "actor " + name + " failed for good"})
-	})
 	var parts []actors.Partition
 	for _, log := range h.logs {
 		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
 	}
 	began := time.Now()
-	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.partition, nil))
+	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.partition, h.elsewhere()))
 	if err := h.projects.Ready(ctx); err != nil {
 		return err
 	}
@@ -211,6 +236,7 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 	return actors.Partition{
 		Log: log, Snapshots: s, Notices: h.broker, Work: h.broker, Clock: actors.NewClock(), Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease,
+		Lease: h.leaseOf(log.Partition()), Open: h.open(log.Partition()), Members: h.membersOrNil(),
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
 }
@@ -251,7 +277,7 @@ func (h *Host) startAgents(context.Context) error {
 			continue
 		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: queue{h.broker}, Projects: h.projects, Worker: worker, Logger: h.log,
+			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: queue{h.broker}, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
@@ -273,6 +299,7 @@ func (h *Host) Stop(ctx context.Context) {
 		if h.system != nil {
 			h.system.Stop()
 		}
+		h.stopFleet(ctx)
 		if h.broker != nil {
 			if err := h.broker.Close(ctx); err != nil {
 				h.log.Warn("broker did not stop cleanly", "error", err)

@@ -42,7 +42,9 @@ func (h *Host) startWeb(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
 	h.web = s
+	h.mu.Unlock()
 	return h.dir.WriteFile([]byte(s.URL()+"\n"), urlFile)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -18,10 +19,11 @@ import (
 // of waiting for ever. It tells whenever that changes and when a project is
 // registered, and at a clean stop that there are none any more.
 type presence struct {
-	wake chan struct{}
-	done sync.WaitGroup
-	stop context.CancelFunc
-	told map[string]map[string]uint32 // by project; of run alone while it runs
+	wake   chan struct{}
+	forget atomic.Bool // what was told counts no longer
+	done   sync.WaitGroup
+	stop   context.CancelFunc
+	told   map[string]map[string]uint32 // by project; of run alone while it runs
 }
 
 // How long the word at a stop may take, and how long until a project that
@@ -43,6 +45,12 @@ func (p *presence) changed() {
 	}
 }
 
+// again has all projects told, whatever they were told before. It never blocks.
+func (p *presence) again() {
+	p.forget.Store(true)
+	p.changed()
+}
+
 // startPresence begins to tell.
 func (h *Host) startPresence(context.Context) error {
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -55,6 +63,9 @@ func (h *Host) startPresence(context.Context) error {
 func (h *Host) tellPresence(ctx context.Context) {
 	for {
 		var again <-chan time.Time
+		if h.presence.forget.Swap(false) {
+			clear(h.presence.told)
+		}
 		if !h.tellAll(ctx, h.liveAgents()) {
 			again = time.After(tellAgain)
 		}
@@ -147,12 +158,16 @@ func (h *Host) grace() *durationpb.Duration {
 
 // workLost has all projects put their tickets into a work queue that is new.
 func (h *Host) workLost() {
-	h.mu.Lock()
-	projects := h.projects
-	h.mu.Unlock()
-	if projects != nil { // else none has put any there
+	if projects := h.way(); projects != nil { // else none has put any there
 		projects.OfferAgain()
 	}
+}
+
+// way returns the way to the projects, nil before there is one.
+func (h *Host) way() *actors.Projects {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.projects
 }
 
 func (h *Host) setProjects(p *actors.Projects) {

@@ -35,6 +35,9 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"decide":  h.serveDecide,
 		"metrics": h.serveMetrics,
 		"host":    h.serveHost,
+		"hosts":   h.serveHosts,
+		"scale":   h.serveScale,
+		"drain":   h.serveDrain,
 	}
 	for _, v := range project.Views {
 		s[string(v)] = func(ctx context.Context, c call) proto.Message { return h.serveView(ctx, v, c) }

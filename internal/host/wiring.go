@@ -85,7 +85,7 @@ func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.
 	if r, ok := h.repos.open[key]; ok {
 		return r, nil
 	}
-	source, err := git.Open(ctx, p.Repository)
+	source, err := git.Open(ctx, h.placed(p))
 	if err == nil && p.Remote != "" {
 		source, err = source.WithRemote(ctx, p.Remote)
 	}
@@ -154,6 +154,12 @@ func (h *Host) registerConfigured(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if there := h.registeredElsewhere(ctx, c); there != nil {
+			if err := h.place(there, c); err != nil {
+				return err
+			}
+			continue
+		}
 		configs = append(configs, c)
 		if err := h.free(ctx, c, configs); err != nil {
 			return err
@@ -193,6 +199,19 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 	}
 	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, DefaultProcess: project.AutoBug, Checks: p.Checks, Grace: h.grace(), Remote: p.Remote}
 	return c, h.withReporting(ctx, c, p.Reporting)
+}
+
+// registeredElsewhere returns how a project is registered in a deployment of
+// several hosts, if with another repository than c's.
+func (h *Host) registeredElsewhere(ctx context.Context, c *loomv1.ProjectConfig) *loomv1.ProjectConfig {
+	if !h.broker.Clustered() {
+		return nil
+	}
+	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: c.Id})
+	if err != nil || len(view.Projects) != 1 || view.Projects[0].Repository == c.Repository {
+		return nil
+	}
+	return view.Projects[0]
 }
 
 // reach refuses a remote that was never heard of, or lacks the branch.

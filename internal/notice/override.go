@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -63,8 +64,38 @@ func kin(e *loomv1.Event) string {
 	case *loomv1.Event_RolesReported:
 		r := f.RolesReported
 		return fmt.Sprintf("%s: host %s has agents: %s", about(e), r.GetHost(), agents(r.GetRoles().GetAgents()))
+	case *loomv1.Event_RoleScaled:
+		return fmt.Sprintf("%s: %s wants %s", about(e), who(e), scaled(f.RoleScaled.GetScale())) + after(": ", f.RoleScaled.GetReason())
+	case *loomv1.Event_HostDrained:
+		d := f.HostDrained
+		does := "takes no new work"
+		if d.GetUndone() {
+			does = "takes work again"
+		}
+		return fmt.Sprintf("%s: host %s %s, says %s", about(e), d.GetHost(), does, who(e)) + after(": ", d.GetReason())
 	}
 	return ""
+}
+
+// scaled says what is wanted of a role.
+func scaled(s *loomv1.Scale) string {
+	var parts []string
+	if s != nil && s.Agents != nil {
+		parts = append(parts, fmt.Sprintf("%d of the role %s", s.GetAgents(), s.GetRole()))
+	}
+	for _, host := range slices.Sorted(maps.Keys(s.GetOnHost())) {
+		parts = append(parts, fmt.Sprintf("%d %s on %s", s.GetOnHost()[host], s.GetRole(), host))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "what each host has of the role "+s.GetRole())
+	}
+	if len(s.GetHosts()) > 0 {
+		parts = append(parts, "only on "+strings.Join(s.GetHosts(), ", "))
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.GetLabels())) {
+		parts = append(parts, fmt.Sprintf("only where %s is %s", k, s.GetLabels()[k]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func agents(count map[string]uint32) string {

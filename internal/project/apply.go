@@ -58,6 +58,8 @@ func (s *State) apply(e *loomv1.Event) error {
 		return s.applyPaused(e, f.WorkPaused.Pause)
 	case *loomv1.Event_WorkResumed:
 		return s.applyResumed(e, f.WorkResumed)
+	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained:
+		s.applyStaffing(e)
 	case *loomv1.Event_RolesReported:
 		s.applyRoles(e, f.RolesReported)
 	case *loomv1.Event_DecisionAdded:

@@ -102,6 +102,10 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.releaseHost(c.ReleaseHost)
 	case *loomv1.Command_ReportRoles:
 		return nil, d.reportRoles(c.ReportRoles)
+	case *loomv1.Command_ScaleRole:
+		return nil, d.scale(c.ScaleRole)
+	case *loomv1.Command_DrainHost:
+		return nil, d.drain(c.DrainHost)
 	case *loomv1.Command_AcquireLock:
 		return d.acquire(c.AcquireLock)
 	case *loomv1.Command_RenewLock:

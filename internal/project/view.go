@@ -22,6 +22,7 @@ const (
 	Graph      View = "graph"
 	Lock       View = "lock"
 	Projects   View = "project"
+	Staffing   View = "staffing" // of the project "system"
 )
 
 // Views lists all views.
@@ -48,6 +49,9 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, s.lookInbox(out, q, limit)
 	case Graph:
 		out.Graph = CutGraph(s.graph, q)
+		return out, nil
+	case Staffing:
+		out.Staffing = proto.CloneOf(s.p.Staffing)
 		return out, nil
 	case Pauses:
 		s.lookPauses(out)

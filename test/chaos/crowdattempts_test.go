@@ -32,7 +32,7 @@ func (a *auditor) addAttempt(e *loomv1.Event) {
 			at.held, at.claims = true, append(at.claims, f.AttemptClaimed.Claimant.Epoch)
 		}
 	case *loomv1.Event_ClaimReleased:
-		if a.outstanding(e) && (!at.held || !strings.HasSuffix(f.ClaimReleased.Reason, " started again")) {
+		if a.outstanding(e) && (!at.held || !freed(f.ClaimReleased.Reason)) {
 			a.say("attempt %s, held %t, is given back: %s", e.Attempt, at.held, f.ClaimReleased.Reason)
 		}
 		if at != nil {
@@ -48,6 +48,11 @@ func (a *auditor) addAttempt(e *loomv1.Event) {
 			a.say("a child begins for %s while all work is paused", e.Attempt)
 		}
 	}
+}
+
+// freed says whether a reason is that of a host that died, or stopped.
+func freed(reason string) bool {
+	return strings.HasSuffix(reason, " started again") || strings.HasSuffix(reason, " is gone") || reason == "host is stopping"
 }
 
 // outstanding checks that an event is about the attempt that its node waits for.

@@ -51,12 +51,16 @@ func hostCrowd(ctx context.Context, dir string) error {
 		return err
 	}
 	defer ledger.Close()
-	h, err := host.Start(ctx, host.Config{
+	config := host.Config{
 		Data: filepath.Join(dir, "data"), CEOKey: filepath.Join(dir, "ceo.nk"), Listen: "127.0.0.1:0",
 		Model: scripted.New("instant", nil), Worker: instant{ledger}, Agents: crowdAgents, SnapshotEvery: 500,
 		Projects: []host.Project{{ID: crowd, Repository: filepath.Join(dir, "repositories", crowd)}},
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	}
+	if err := joinFleet(dir, &config); err != nil {
+		return err
+	}
+	h, err := host.Start(ctx, config)
 	if err != nil {
 		return err
 	}

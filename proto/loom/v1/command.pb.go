@@ -48,6 +48,8 @@ type Command struct {
 	//	*Command_ReleaseAttempt
 	//	*Command_ReleaseHost
 	//	*Command_ReportRoles
+	//	*Command_ScaleRole
+	//	*Command_DrainHost
 	//	*Command_AcquireLock
 	//	*Command_RenewLock
 	//	*Command_ReleaseLock
@@ -258,6 +260,24 @@ func (x *Command) GetReportRoles() *ReportRoles {
 	return nil
 }
 
+func (x *Command) GetScaleRole() *ScaleRole {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ScaleRole); ok {
+			return x.ScaleRole
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDrainHost() *DrainHost {
+	if x != nil {
+		if x, ok := x.Body.(*Command_DrainHost); ok {
+			return x.DrainHost
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetAcquireLock() *AcquireLock {
 	if x != nil {
 		if x, ok := x.Body.(*Command_AcquireLock); ok {
@@ -416,6 +436,14 @@ type Command_ReportRoles struct {
 	ReportRoles *ReportRoles `protobuf:"bytes,26,opt,name=report_roles,json=reportRoles,proto3,oneof"`
 }
 
+type Command_ScaleRole struct {
+	ScaleRole *ScaleRole `protobuf:"bytes,27,opt,name=scale_role,json=scaleRole,proto3,oneof"`
+}
+
+type Command_DrainHost struct {
+	DrainHost *DrainHost `protobuf:"bytes,28,opt,name=drain_host,json=drainHost,proto3,oneof"`
+}
+
 type Command_AcquireLock struct {
 	AcquireLock *AcquireLock `protobuf:"bytes,30,opt,name=acquire_lock,json=acquireLock,proto3,oneof"`
 }
@@ -487,6 +515,10 @@ func (*Command_ReleaseAttempt) isCommand_Body() {}
 func (*Command_ReleaseHost) isCommand_Body() {}
 
 func (*Command_ReportRoles) isCommand_Body() {}
+
+func (*Command_ScaleRole) isCommand_Body() {}
+
+func (*Command_DrainHost) isCommand_Body() {}
 
 func (*Command_AcquireLock) isCommand_Body() {}
 
@@ -3164,7 +3196,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd4\f\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xbe\r\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -3189,7 +3221,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x0eanswer_attempt\x18\x17 \x01(\v2\x16.loom.v1.AnswerAttemptH\x00R\ranswerAttempt\x12B\n" +
 	"\x0frelease_attempt\x18\x18 \x01(\v2\x17.loom.v1.ReleaseAttemptH\x00R\x0ereleaseAttempt\x129\n" +
 	"\frelease_host\x18\x19 \x01(\v2\x14.loom.v1.ReleaseHostH\x00R\vreleaseHost\x129\n" +
-	"\freport_roles\x18\x1a \x01(\v2\x14.loom.v1.ReportRolesH\x00R\vreportRoles\x129\n" +
+	"\freport_roles\x18\x1a \x01(\v2\x14.loom.v1.ReportRolesH\x00R\vreportRoles\x123\n" +
+	"\n" +
+	"scale_role\x18\x1b \x01(\v2\x12.loom.v1.ScaleRoleH\x00R\tscaleRole\x123\n" +
+	"\n" +
+	"drain_host\x18\x1c \x01(\v2\x12.loom.v1.DrainHostH\x00R\tdrainHost\x129\n" +
 	"\facquire_lock\x18\x1e \x01(\v2\x14.loom.v1.AcquireLockH\x00R\vacquireLock\x123\n" +
 	"\n" +
 	"renew_lock\x18\x1f \x01(\v2\x12.loom.v1.RenewLockH\x00R\trenewLock\x129\n" +
@@ -3446,34 +3482,36 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*DecideApproval)(nil),        // 39: loom.v1.DecideApproval
 	(*Brief)(nil),                 // 40: loom.v1.Brief
 	(*Identity)(nil),              // 41: loom.v1.Identity
-	(*Error)(nil),                 // 42: loom.v1.Error
-	(*SubmitReply)(nil),           // 43: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 44: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 45: loom.v1.DecisionNode
-	(*ProjectConfig)(nil),         // 46: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 47: loom.v1.Definition
-	(*Submission)(nil),            // 48: loom.v1.Submission
-	(*ErrorReport)(nil),           // 49: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 50: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 51: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 52: loom.v1.ToolStep
-	(*BlobRef)(nil),               // 53: loom.v1.BlobRef
-	(*ToolResult)(nil),            // 54: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 55: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 56: loom.v1.Outcome
-	(*HostRoles)(nil),             // 57: loom.v1.HostRoles
-	(*Bead)(nil),                  // 58: loom.v1.Bead
-	(*Execution)(nil),             // 59: loom.v1.Execution
-	(*DecisionEdge)(nil),          // 60: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 61: loom.v1.Ballot
-	(*Vote)(nil),                  // 62: loom.v1.Vote
-	(PauseScope)(0),               // 63: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 64: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 65: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 66: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 67: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 69: loom.v1.DecisionContext
+	(*ScaleRole)(nil),             // 42: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 43: loom.v1.DrainHost
+	(*Error)(nil),                 // 44: loom.v1.Error
+	(*SubmitReply)(nil),           // 45: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 46: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 47: loom.v1.DecisionNode
+	(*ProjectConfig)(nil),         // 48: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 49: loom.v1.Definition
+	(*Submission)(nil),            // 50: loom.v1.Submission
+	(*ErrorReport)(nil),           // 51: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 52: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 53: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 54: loom.v1.ToolStep
+	(*BlobRef)(nil),               // 55: loom.v1.BlobRef
+	(*ToolResult)(nil),            // 56: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 58: loom.v1.Outcome
+	(*HostRoles)(nil),             // 59: loom.v1.HostRoles
+	(*Bead)(nil),                  // 60: loom.v1.Bead
+	(*Execution)(nil),             // 61: loom.v1.Execution
+	(*DecisionEdge)(nil),          // 62: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 63: loom.v1.Ballot
+	(*Vote)(nil),                  // 64: loom.v1.Vote
+	(PauseScope)(0),               // 65: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 66: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 67: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 68: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 69: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 70: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 71: loom.v1.DecisionContext
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	41, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -3493,78 +3531,80 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	15, // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	16, // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	17, // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	22, // 17: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	23, // 18: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	24, // 19: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	25, // 20: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	26, // 21: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	27, // 22: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	28, // 23: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	29, // 24: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	31, // 25: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	30, // 26: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	42, // 27: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,  // 28: loom.v1.Answer.done:type_name -> loom.v1.Done
-	43, // 29: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	40, // 30: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	44, // 31: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	45, // 32: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	46, // 33: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	47, // 34: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	48, // 35: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	49, // 36: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	42, // 37: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	50, // 38: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	50, // 39: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	10, // 40: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	11, // 41: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	51, // 42: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	52, // 43: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	12, // 44: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	53, // 45: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	54, // 46: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	50, // 47: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	55, // 48: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	50, // 49: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	56, // 50: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	50, // 51: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	57, // 52: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	58, // 53: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	59, // 54: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	50, // 55: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	45, // 56: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	60, // 57: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	60, // 58: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	61, // 59: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	62, // 60: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	55, // 61: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	55, // 62: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	39, // 63: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	33, // 64: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	34, // 65: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	35, // 66: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	36, // 67: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	38, // 68: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	37, // 69: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	63, // 70: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	63, // 71: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	47, // 72: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	64, // 73: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	65, // 74: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	66, // 75: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	58, // 76: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	59, // 77: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	46, // 78: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	67, // 79: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	45, // 80: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	68, // 81: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	69, // 82: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	47, // 83: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	42, // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	43, // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	22, // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	23, // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	24, // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	25, // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	26, // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	27, // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	28, // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	29, // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	31, // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	30, // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	44, // 29: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,  // 30: loom.v1.Answer.done:type_name -> loom.v1.Done
+	45, // 31: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	40, // 32: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	46, // 33: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	47, // 34: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	48, // 35: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	49, // 36: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	50, // 37: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	51, // 38: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	44, // 39: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	52, // 40: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	52, // 41: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	10, // 42: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	11, // 43: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	53, // 44: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	54, // 45: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	12, // 46: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	55, // 47: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	56, // 48: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	52, // 49: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	57, // 50: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	52, // 51: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	58, // 52: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	52, // 53: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	59, // 54: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	60, // 55: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	61, // 56: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	52, // 57: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	47, // 58: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	62, // 59: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	62, // 60: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	63, // 61: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	64, // 62: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	57, // 63: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	57, // 64: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	39, // 65: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	33, // 66: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	34, // 67: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	35, // 68: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	36, // 69: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	38, // 70: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	37, // 71: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	65, // 72: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	65, // 73: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	49, // 74: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	66, // 75: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	67, // 76: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	68, // 77: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	60, // 78: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	61, // 79: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	48, // 80: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	69, // 81: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	47, // 82: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	70, // 83: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	71, // 84: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	49, // 85: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	86, // [86:86] is the sub-list for method output_type
+	86, // [86:86] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -3576,6 +3616,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()
@@ -3596,6 +3637,8 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ReleaseAttempt)(nil),
 		(*Command_ReleaseHost)(nil),
 		(*Command_ReportRoles)(nil),
+		(*Command_ScaleRole)(nil),
+		(*Command_DrainHost)(nil),
 		(*Command_AcquireLock)(nil),
 		(*Command_RenewLock)(nil),
 		(*Command_ReleaseLock)(nil),

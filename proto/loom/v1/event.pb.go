@@ -96,6 +96,8 @@ type Event struct {
 	//	*Event_ModelAnswered
 	//	*Event_ToolIntended
 	//	*Event_ToolFinished
+	//	*Event_RoleScaled
+	//	*Event_HostDrained
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -698,6 +700,24 @@ func (x *Event) GetToolFinished() *ToolFinished {
 	return nil
 }
 
+func (x *Event) GetRoleScaled() *RoleScaled {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_RoleScaled); ok {
+			return x.RoleScaled
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetHostDrained() *HostDrained {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_HostDrained); ok {
+			return x.HostDrained
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -926,6 +946,14 @@ type Event_ToolFinished struct {
 	ToolFinished *ToolFinished `protobuf:"bytes,83,opt,name=tool_finished,json=toolFinished,proto3,oneof"`
 }
 
+type Event_RoleScaled struct {
+	RoleScaled *RoleScaled `protobuf:"bytes,90,opt,name=role_scaled,json=roleScaled,proto3,oneof"`
+}
+
+type Event_HostDrained struct {
+	HostDrained *HostDrained `protobuf:"bytes,91,opt,name=host_drained,json=hostDrained,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1037,6 +1065,10 @@ func (*Event_ModelAnswered) isEvent_Fact() {}
 func (*Event_ToolIntended) isEvent_Fact() {}
 
 func (*Event_ToolFinished) isEvent_Fact() {}
+
+func (*Event_RoleScaled) isEvent_Fact() {}
+
+func (*Event_HostDrained) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -4318,7 +4350,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xac\x1e\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f\x1f\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -4386,7 +4418,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fturn_started\x18P \x01(\v2\x14.loom.v1.TurnStartedH\x00R\vturnStarted\x12?\n" +
 	"\x0emodel_answered\x18Q \x01(\v2\x16.loom.v1.ModelAnsweredH\x00R\rmodelAnswered\x12<\n" +
 	"\rtool_intended\x18R \x01(\v2\x15.loom.v1.ToolIntendedH\x00R\ftoolIntended\x12<\n" +
-	"\rtool_finished\x18S \x01(\v2\x15.loom.v1.ToolFinishedH\x00R\ftoolFinishedB\x06\n" +
+	"\rtool_finished\x18S \x01(\v2\x15.loom.v1.ToolFinishedH\x00R\ftoolFinished\x126\n" +
+	"\vrole_scaled\x18Z \x01(\v2\x13.loom.v1.RoleScaledH\x00R\n" +
+	"roleScaled\x129\n" +
+	"\fhost_drained\x18[ \x01(\v2\x14.loom.v1.HostDrainedH\x00R\vhostDrainedB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -4687,37 +4722,39 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ToolFinished)(nil),          // 56: loom.v1.ToolFinished
 	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
 	(*Identity)(nil),              // 58: loom.v1.Identity
-	(*ProjectConfig)(nil),         // 59: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 60: loom.v1.Definition
-	(*SignedCommand)(nil),         // 61: loom.v1.SignedCommand
-	(*Error)(nil),                 // 62: loom.v1.Error
-	(*Pause)(nil),                 // 63: loom.v1.Pause
-	(PauseScope)(0),               // 64: loom.v1.PauseScope
-	(GateAction)(0),               // 65: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 66: loom.v1.ForkPoint
-	(*Execution)(nil),             // 67: loom.v1.Execution
-	(*Budget)(nil),                // 68: loom.v1.Budget
-	(*HostRoles)(nil),             // 69: loom.v1.HostRoles
-	(*Bead)(nil),                  // 70: loom.v1.Bead
-	(BeadStatus)(0),               // 71: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 72: loom.v1.Claimant
-	(*Outcome)(nil),               // 73: loom.v1.Outcome
-	(*Approval)(nil),              // 74: loom.v1.Approval
-	(ApprovalDecision)(0),         // 75: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 76: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 77: loom.v1.Change
-	(*Candidate)(nil),             // 78: loom.v1.Candidate
-	(*Landing)(nil),               // 79: loom.v1.Landing
-	(*DecisionNode)(nil),          // 80: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 81: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 82: loom.v1.Ballot
-	(*Vote)(nil),                  // 83: loom.v1.Vote
-	(BallotStatus)(0),             // 84: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 85: loom.v1.LockClaim
-	(*BlobRef)(nil),               // 86: loom.v1.BlobRef
-	(*ModelAnswer)(nil),           // 87: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 88: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 89: loom.v1.ToolResult
+	(*RoleScaled)(nil),            // 59: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 60: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 61: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 62: loom.v1.Definition
+	(*SignedCommand)(nil),         // 63: loom.v1.SignedCommand
+	(*Error)(nil),                 // 64: loom.v1.Error
+	(*Pause)(nil),                 // 65: loom.v1.Pause
+	(PauseScope)(0),               // 66: loom.v1.PauseScope
+	(GateAction)(0),               // 67: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 68: loom.v1.ForkPoint
+	(*Execution)(nil),             // 69: loom.v1.Execution
+	(*Budget)(nil),                // 70: loom.v1.Budget
+	(*HostRoles)(nil),             // 71: loom.v1.HostRoles
+	(*Bead)(nil),                  // 72: loom.v1.Bead
+	(BeadStatus)(0),               // 73: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 74: loom.v1.Claimant
+	(*Outcome)(nil),               // 75: loom.v1.Outcome
+	(*Approval)(nil),              // 76: loom.v1.Approval
+	(ApprovalDecision)(0),         // 77: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 78: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 79: loom.v1.Change
+	(*Candidate)(nil),             // 80: loom.v1.Candidate
+	(*Landing)(nil),               // 81: loom.v1.Landing
+	(*DecisionNode)(nil),          // 82: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 83: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 84: loom.v1.Ballot
+	(*Vote)(nil),                  // 85: loom.v1.Vote
+	(BallotStatus)(0),             // 86: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 87: loom.v1.LockClaim
+	(*BlobRef)(nil),               // 88: loom.v1.BlobRef
+	(*ModelAnswer)(nil),           // 89: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 90: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 91: loom.v1.ToolResult
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	57,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -4778,55 +4815,57 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	54,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
 	55,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
 	56,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	59,  // 58: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	60,  // 59: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	61,  // 60: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	62,  // 61: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	63,  // 62: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	64,  // 63: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	65,  // 64: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	66,  // 65: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	67,  // 66: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	68,  // 67: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	57,  // 68: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	69,  // 69: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	70,  // 70: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	57,  // 71: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	70,  // 72: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	71,  // 73: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	62,  // 74: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	57,  // 75: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	72,  // 76: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	57,  // 77: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	73,  // 78: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	57,  // 79: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	74,  // 80: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	75,  // 81: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	61,  // 82: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	62,  // 83: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	76,  // 84: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	77,  // 85: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	78,  // 86: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	79,  // 87: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	80,  // 88: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	81,  // 89: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	81,  // 90: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	82,  // 91: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	83,  // 92: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	84,  // 93: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	57,  // 94: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	85,  // 95: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	57,  // 96: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	57,  // 97: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	86,  // 98: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	87,  // 99: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	88,  // 100: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	89,  // 101: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	102, // [102:102] is the sub-list for method output_type
-	102, // [102:102] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	59,  // 58: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	60,  // 59: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	61,  // 60: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	62,  // 61: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	63,  // 62: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	64,  // 63: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	65,  // 64: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	66,  // 65: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	67,  // 66: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	68,  // 67: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	69,  // 68: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	70,  // 69: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	57,  // 70: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	71,  // 71: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	72,  // 72: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	57,  // 73: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	72,  // 74: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	73,  // 75: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	64,  // 76: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	57,  // 77: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	74,  // 78: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	57,  // 79: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	75,  // 80: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	57,  // 81: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	76,  // 82: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	77,  // 83: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	63,  // 84: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	64,  // 85: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	78,  // 86: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	79,  // 87: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	80,  // 88: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	81,  // 89: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	82,  // 90: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	83,  // 91: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	83,  // 92: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	84,  // 93: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	85,  // 94: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	86,  // 95: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	57,  // 96: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	87,  // 97: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	57,  // 98: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	57,  // 99: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	88,  // 100: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	89,  // 101: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	90,  // 102: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	91,  // 103: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	104, // [104:104] is the sub-list for method output_type
+	104, // [104:104] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -4839,6 +4878,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()
@@ -4899,6 +4939,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ModelAnswered)(nil),
 		(*Event_ToolIntended)(nil),
 		(*Event_ToolFinished)(nil),
+		(*Event_RoleScaled)(nil),
+		(*Event_HostDrained)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -516,7 +516,9 @@ type ProjectState struct {
 	RolesSince *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=roles_since,json=rolesSince,proto3" json:"roles_since,omitempty"`
 	// What signed commands of the CEO's own were refused with, by what they used
 	// up: see CommandRefused.
-	Refused       map[string]*Error `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Refused map[string]*Error `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What is wanted of roles and hosts; in the project "system" alone.
+	Staffing      *Staffing `protobuf:"bytes,30,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -712,6 +714,13 @@ func (x *ProjectState) GetRefused() map[string]*Error {
 	return nil
 }
 
+func (x *ProjectState) GetStaffing() *Staffing {
+	if x != nil {
+		return x.Staffing
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -778,7 +787,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x02\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x02\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -827,7 +836,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd6\x11\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x85\x12\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -858,7 +867,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\tstored_at\x18\x15 \x03(\v2#.loom.v1.ProjectState.StoredAtEntryR\bstoredAt\x12;\n" +
 	"\vroles_since\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"rolesSince\x12<\n" +
-	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x1aG\n" +
+	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x12-\n" +
+	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -948,12 +958,13 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*DecisionGraph)(nil),         // 25: loom.v1.DecisionGraph
 	(*CommitLocks)(nil),           // 26: loom.v1.CommitLocks
 	(*Pause)(nil),                 // 27: loom.v1.Pause
-	(*Bead)(nil),                  // 28: loom.v1.Bead
-	(*Execution)(nil),             // 29: loom.v1.Execution
-	(*Approval)(nil),              // 30: loom.v1.Approval
-	(*Definition)(nil),            // 31: loom.v1.Definition
-	(*Turn)(nil),                  // 32: loom.v1.Turn
-	(*Error)(nil),                 // 33: loom.v1.Error
+	(*Staffing)(nil),              // 28: loom.v1.Staffing
+	(*Bead)(nil),                  // 29: loom.v1.Bead
+	(*Execution)(nil),             // 30: loom.v1.Execution
+	(*Approval)(nil),              // 31: loom.v1.Approval
+	(*Definition)(nil),            // 32: loom.v1.Definition
+	(*Turn)(nil),                  // 33: loom.v1.Turn
+	(*Error)(nil),                 // 34: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
@@ -984,22 +995,23 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	20, // 25: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
 	24, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	21, // 27: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	24, // 28: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	28, // 29: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	29, // 30: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	30, // 31: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	31, // 32: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	32, // 33: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 34: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 35: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	24, // 36: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	24, // 37: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	33, // 38: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	28, // 28: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	24, // 29: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	29, // 30: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	30, // 31: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	31, // 32: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	32, // 33: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	33, // 34: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 35: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 36: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	24, // 37: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	24, // 38: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	34, // 39: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1010,6 +1022,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()

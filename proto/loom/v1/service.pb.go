@@ -1390,7 +1390,9 @@ type View struct {
 	Next string `protobuf:"bytes,12,opt,name=next,proto3" json:"next,omitempty"`
 	// Of the view lock with the filter "files", in the place of locks: the files
 	// that changes under way touch, by path, first come first; at most 10,000.
-	Claims        []*FileClaim `protobuf:"bytes,13,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*FileClaim `protobuf:"bytes,13,rep,name=claims,proto3" json:"claims,omitempty"`
+	// Of the view staffing.
+	Staffing      *Staffing `protobuf:"bytes,14,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1512,6 +1514,13 @@ func (x *View) GetNext() string {
 func (x *View) GetClaims() []*FileClaim {
 	if x != nil {
 		return x.Claims
+	}
+	return nil
+}
+
+func (x *View) GetStaffing() *Staffing {
+	if x != nil {
+		return x.Staffing
 	}
 	return nil
 }
@@ -2543,7 +2552,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -2661,7 +2670,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xb1\x04\n" +
+	"\x04_met\"\xe0\x04\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -2680,7 +2689,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	" \x03(\v2\x19.loom.v1.StoredDefinitionR\vdefinitions\x12&\n" +
 	"\x06pauses\x18\v \x03(\v2\x0e.loom.v1.PauseR\x06pauses\x12\x12\n" +
 	"\x04next\x18\f \x01(\tR\x04next\x12*\n" +
-	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\"\xe1\x01\n" +
+	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\x12-\n" +
+	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\"\xe1\x01\n" +
 	"\x0eNoticesRequest\x12%\n" +
 	"\x05after\x18\x01 \x01(\v2\x0f.loom.v1.CursorR\x05after\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -2839,21 +2849,22 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 37: loom.v1.ProjectConfig
 	(*Pause)(nil),                 // 38: loom.v1.Pause
 	(*FileClaim)(nil),             // 39: loom.v1.FileClaim
-	(*Cursor)(nil),                // 40: loom.v1.Cursor
-	(*Notice)(nil),                // 41: loom.v1.Notice
-	(*Identity)(nil),              // 42: loom.v1.Identity
-	(DecisionType)(0),             // 43: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 44: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 45: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 46: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 47: loom.v1.Narrative
-	(*Pulse)(nil),                 // 48: loom.v1.Pulse
-	(*Ballot)(nil),                // 49: loom.v1.Ballot
-	(*AddDecision)(nil),           // 50: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 51: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 52: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 53: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 54: loom.v1.CastVote
+	(*Staffing)(nil),              // 40: loom.v1.Staffing
+	(*Cursor)(nil),                // 41: loom.v1.Cursor
+	(*Notice)(nil),                // 42: loom.v1.Notice
+	(*Identity)(nil),              // 43: loom.v1.Identity
+	(DecisionType)(0),             // 44: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 45: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 46: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 47: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 48: loom.v1.Narrative
+	(*Pulse)(nil),                 // 49: loom.v1.Pulse
+	(*Ballot)(nil),                // 50: loom.v1.Ballot
+	(*AddDecision)(nil),           // 51: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 52: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 53: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 54: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 55: loom.v1.CastVote
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	25, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -2891,39 +2902,40 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	2,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
 	38, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
 	39, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	40, // 35: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	25, // 36: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	31, // 37: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	41, // 38: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	40, // 39: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	31, // 40: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	18, // 41: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	25, // 42: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	42, // 43: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	31, // 44: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	21, // 45: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	25, // 46: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 47: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	43, // 48: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	44, // 49: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	45, // 50: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	25, // 51: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	31, // 52: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	35, // 53: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	46, // 54: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	47, // 55: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	48, // 56: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	49, // 57: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	50, // 58: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	51, // 59: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	52, // 60: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	53, // 61: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	54, // 62: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	40, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	41, // 36: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	25, // 37: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	31, // 38: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	42, // 39: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	41, // 40: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	31, // 41: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	18, // 42: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	25, // 43: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	43, // 44: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	31, // 45: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	21, // 46: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	25, // 47: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 48: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	44, // 49: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	45, // 50: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	46, // 51: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	25, // 52: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	31, // 53: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	35, // 54: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	47, // 55: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	48, // 56: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	49, // 57: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	50, // 58: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	51, // 59: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	52, // 60: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	53, // 61: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	54, // 62: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	55, // 63: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -2937,6 +2949,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_journal_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_workflow_proto_init()
 	file_loom_v1_service_proto_msgTypes[2].OneofWrappers = []any{

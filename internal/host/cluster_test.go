@@ -1,0 +1,182 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/broker/brokertest"
+	"github.com/loomrun/loom/internal/ceokey"
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// patience bounds what hosts of a cluster are waited for.
+const patience = 2 * time.Minute
+
+// cluster is three hosts of one deployment in this process.
+type cluster struct {
+	t       *testing.T
+	configs []host.Config
+	hosts   []*host.Host
+}
+
+func newCluster(t *testing.T, p model.Provider) *cluster {
+	t.Helper()
+	one := config(t, p)
+	key, _, err := ceokey.OpenOrCreate(one.CEOKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	join, err := datadir.NewJoin("test", 3, 0, 2, key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, hosts: make([]*host.Host, 3)}
+	addresses := brokertest.Addresses(3)
+	for i := range 3 {
+		mine := one
+		mine.Data, mine.Join = t.TempDir(), &join
+		mine.Cluster = &broker.Cluster{Listen: addresses[i], Routes: addresses}
+		mine.Labels = map[string]string{"zone": fmt.Sprintf("z%d", i)}
+		c.configs = append(c.configs, mine)
+	}
+	var group sync.WaitGroup
+	for i := range 3 {
+		group.Go(func() { c.start(i) })
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return c
+}
+
+func (c *cluster) start(i int) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	h, err := host.Start(ctx, c.configs[i])
+	if err != nil {
+		c.t.Errorf("host %d: %v", i, err)
+		return
+	}
+	c.hosts[i] = h
+	c.t.Cleanup(func() { h.Stop(context.Background()) })
+}
+
+// fleet returns what a host knows of the hosts.
+func (c *cluster) fleet(i int) *loomv1.HostsReply {
+	c.t.Helper()
+	reply, err := connect(c.t, c.hosts[i], "operator").Hosts(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return reply
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.After(patience); !holds(); {
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// TestOPS01_ThreeHostsAreOneDeployment files beads over every host, has a role
+// scaled, drains a host, and stops one: work goes on.
+func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
+	c := newCluster(t, scripted.New("nothing", nothing))
+	done := func(from int, beads ...string) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("beads %v are closed", beads), func() bool {
+			view, err := connect(t, c.hosts[from], "operator").Look(t.Context(), "bead", &loomv1.Query{Project: "shop"})
+			if err != nil {
+				return false
+			}
+			closed := 0
+			for _, b := range view.Beads {
+				if slices.Contains(beads, b.Id) && b.Status == loomv1.BeadStatus_BEAD_STATUS_CLOSED {
+					closed++
+				}
+			}
+			return closed == len(beads)
+		})
+	}
+	file := func(from int) string {
+		t.Helper()
+		reply, err := connect(t, c.hosts[from], "operator").Submit(t.Context(), &loomv1.Submission{Project: "shop", Goal: "look at it", Process: project.AutoBug})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Bead
+	}
+	beads := []string{file(0), file(1), file(2)}
+	done(1, beads...)
+
+	t.Run("ROLE02 desired and actual are known everywhere", func(t *testing.T) {
+		n := uint32(7)
+		if _, err := connect(t, c.hosts[2], "operator").Scale(t.Context(), &loomv1.ScaleRole{Role: "researcher", Agents: &n}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			eventually(t, "seven researchers", func() bool {
+				total := 0
+				for _, p := range c.fleet(i).Hosts {
+					for _, r := range p.Roles {
+						if r.Role == "researcher" {
+							total += int(r.Actual)
+						}
+					}
+				}
+				return total == 7
+			})
+		}
+	})
+
+	t.Run("ROLE03 a role is confined by a label", func(t *testing.T) {
+		scale := &loomv1.ScaleRole{Role: "researcher", Confine: &loomv1.Confinement{Labels: map[string]string{"zone": "z1"}}}
+		if _, err := connect(t, c.hosts[0], "operator").Scale(t.Context(), scale); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "all researchers are in zone z1", func() bool {
+			for _, p := range c.fleet(0).Hosts {
+				for _, r := range p.Roles {
+					if want := p.Labels["zone"] == "z1"; r.Role == "researcher" && want != (r.Actual == 7) {
+						return false
+					}
+				}
+			}
+			return true
+		})
+	})
+
+	t.Run("OPS01 a host that stops is missed by nobody", func(t *testing.T) {
+		c.hosts[0].Stop(context.Background())
+		more := []string{file(1), file(2)}
+		done(2, more...)
+		eventually(t, "the others know", func() bool {
+			alive := 0
+			for _, p := range c.fleet(1).Hosts {
+				if p.Alive {
+					alive++
+				}
+			}
+			return alive == 2
+		})
+		c.start(0)
+		done(0, file(0))
+	})
+}

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// partitionName is the name that whichever host serves a partition bears.
+func partitionName(n int) string { return fmt.Sprintf("partition-%02d", n) }
+
+// others asks the hosts that serve what this one does not.
+type others struct{ h *Host }
+
+// Ask implements actors.Elsewhere. All that it asks can be asked twice.
+func (o others) Ask(ctx context.Context, partition int, r *loomv1.PartitionRequest) (*loomv1.PartitionReply, error) {
+	m, err := o.h.fleet.wire.Call(ctx, partitionName(partition), r)
+	if err != nil {
+		return nil, err
+	}
+	reply, ok := m.(*loomv1.PartitionReply)
+	if !ok {
+		return nil, fault.New("host/unavailable", "whoever serves partition %d answers with %T", partition, m)
+	}
+	return reply, nil
+}
+
+// elsewhere asks other hosts; nil on a host that is alone.
+func (h *Host) elsewhere() actors.Elsewhere {
+	if h.fleet.leases == nil {
+		return nil
+	}
+	return others{h}
+}
+
+// open returns what makes a partition that this host serves reached by the
+// others.
+func (h *Host) open(partition int) func() func() {
+	if h.fleet.leases == nil {
+		return nil
+	}
+	return func() func() {
+		stop, err := h.fleet.wire.ServeFunc(partitionName(partition), func(ctx context.Context, m proto.Message) proto.Message {
+			return h.asked(ctx, partition, m)
+		})
+		if err != nil {
+			h.log.Error("a partition cannot be reached by other hosts", "partition", partition, "error", err)
+			return func() {}
+		}
+		return func() { h.fleet.done.Go(stop) } // it waits, and the partition must not
+	}
+}
+
+// asked answers another host.
+func (h *Host) asked(ctx context.Context, partition int, m proto.Message) proto.Message {
+	r, ok := m.(*loomv1.PartitionRequest)
+	projects := h.way()
+	switch {
+	case !ok:
+		return &loomv1.PartitionReply{Error: fault.New("command/malformed", "a partition understands no %T", m).Proto()}
+	case projects == nil:
+		return &loomv1.PartitionReply{Error: fault.New("host/unavailable", "this host is starting").Proto()}
+	}
+	return projects.Serve(ctx, partition, r)
+}

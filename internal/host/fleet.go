@@ -1,0 +1,271 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/lease"
+	"github.com/loomrun/loom/internal/natswire"
+	"github.com/loomrun/loom/internal/staffing"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// fleet is this host among the hosts of its deployment: which of them live,
+// and which serves what. A host that is alone has one without leases.
+type fleet struct {
+	leases *lease.Bucket // nil on a host that is alone
+	wire   *natswire.Wire
+	done   sync.WaitGroup
+
+	mu   sync.Mutex
+	self *lease.Held
+	seen map[string]*loomv1.HostPresence // by name, this one too
+}
+
+// Leases of a deployment.
+const (
+	leaseBucket = "LOOM_LEASES"
+	hostKeys    = "host."
+	// leaseTTL is how long a host that died is thought to live. With what it
+	// takes to recover a partition it makes less than 5 s.
+	leaseTTL = 3500 * time.Millisecond
+	// sayAgain is how often a host looks whether what it says of itself is
+	// still so.
+	sayAgain = time.Second
+	// releaseSelf is how long a stopping host tries to say that it goes.
+	releaseSelf = 2 * time.Second
+)
+
+// startFleet makes this host known to the others and learns of them.
+func (h *Host) startFleet(ctx context.Context) error {
+	h.fleet.seen = map[string]*loomv1.HostPresence{}
+	if !h.broker.Clustered() {
+		return nil
+	}
+	js, err := jetstream.New(h.broker.Core())
+	if err != nil {
+		return fmt.Errorf("host: %w", err)
+	}
+	h.fleet.leases, err = lease.Open(ctx, js, lease.Config{
+		Bucket: leaseBucket, Replicas: h.broker.Replicas(), TTL: leaseTTL, Renew: leaseTTL / 5, Storage: jetstream.MemoryStorage, Logger: h.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := h.present(ctx); err != nil {
+		return err
+	}
+	h.fleet.done.Go(func() { h.fleet.leases.Watch(h.ctx, hostKeys, h.hostSeen) })
+	h.fleet.done.Go(h.stayPresent)
+	return nil
+}
+
+// hostKey is the lease of a host's name.
+func hostKey(host string) string { return hostKeys + host }
+
+// present takes the lease of this host's name, which is its own earlier start's
+// or nobody's.
+func (h *Host) present(ctx context.Context) error {
+	held, err := h.fleet.leases.Acquire(ctx, hostKey(h.name()), h.presenceOf(), lease.Own(func([]byte) bool { return true }))
+	if err != nil {
+		return err
+	}
+	h.fleet.mu.Lock()
+	defer h.fleet.mu.Unlock()
+	h.fleet.self = held
+	return nil
+}
+
+// stayPresent keeps what this host says of itself true, and says it again when
+// the others may have thought it dead.
+func (h *Host) stayPresent() {
+	look := time.NewTicker(sayAgain)
+	defer look.Stop()
+	said := ""
+	for {
+		select {
+		case <-h.fleet.self.Lost():
+			if h.ctx.Err() != nil {
+				return
+			}
+			h.log.Warn("this host was thought dead; what it held is given to others")
+			if err := h.present(h.ctx); err != nil {
+				return // the host stops
+			}
+			h.presence.again()
+		case <-look.C:
+			now := h.presenceOf()
+			if string(now) != said && h.fleet.self.Set(h.ctx, now) == nil {
+				said = string(now)
+			}
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+// presenceOf is what this host says of itself, encoded.
+func (h *Host) presenceOf() []byte {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(h.selfPresence())
+	if err != nil {
+		h.log.Error("this host cannot say what it is", "error", err)
+	}
+	return data
+}
+
+func (h *Host) selfPresence() *loomv1.HostPresence {
+	m := h.dir.Manifest()
+	p := &loomv1.HostPresence{
+		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: map[string]uint32{},
+		Url: h.broker.URL(), Alive: true,
+	}
+	for _, role := range h.roles.Names() {
+		if n := h.agentsOf(role); n > 0 {
+			p.Own[role] = uint32(n)
+		}
+	}
+	h.mu.Lock()
+	pools, web := h.pools, h.web
+	h.mu.Unlock()
+	projects := h.way()
+	if pools != nil {
+		p.Roles = h.counts()
+	}
+	if projects != nil {
+		for _, n := range projects.Here() {
+			p.Partitions = append(p.Partitions, uint32(n))
+		}
+	}
+	if web != nil {
+		p.Http = web.URL()
+	}
+	return p
+}
+
+// hostSeen hears of a host that came, changed or went.
+func (h *Host) hostSeen(e lease.Entry) {
+	p := &loomv1.HostPresence{}
+	if err := proto.Unmarshal(e.Value, p); err != nil || hostKey(p.Host) != e.Key {
+		h.log.Warn("a host's word is not understood", "lease", e.Key, "error", err)
+		return
+	}
+	p.Alive = e.Alive
+	h.fleet.mu.Lock()
+	old := h.fleet.seen[p.Host]
+	h.fleet.seen[p.Host] = p
+	h.fleet.mu.Unlock()
+	if old.GetAlive() == p.Alive && old.GetEpoch() == p.Epoch {
+		return
+	}
+	h.log.Info("host", "name", p.Host, "epoch", p.Epoch, "alive", p.Alive)
+	if projects := h.way(); projects != nil {
+		projects.MembersChanged()
+	}
+	h.staff.wake()
+}
+
+// members are the hosts that live, for the partitions.
+func (h *Host) members() actors.Members {
+	h.fleet.mu.Lock()
+	defer h.fleet.mu.Unlock()
+	m := actors.Members{}
+	for name, p := range h.fleet.seen {
+		if p.Alive {
+			m[name] = p.Epoch
+		}
+	}
+	return m
+}
+
+// hosts returns all hosts that are known, by name; this one as it is now.
+func (h *Host) hosts() []*loomv1.HostPresence {
+	h.fleet.mu.Lock()
+	seen := maps.Clone(h.fleet.seen)
+	h.fleet.mu.Unlock()
+	if seen == nil {
+		seen = map[string]*loomv1.HostPresence{}
+	}
+	seen[h.name()] = h.selfPresence()
+	list := make([]*loomv1.HostPresence, 0, len(seen))
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		list = append(list, proto.CloneOf(seen[name]))
+	}
+	return list
+}
+
+func (h *Host) name() string { return h.dir.Manifest().Host }
+
+// stopFleet says that this host goes. What it held of partitions has been
+// handed over before.
+func (h *Host) stopFleet(ctx context.Context) {
+	if h.fleet.wire != nil {
+		h.fleet.wire.Close()
+	}
+	if h.fleet.leases == nil {
+		return
+	}
+	h.fleet.done.Wait()
+	if h.fleet.self != nil {
+		ctx, cancel := context.WithTimeout(ctx, releaseSelf)
+		defer cancel()
+		_ = h.fleet.self.Release(ctx) // else it ends by itself
+	}
+	h.fleet.leases.Close()
+}
+
+// leaseTurn is the lease of a partition, as the partition sees it.
+type leaseTurn struct {
+	h         *Host
+	partition int
+}
+
+// standBack is how long a host waits for each living host that comes before it
+// in a partition's order, so that partitions are spread when hosts start at
+// about the same time.
+const standBack = 150 * time.Millisecond
+
+// Acquire implements actors.Lease.
+func (t leaseTurn) Acquire(ctx context.Context) (actors.Tenure, error) {
+	key, name := fmt.Sprintf("partition.%02d", t.partition), t.h.name()
+	rank := staffing.Rank(key, name, slices.Collect(maps.Keys(t.h.members())))
+	select {
+	case <-time.After(time.Duration(rank) * standBack):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	held, err := t.h.fleet.leases.Acquire(ctx, key, []byte(name), lease.Own(func(old []byte) bool { return string(old) == name }))
+	if err != nil {
+		return nil, err
+	}
+	return tenure{held}, nil
+}
+
+type tenure struct{ *lease.Held }
+
+// Release implements actors.Tenure: a lease that is not given back ends by
+// itself.
+func (t tenure) Release(ctx context.Context) { _ = t.Held.Release(ctx) }
+
+// leaseOf returns the lease of a partition; nil on a host that is alone.
+func (h *Host) leaseOf(partition int) actors.Lease {
+	if h.fleet.leases == nil {
+		return nil
+	}
+	return leaseTurn{h, partition}
+}
+
+func (h *Host) membersOrNil() func() actors.Members {
+	if h.fleet.leases == nil {
+		return nil
+	}
+	return h.members
+}

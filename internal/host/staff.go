@@ -1,0 +1,190 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/staffing"
+	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// staff brings the pools of this host to what is wanted of them: when somebody
+// says so, when a host comes or goes, and now and then, because what others
+// were told may not have come here.
+type staff struct{ woken chan struct{} }
+
+// staffAgain is how often a host looks at what is wanted by itself.
+const staffAgain = 2 * time.Second
+
+func newStaff() *staff { return &staff{make(chan struct{}, 1)} }
+
+// wake has the pools looked at. It never blocks.
+func (s *staff) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (h *Host) startStaff(context.Context) error {
+	h.own.done.Go(func() {
+		look := time.NewTicker(staffAgain)
+		defer look.Stop()
+		for h.ctx.Err() == nil {
+			h.learn(h.ctx)
+			h.resize(h.ctx)
+			select {
+			case <-h.staff.woken:
+			case <-look.C:
+			case <-h.ctx.Done():
+			}
+		}
+	})
+	return nil
+}
+
+// learn learns of the projects that other hosts have registered.
+func (h *Host) learn(ctx context.Context) {
+	if !h.broker.Clustered() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+	defer cancel()
+	ids, err := h.projects.List(ctx)
+	if err != nil {
+		return
+	}
+	for _, id := range ids {
+		if id != project.System {
+			h.know(id)
+		}
+	}
+}
+
+// resize has each pool come to its share. While what is wanted cannot be
+// learnt, everything stays as it is.
+func (h *Host) resize(ctx context.Context) {
+	wanted, err := h.wanted(ctx)
+	if err != nil {
+		return
+	}
+	var hosts []staffing.Host
+	for _, p := range h.hosts() {
+		if p.Alive {
+			hosts = append(hosts, staffing.Host{Name: p.Host, Labels: p.Labels, Draining: wanted.GetDrained()[p.Host], Own: counted(p.Own)})
+		}
+	}
+	for _, role := range h.roles.Names() {
+		if r, _ := h.roles.Get(role); !r.Human {
+			h.pools.Resize(role, staffing.Wanted(role, wanted.GetScales()[role], hosts)[h.name()])
+		}
+	}
+}
+
+func counted(own map[string]uint32) map[string]int {
+	m := map[string]int{}
+	for role, n := range own {
+		m[role] = int(n)
+	}
+	return m
+}
+
+// wanted is what is wanted of roles and hosts; nothing, where nobody said
+// anything yet.
+func (h *Host) wanted(ctx context.Context) (*loomv1.Staffing, error) {
+	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+	defer cancel()
+	view, err := h.projects.Look(ctx, project.Staffing, &loomv1.Query{Project: project.System})
+	if fault.Code(err) == "project/unknown" {
+		return &loomv1.Staffing{}, nil
+	}
+	if err == nil && view.Staffing == nil {
+		view.Staffing = &loomv1.Staffing{}
+	}
+	return view.GetStaffing(), err
+}
+
+func (h *Host) serveHosts(ctx context.Context, _ call) proto.Message {
+	wanted, err := h.wanted(ctx)
+	if err != nil {
+		return &loomv1.HostsReply{Error: fault.From(err).Proto()}
+	}
+	reply := &loomv1.HostsReply{Hosts: h.hosts(), By: h.name(), Staffing: wanted}
+	for _, p := range reply.Hosts {
+		p.Drained = wanted.GetDrained()[p.Host]
+	}
+	return reply
+}
+
+func (h *Host) serveScale(ctx context.Context, c call) proto.Message {
+	scale := &loomv1.ScaleRole{}
+	err := actors.Decode(c.contentType, c.data, scale)
+	if err == nil {
+		err = h.checkScale(scale)
+	}
+	return h.change(ctx, c, err, &loomv1.Command{Body: &loomv1.Command_ScaleRole{ScaleRole: scale}})
+}
+
+func (h *Host) serveDrain(ctx context.Context, c call) proto.Message {
+	drain := &loomv1.DrainHost{}
+	err := actors.Decode(c.contentType, c.data, drain)
+	if err == nil {
+		err = h.checkHost(drain.Host)
+	}
+	return h.change(ctx, c, err, &loomv1.Command{Body: &loomv1.Command_DrainHost{DrainHost: drain}})
+}
+
+// change has what is wanted changed, unless something is wrong with it.
+func (h *Host) change(ctx context.Context, c call, err error, cmd *loomv1.Command) proto.Message {
+	if err == nil {
+		cmd.Project, cmd.Actor = project.System, c.from
+		_, err = h.projects.Do(ctx, cmd)
+	}
+	var now *loomv1.Staffing
+	if err == nil {
+		h.staff.wake()
+		now, err = h.wanted(ctx)
+	}
+	if err != nil {
+		return &loomv1.StaffingReply{Error: fault.From(err).Proto()}
+	}
+	return &loomv1.StaffingReply{Staffing: now}
+}
+
+// checkScale refuses roles that do not exist or are people, and hosts that
+// nobody has seen.
+func (h *Host) checkScale(c *loomv1.ScaleRole) error {
+	role, ok := h.roles.Get(c.Role)
+	switch {
+	case !ok:
+		return fault.New("scale/invalid", "there is no role %q", c.Role).At("role").Got(c.Role).Want("%s", suggest.Among(c.Role, h.roles.Names()))
+	case role.Human:
+		return fault.New("scale/invalid", "role %q is a person's", c.Role).At("role").Got(c.Role)
+	}
+	c.Role = role.Name
+	for _, host := range append([]string{c.Host}, c.GetConfine().GetHosts()...) {
+		if host != "" {
+			if err := h.checkHost(host); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Host) checkHost(name string) error {
+	var names []string
+	for _, p := range h.hosts() {
+		if p.Host == name {
+			return nil
+		}
+		names = append(names, p.Host)
+	}
+	return fault.New("scale/invalid", "no host %q has been seen here", name).At("host").Got(name).Want("%s", suggest.Among(name, names))
+}
