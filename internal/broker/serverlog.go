@@ -26,7 +26,6 @@ func (l *serverLog) say(level slog.Level, format string, v []any) {
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.say(quiet(format, slog.LevelError), format, v) }
 
 // Errorf says what a client was refused as a warning: nothing is wrong here.
 func (l *serverLog) Errorf(format string, v ...any) {
@@ -34,7 +33,7 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	if strings.Contains(format, "authentication error") || strings.Contains(format, "Violation") {
 		level = slog.LevelWarn
 	}
-	l.say(level, format, v)
+	l.say(quiet(format, level), format, v)
 }
 
 func (l *serverLog) Warnf(format string, v ...any) { l.say(quiet(format, slog.LevelWarn), format, v) }
