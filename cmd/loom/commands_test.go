@@ -198,6 +198,10 @@ func refused() {
 		case <-look.C:
 		case <-end:
 			give(fmt.Errorf("%s is still let in: %w", os.Args[1], err))
+		}
+	}
+}
+
 // waitAgents waits until a role has so many agents in all: ROLE N.
 func waitAgents() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
