@@ -20,15 +20,6 @@ var update = flag.Bool("update", false, "write what the stories see as what they
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"loom":        main,
-		"wait-host":   waitHost,
-		"await":       await,
-		"wait-file":   waitFile,
-		"publish":     publish,
-		"request":     request,
-		"subscribe":   subscribe,
-		"set-aside":   setAside,
-		"fetch":       fetch,
 		"refused":     refused,
 		"loom":        main,
 		"wait-host":   waitHost,
