@@ -2,6 +2,8 @@ package broker_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/broker/brokertest"
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // becomes calls f until it returns nil, and fails the test with what it
@@ -217,5 +220,57 @@ func TestOPS01_AHostWaitsAndSaysForWhat(t *testing.T) {
 	_, err = broker.Start(ctx, broker.Config{Dir: dir, Cluster: &broker.Cluster{Listen: listen[0], Routes: listen}})
 	if fault.Code(err) != "cluster/no-quorum" || !strings.Contains(err.Error(), "1 of 3 hosts are here") || !strings.Contains(err.Error(), listen[2]) {
 		t.Errorf("Start: %v, want cluster/no-quorum that names %s", err, listen[2])
+	}
+}
+
+// TestOPS01_WorkAndTasksOutliveAHost queues on one host, stops another, and
+// takes what was queued on the third.
+func TestOPS01_WorkAndTasksOutliveAHost(t *testing.T) {
+	c := brokertest.New(t, 1, broker.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	const n = 20
+	operator, err := c.Broker(0).Local("operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operator.Close()
+	for i := range n {
+		if err := c.Broker(0).PublishWork(ctx, &loomv1.Assignment{Attempt: fmt.Sprintf("a-%d", i), Role: "qa-engineer", Generation: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := operator.RequestWithContext(ctx, "loom.v1.task.p", fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Stop(0)
+	tasks := make(chan string, n)
+	reading, end := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		done <- c.Broker(1).ConsumeTasks(reading, func(_ context.Context, task broker.Task) error { tasks <- string(task.Data); return nil })
+	}()
+	work, told := map[string]bool{}, map[string]bool{}
+	for len(work) < n {
+		d, err := c.Broker(2).PullWork(ctx, "qa-engineer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		work[d.Assignment.Attempt] = true
+		if err := d.Ack(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(told) < n {
+		select {
+		case task := <-tasks:
+			told[task] = true
+		case <-ctx.Done():
+			t.Fatalf("%d of %d tasks were handled", len(told), n)
+		}
+	}
+	end()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("ConsumeTasks: %v", err)
 	}
 }

@@ -100,6 +100,12 @@ func status(m *nats.Msg) error {
 	case "503":
 		return nats.ErrNoResponders
 	}
+	switch {
+	case strings.EqualFold(words, "Leadership Change"):
+		return jetstream.ErrConsumerLeadershipChanged
+	case strings.EqualFold(words, "Server Shutdown"):
+		return jetstream.ErrServerShutdown
+	}
 	if strings.EqualFold(words, "Consumer Deleted") {
 		return jetstream.ErrConsumerDeleted
 	}

@@ -98,6 +98,15 @@ func (b *Broker) patiently(ctx context.Context, what string, f func(context.Cont
 	return err
 }
 
+// throughElection calls f, which is harmless to repeat, again while a cluster
+// elects somebody. A host that is alone calls it once.
+func (b *Broker) throughElection(ctx context.Context, f func(context.Context) error) error {
+	if !b.Clustered() {
+		return f(ctx)
+	}
+	return transient.Retry(ctx, transient.Election, f)
+}
+
 // presentHosts says which hosts of the cluster are connected, for people.
 func (b *Broker) presentHosts() string {
 	m := b.config.Dir.Manifest()

@@ -41,24 +41,66 @@ const (
 // ConsumeTasks calls handle for each submission and error report that was
 // published to the edge account, until ctx ends; it returns ctx's error, or
 // host/unavailable. Tasks of one subject are handled one after the other, in
-// order, and of several at once. A task is taken off the stream after handle
+// order, and of several at once; the hosts of a cluster share them. A task is taken off the stream after handle
 // has returned nil, so after a crash one may come again, with the same ID.
 //
 // When handle returns an error whose exit status is Unavailable, or one
 // without a code, the task comes again later; the latter at most 5 times. Any
 // other error is for good: the task is set aside with it on the DLQ stream.
 func (b *Broker) ConsumeTasks(ctx context.Context, handle func(context.Context, Task) error) error {
-	consumer, err := b.js[edge].CreateOrUpdateConsumer(ctx, tasksStream, jetstream.ConsumerConfig{
-		Durable: intake, AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: ackWait, MaxDeliver: -1, MaxAckPending: -1,
-	})
-	for err == nil && ctx.Err() == nil {
-		err = b.consume(ctx, consumer, handle)
+	err := b.consumeOnce(ctx, handle)
+	for b.Clustered() && b.passes(err) && ctx.Err() == nil {
+		b.log.Warn("tasks are read anew", "because", err)
+		err = b.consumeOnce(ctx, handle)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return fault.New("host/unavailable", "tasks cannot be read").Because(err)
+}
+
+// consumeOnce makes the consumer, unless it is there, and reads until it fails.
+func (b *Broker) consumeOnce(ctx context.Context, handle func(context.Context, Task) error) error {
+	var consumer jetstream.Consumer
+	err := b.throughElection(ctx, func(ctx context.Context) (err error) {
+		consumer, err = b.js[edge].CreateOrUpdateConsumer(ctx, tasksStream, jetstream.ConsumerConfig{
+			Durable: intake, AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: b.taskWait(), MaxDeliver: -1, MaxAckPending: -1,
+		})
+		return err
+	})
+	for err == nil && ctx.Err() == nil {
+		err = b.consume(ctx, consumer, handle)
+	}
+	return err
+}
+
+// taskWait is how long a task stays with a host that says nothing: in a cluster
+// another host takes it soon, at a new start a host that is alone has it at
+// once.
+func (b *Broker) taskWait() time.Duration {
+	if b.Clustered() {
+		return 6 * time.Second
+	}
+	return ackWait
+}
+
+// hold says that a task is being handled, until its end is called.
+func (b *Broker) hold(msg jetstream.Msg) (end func()) {
+	done := make(chan struct{})
+	tick := time.NewTicker(b.taskWait() / 4)
+	go func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				_ = msg.InProgress()
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // forgetIntake drops what the server remembers of the last start's deliveries,
@@ -136,7 +178,10 @@ func (b *Broker) handleTask(ctx context.Context, msg jetstream.Msg, handle func(
 		Subject: msg.Subject(), Header: msg.Headers(), Data: msg.Data(), Stamp: meta.Timestamp,
 		ID: fmt.Sprintf("%d-%d", meta.Sequence.Stream, meta.Timestamp.UnixNano()),
 	}
-	if err := b.settle(ctx, msg, meta.NumDelivered, t, handle(ctx, t)); err != nil {
+	end := b.hold(msg)
+	failed := handle(ctx, t)
+	end()
+	if err := b.settle(ctx, msg, meta.NumDelivered, t, failed); err != nil {
 		b.log.Error("a task could not be settled and comes again", "subject", t.Subject, "id", t.ID, "error", err)
 	}
 }

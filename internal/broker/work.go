@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/transient"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -62,13 +63,16 @@ func (b *Broker) PublishWork(ctx context.Context, a *loomv1.Assignment) error {
 	if err != nil {
 		return fault.New("internal/error", "assignment %q cannot be encoded", a.Attempt).Because(err)
 	}
-	err = b.queue(ctx, to, data)
-	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
-		if err := b.reviveWork(ctx); err != nil {
-			return err
+	err = b.throughElection(ctx, func(ctx context.Context) error {
+		err := b.queue(ctx, to, data)
+		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+			if err := b.reviveWork(ctx); err != nil {
+				return err
+			}
+			err = b.queue(ctx, to, data)
 		}
-		err = b.queue(ctx, to, data)
-	}
+		return err
+	})
 	if err != nil {
 		return fault.New("host/unavailable", "attempt %q cannot be queued", a.Attempt).Because(err)
 	}
@@ -174,6 +178,11 @@ var passing = []error{
 	jetstream.ErrNoHeartbeat, nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
 }
 
+// passes says whether a pull that ended with err is worth another.
+func (b *Broker) passes(err error) bool {
+	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) || b.Clustered() && transient.Is(err)
+}
+
 // pullFailed returns nil when err can be overcome.
 func (b *Broker) pullFailed(ctx context.Context, role subject.Token, err error) error {
 	if ctx.Err() != nil {
@@ -182,12 +191,12 @@ func (b *Broker) pullFailed(ctx context.Context, role subject.Token, err error) 
 	if b.Core().IsClosed() {
 		return fault.New("host/stopping", "the work queue is closed").Because(err)
 	}
-	if !slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
+	if !b.passes(err) {
 		return fault.New("host/unavailable", "no work can be pulled for role %q", role).Because(err)
 	}
 	b.log.Warn("a pull for work ended early", "role", role.String(), "error", err)
 	b.workers.forget(role.String())
-	if err := b.reviveWork(ctx); err != nil {
+	if err := b.throughElection(ctx, b.reviveWork); err != nil {
 		return fault.New("host/unavailable", "no work can be pulled for role %q", role).Because(err)
 	}
 	return nil
