@@ -66,13 +66,12 @@ func (p *parser) refuse(code string, at int, format string, args ...any) *fault.
 }
 
 func (p *parser) unexpected() {
-	t := p.token
-	switch {
-	case t.what == "":
+	switch t := p.token; t.what {
+	case "":
 		p.refuse("calculation/syntax", t.at, "the expression ends where a value should follow")
-	case t.what == ",":
+	case ",":
 		p.refuse("calculation/syntax", t.at, "a comma separates arguments of a function, and nothing else").Want("write 1000, not 1,000")
-	case t.what == "number" || t.what == "name":
+	case "number", "name":
 		p.refuse("calculation/syntax", t.at, "an operator is missing before this").Got(t.text)
 	default:
 		p.refuse("calculation/syntax", t.at, "this does not fit here").Got(t.what)

@@ -132,7 +132,7 @@ func summarize(t *sheet.Table, columns []int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "; sum %s, mean %s, standard deviation %s; least %s, quartiles %s %s %s, most %s\n", calculator.Format(s.Sum.Value, s.Sum.Rounded, -1),
+		fmt.Fprintf(&b, "\n  sum %s, mean %s, standard deviation %s\n  least %s, quartiles %s %s %s, most %s\n", calculator.Format(s.Sum.Value, s.Sum.Rounded, -1),
 			short(s.Mean.Value.InexactFloat64()), short(s.Deviation), s.Least, short(s.First), short(s.Median), short(s.Third), s.Most)
 	}
 	return b.String(), nil

@@ -29,7 +29,11 @@ var writers = map[string]struct {
 // written.
 func TestTOOL03_WritersStayInside(t *testing.T) {
 	for name, w := range writers {
-		for _, ext := range []string{".csv", ".md", ".svg"} {
+		ext := map[string]string{"spreadsheet": ".csv", "chart_data": ".svg"}[name]
+		if ext == "" {
+			ext = ".md"
+		}
+		{
 			for path, code := range map[string]string{"../x": "tool/outside", "/tmp/x": "tool/outside", ".git/x": "tool/outside", "link/x": "tool/outside", "a/": ""} {
 				s, root := workspace(t, nil)
 				if err := os.Symlink(t.TempDir(), filepath.Join(root, "link")); err != nil {
@@ -170,7 +174,7 @@ func TestTOOL01_DataAnalysis(t *testing.T) {
 	s, _ := workspace(t, map[string]string{"a.csv": anscombe, "empty.csv": "a,b\n"})
 	table := args{"path": "a.csv"}
 	says(t, ok(t, do(t, s, "data_analysis", args{"action": "summary", "table": table})),
-		"x: 11 numbers, 1 other, 0 empty; sum 99, mean 9, standard deviation 3.31662; least 4, quartiles 6.5 9 11.5, most 14\n",
+		"x: 11 numbers, 1 other, 0 empty\n  sum 99, mean 9, standard deviation 3.31662\n  least 4, quartiles 6.5 9 11.5, most 14\n",
 		"kind: 0 numbers, 11 other, 1 empty; 3 different, a (8), b (2), c (1)\n")
 	says(t, ok(t, do(t, s, "data_analysis", args{"action": "correlation", "table": table})), "x, y: pearson 0.8164, p 0.00216963, of 11 rows\n")
 	says(t, ok(t, do(t, s, "data_analysis", args{"action": "regression", "table": table, "target": "y", "columns": []string{"x"}})),

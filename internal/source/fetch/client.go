@@ -302,5 +302,5 @@ func unreached(ctx context.Context, u *url.URL, err error) error {
 		why = "it did not answer in time"
 	}
 	return fault.New("source/unavailable", "%s was not reached: %s", u.Hostname(), why).
-		Want("go on without it and say so; there is no answer to make up")
+		Want("go on without it, and say so")
 }

@@ -119,7 +119,7 @@ func TestTOOL01_FetchOnlyWhatIsAllowed(t *testing.T) {
 		{"https://loop.example.com/", "source/denied: url: more than 5 redirects"},
 		{"https://rebind.example.com/", "source/denied: url: rebind.example.com leads to an address of a private network or of this machine"},
 		{"https://local.example.com/", "source/denied"},
-		{"https://unknown.example.com/?key=secret", "source/unavailable: unknown.example.com was not reached: its name is not known here; go on without it and say so; there is no answer to make up"},
+		{"https://unknown.example.com/?key=secret", "source/unavailable: unknown.example.com was not reached: its name is not known here; go on without it, and say so"},
 		{"https://gone.example.com/?key=secret", "source/unavailable: gone.example.com was not reached: the connection failed"},
 		{"https://" + strings.Repeat("a", 5000) + ".example.com", "source/denied"},
 	} {
