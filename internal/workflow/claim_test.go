@@ -98,6 +98,7 @@ func TestWF10_ReleaseParkUnpark(t *testing.T) {
 		{"answer by another", func() error { return r.Answer(a.Id, two, good(nil)) }, "attempt/claimed", 0, 3},
 		{"answer", func() error { return r.Answer(a.Id, one, good(nil)) }, "", 3, 3}, // ended, completed, edge
 		{"answer again", func() error { return r.Answer(a.Id, one, good(nil)) }, "", 0, 3},
+		{"the same answer by another", func() error { return r.Answer(a.Id, two, good(nil)) }, "attempt/stale", 0, 3},
 		{"another answer", func() error { return r.Answer(a.Id, one, bad(nil)) }, "attempt/stale", 0, 3},
 		{"release after the end", func() error { return r.Release(a.Id, one, "") }, "attempt/stale", 0, 3},
 		{"park after the end", func() error { return r.Park(a.Id, one, "lock") }, "attempt/stale", 0, 3},

@@ -30,7 +30,8 @@ const (
 // attempt that nobody claimed is claimed by its answer.
 //
 // It keeps out. Giving an equal outcome again is nil and emits nothing; any
-// other answer to an ended attempt is attempt/stale. An outcome that does not
+// other answer to an ended attempt is attempt/stale, an equal one of somebody
+// else too: nobody is told that their work counts where another's does. An outcome that does not
 // fit the node (status, fields, what only the runtime sets) is
 // outcome/invalid, names the field and changes nothing: the attempt is still
 // the claimant's, who may answer again. A success without its evidence is
@@ -42,7 +43,7 @@ func (r Run) Answer(attempt string, c *loomv1.Claimant, out *loomv1.Outcome) err
 	}
 	out = trimmed(out)
 	if a.EndedAt != nil {
-		if repeats(a.Outcome, out) {
+		if proto.Equal(a.Claimant, c) && repeats(a.Outcome, out) {
 			return nil
 		}
 		return stale(a)

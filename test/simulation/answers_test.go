@@ -27,6 +27,7 @@ func (a *agent) answer() {
 	a.do(cmd, func(code string, _ *loomv1.Answer) {
 		switch code {
 		case "":
+			a.w.oracle.answerTaken(cmd.GetAnswerAttempt().Attempt, a.sign())
 			a.answered = cmd
 			a.rest()
 		case "outcome/invalid":
@@ -169,7 +170,10 @@ func (a *agent) lie() {
 		cmd = &loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: id, Claimant: a.who(), Outcome: out}}}
 	}
 	a.w.keeper.send(cmd, a.identity, func(ans *loomv1.Answer) {
-		if c := code(ans); c != "" && c != "lost" {
+		switch c := code(ans); {
+		case c == "" && cmd.GetAnswerAttempt() != nil:
+			a.w.oracle.answerTaken(id, a.sign())
+		case c != "" && c != "lost":
 			a.w.see("lie refused")
 		}
 	})

@@ -82,6 +82,9 @@ func (o *oracle) decided(f *loomv1.ApprovalDecided) {
 	if a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL && f.Decision == approve && x.patch != "" {
 		x.approved = a.Id
 	}
+	if f.Decision == requestChanges {
+		x.replans = a.Node
+	}
 	n := x.nodes[a.Node]
 	n.waived = n.waived || f.Decision == approve && a.Gate
 	if f.Decision == approve || a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {

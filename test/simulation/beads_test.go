@@ -202,7 +202,7 @@ func (o *oracle) forked(e *loomv1.Event, f *loomv1.ExecutionForked) {
 		if st.Attempt != nil || st.Approval != "" {
 			o.broken(6, "%s inherits what is open at %s", e.Execution, id)
 		}
-		n.visit, n.number, n.replans = st.Visit, st.Attempts, st.Replans
+		n.visit, n.number, n.replans, n.reworks = st.Visit, st.Attempts, st.Replans, st.Reworks
 		n.granted[st.Visit] = (st.ExtraAttempts + n.def.MaxAttempts - 1) / max(n.def.MaxAttempts, 1)
 		for _, a := range st.History {
 			if p := a.Outcome.GetChange().GetPatchDigest(); p != "" && a.Outcome.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {

@@ -20,9 +20,10 @@ var bugs = append([]bug{
 	}
 	return r.queueAnew(a, reason)`, `	}
 	return r.queueAnew(a, reason)`, "the project refuses it before"},
-	{"an answer may come twice", flow + "outcome.go", `		if repeats(a.Outcome, out) {
+	{"an answer may come twice", flow + "outcome.go", `		if proto.Equal(a.Claimant, c) && repeats(a.Outcome, out) {
 			return nil
 		}`, ``, ""},
+	{"an equal answer of somebody else counts", flow + "outcome.go", `if proto.Equal(a.Claimant, c) && repeats(a.Outcome, out) {`, `if repeats(a.Outcome, out) {`, ""},
 	{"an answer after the end counts", flow + "outcome.go", `		return stale(a)
 	}
 	if err := r.mayHold`, `		return nil

@@ -31,6 +31,7 @@ func (o *oracle) gateFailed(x *execution, n *nodeOracle, f *loomv1.GateFailed) {
 		o.broken(9, "the gate of %s fails though it holds, or before its time", n.def.Id)
 	}
 	if f.Action == loomv1.GateAction_GATE_ACTION_REPLAN {
+		x.replans = n.def.Id
 		if n.replans++; n.replans > n.def.Gate.Max {
 			o.broken(5, "the gate of %s sends work back for the %d. time, it may %d times", n.def.Id, n.replans, n.def.Gate.Max)
 		}

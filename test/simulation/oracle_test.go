@@ -80,6 +80,7 @@ type execution struct {
 	unanswered bool                   // a question about a limit has lapsed
 	nodes      map[string]*nodeOracle
 	edges      map[string]bool
+	replans    string // node whose gate, or the CEO at it, is about to send work back
 	patch      string // of the change that stands
 	approved   string // approval of that
 	candidates map[string]string
@@ -101,6 +102,7 @@ type nodeOracle struct {
 	succeeded   bool // its last attempt in this visit
 	good        bool // what that said in its field "ok"
 	replans     uint32
+	reworks     uint32 // by its rules
 	extra       uint32 // attempts that the CEO granted in this visit
 }
 
@@ -115,6 +117,7 @@ type attempt struct {
 	claimant       *loomv1.Claimant
 	claimed        uint64 // the event that gave it to them
 	done, parked   bool
+	endedBy        string // whose command it was
 }
 
 type asked struct {
@@ -212,6 +215,14 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 func (o *oracle) acknowledged(r *loomv1.SubmitReply) {
 	if x := o.executions[r.Execution]; r.Execution != "" && (x == nil || x.bead != r.Bead) || o.beads[r.Bead] == nil {
 		o.broken(1, "bead %s was acknowledged with execution %s, which the journal does not have", r.Bead, r.Execution)
+	}
+}
+
+// answerTaken wants an attempt whose answer was taken to have been ended by who
+// gave it.
+func (o *oracle) answerTaken(attempt, who string) {
+	if a := o.attempts[attempt]; !a.done || a.endedBy != who {
+		o.broken(7, "%s is told that its answer to %s counts, which was ended by %q", who, attempt, a.endedBy)
 	}
 }
 

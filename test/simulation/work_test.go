@@ -41,7 +41,7 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_NodeCompleted:
 		o.completed(x, n, e, f.NodeCompleted)
 	case *loomv1.Event_ReworkStarted:
-		o.rework(x, e.Node, f.ReworkStarted)
+		o.rework(x, n, e, f.ReworkStarted)
 	case *loomv1.Event_RetryScheduled:
 		o.w.see("backoff")
 	case *loomv1.Event_ChangeProposed:
@@ -204,7 +204,7 @@ func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *l
 	}
 	n.restarts = o.w.keeper.restarts
 	a := o.attempts[e.Attempt]
-	a.done, a.summary, n.attempt = true, out.Summary, ""
+	a.done, a.summary, a.endedBy, n.attempt = true, out.Summary, e.Actor.GetName(), ""
 	n.succeeded, n.good = out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, out.Fields.GetFields()["ok"].GetBoolValue()
 	o.open = slices.DeleteFunc(o.open, func(b *attempt) bool { return a == b })
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
@@ -244,15 +244,26 @@ func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event, f *loom
 	}
 }
 
-func (o *oracle) rework(x *execution, from string, f *loomv1.ReworkStarted) {
+func (o *oracle) rework(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) {
 	o.w.see("rework")
-	if n := x.nodes[from]; f.Count > n.def.OnFailure.GetMax() {
-		o.broken(5, "%s sends work back for the %d. time, it may %d times", from, f.Count, n.def.OnFailure.GetMax())
+	if o.byRule(x, n, e, f) {
+		n.reworks++
 	}
+	if n.reworks > n.def.OnFailure.GetMax() || f.Count != n.reworks {
+		o.broken(5, "%s sends work back for the %d. time, as it counts for the %d., it may %d times", e.Node, n.reworks, f.Count, n.def.OnFailure.GetMax())
+	}
+	x.replans = ""
 	for _, id := range f.ResetEdges {
 		delete(x.edges, id)
 	}
 	o.reset(x, f.ResetNodes)
+}
+
+// byRule says whether work goes back by the rules of a node that failed: not
+// because of its gate, of an approval that lapsed, or on the CEO's word.
+func (o *oracle) byRule(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) bool {
+	there := slices.ContainsFunc(n.def.OnFailure.GetRework(), func(r *loomv1.ReworkRule) bool { return r.To == f.To })
+	return there && x.replans != e.Node && f.Reason != "the approval of the change has lapsed"
 }
 
 func (o *oracle) reset(x *execution, nodes []string) {
