@@ -61,6 +61,7 @@ var arrows = []struct {
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
 	{[]string{"internal/sandbox/probe"}, slices.Concat(contract, []string{"internal/sandbox"}), "it tries what a sandbox must refuse"},
+	{[]string{"tools/..."}, nil, "a tool of the workshop is a module of its own"},
 	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
 	{[]string{"internal/errand"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model"}), "an errand stands where a command does: above a host, its client and its owner"},
 	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/vault"}), "a command reaches the rest through the host"},

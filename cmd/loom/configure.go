@@ -190,7 +190,7 @@ func keyOf(f *pflag.Flag) config.Key {
 		k.Keyed = true
 		k.Project = strings.Trim(head, "[]") == "NAME"
 		k.Loose = strings.HasPrefix(head, "[")
-		if k.Kind == config.List && !strings.Contains(f.Usage, "again") {
+		if !k.Project && k.Kind == config.List {
 			k.Kind = config.Text // each entry is given once
 		}
 	} else {

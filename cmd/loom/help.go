@@ -35,7 +35,7 @@ func help(cmd *cobra.Command, w io.Writer) {
 // first are the commands that the help of loom itself says a word about; of the
 // others it tells the names, so that it always fits a screen.
 var first = []string{
-	"demo", "up", "run", "submit", "bead", "execution", "events", "inbox", "approve", "reject", "pause", "graph", "why",
+	"demo", "up", "run", "submit", "bead", "execution", "events", "inbox", "approve", "reject", "graph", "why",
 	"workflow", "process", "status", "doctor", "auth",
 }
 
