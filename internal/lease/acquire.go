@@ -75,7 +75,7 @@ func (a *acquisition) wait(ctx context.Context) (*Held, error) {
 
 func (a *acquisition) mayTake() bool {
 	s := a.fold.get(a.key)
-	return s.record.revision == 0 || s.free() || a.spoilt[s.record.nonce] || a.own(s.record.value)
+	return s.free() || a.spoilt[s.record.nonce] || a.own(s.record.value)
 }
 
 // try takes the lease as it was seen last, and returns nil if that did not

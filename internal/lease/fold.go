@@ -54,10 +54,12 @@ func (f *fold) confirm(key string, asked time.Duration, r record) {
 	defer f.mu.Unlock()
 	f.take(key, r)
 	s := f.sights[key]
-	if s == nil || s.dead || s.record.revision != r.revision {
+	if s == nil {
 		return
 	}
-	if s.confirm(asked); s.dead {
+	before := s.entry(key)
+	was := s.free()
+	if s.confirm(r, asked, f.now()); s.free() != was || !before.same(s.entry(key)) {
 		f.wake(key)
 	}
 }

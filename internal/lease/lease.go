@@ -62,8 +62,9 @@ type Config struct {
 	Renew time.Duration
 
 	// Storage is where a bucket that is not there yet is kept. The zero
-	// value is on disk; in memory, a server's restart ends all leases and
-	// terms begin anew.
+	// value is on disk. In memory, the restart of most of its servers at one
+	// time makes it anew: terms begin again, and for up to one renewal a
+	// holder may be sure beside one who comes then.
 	Storage jetstream.StorageType
 
 	// Logger receives what happens to leases. Nil discards it.

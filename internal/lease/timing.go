@@ -52,7 +52,9 @@ func (t *tenure) stored(serial, revision uint64, now time.Duration) {
 // was unknown.
 func (t *tenure) read(r record, now time.Duration) {
 	switch {
-	case r.revision <= t.revision: // an older one, from a server that is behind
+	case r.revision == t.revision:
+	case r.revision < t.revision: // the bucket was made anew, or this server is far behind
+		t.lost = true
 	case r.nonce == t.nonce:
 		t.stored(r.serial, r.revision, now)
 	default:
@@ -89,11 +91,22 @@ func (s *sight) doubt(now, grace time.Duration) {
 // lapse is when the lease has run out unless it is renewed.
 func (s *sight) lapse() time.Duration { return s.since + s.record.ttl }
 
-// confirm is told that the bucket was asked, not before asked, and had nothing
-// newer.
-func (s *sight) confirm(asked time.Duration) {
-	s.dead = s.dead || asked >= s.lapse()
+// confirm is told that the bucket was asked, not before asked, and that r is
+// what it has. An older record, or none, once the known one has lapsed, says
+// that the bucket was made anew; somebody may hold a renewal that nobody else
+// saw, so all begins again.
+func (s *sight) confirm(r record, asked, now time.Duration) {
+	switch over := asked >= s.lapse(); {
+	case r.revision == s.record.revision:
+		s.dead = s.dead || over
+	case r.revision < s.record.revision && over:
+		r.ttl = max(r.ttl, s.record.ttl)
+		*s = sight{record: r, since: now}
+	}
 }
 
-// free says whether the lease may be taken.
-func (s *sight) free() bool { return s.record.released || s.dead }
+// free says whether the lease may be taken: it was given back, has lapsed, or
+// nobody ever had it.
+func (s *sight) free() bool {
+	return s.record.released || s.dead || s.record.revision == 0 && s.record.ttl == 0
+}

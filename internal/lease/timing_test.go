@@ -65,9 +65,7 @@ func (h *modelHost) read(t *tenure) {
 				t.read(r, h.clock())
 			}
 			h.sight.see(r, h.clock())
-			if r.revision == h.sight.record.revision {
-				h.sight.confirm(asked)
-			}
+			h.sight.confirm(r, asked, h.clock())
 		})
 	})
 }
@@ -110,7 +108,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		},
 		"take": func(t *rapid.T) {
 			h := w.host(t)
-			if h.sight.record.revision != 0 && !h.sight.free() {
+			if !h.sight.free() {
 				return
 			}
 			if w.taken++; h.newest() != nil {
@@ -202,7 +200,9 @@ func TestTenure(t *testing.T) {
 			h.read(record{revision: 8, nonce: "me", serial: 2}, 14*s)
 		}, 16 * s, true},
 		{"somebody else's", func(h *tenure) { h.read(record{revision: 8, nonce: "you", serial: 2}, 12*s) }, 12 * s, false},
-		{"an older record of somebody else's", func(h *tenure) { h.read(record{revision: 6, nonce: "you"}, 12*s) }, 12 * s, true},
+		{"nothing newer", func(h *tenure) { h.read(record{revision: 7, nonce: "me"}, 12*s) }, 12 * s, true},
+		{"an older one: the bucket is another", func(h *tenure) { h.read(record{revision: 6, nonce: "you"}, 12*s) }, 12 * s, false},
+		{"none at all", func(h *tenure) { h.read(record{}, 12*s) }, 12 * s, false},
 	} {
 		h := held()
 		if tt.do(h); h.valid(tt.at) != tt.want {
@@ -213,20 +213,25 @@ func TestTenure(t *testing.T) {
 
 func TestSight(t *testing.T) {
 	const s = time.Second
+	confirm := func(v *sight, at time.Duration) { v.confirm(v.record, at, at) }
 	for _, tt := range []struct {
 		what string
 		do   func(v *sight)
 		want bool
 	}{
-		{"asked at the end of the TTL", func(v *sight) { v.confirm(15 * s) }, true},
-		{"asked a moment before", func(v *sight) { v.confirm(15*s - 1) }, false},
-		{"renewed", func(v *sight) { v.see(record{revision: 8, ttl: 5 * s}, 12*s); v.confirm(15 * s) }, false},
-		{"seen again", func(v *sight) { v.see(record{revision: 7, ttl: 5 * s}, 12*s); v.confirm(15 * s) }, true},
+		{"asked at the end of the TTL", func(v *sight) { confirm(v, 15*s) }, true},
+		{"asked a moment before", func(v *sight) { confirm(v, 15*s-1) }, false},
+		{"renewed", func(v *sight) { v.see(record{revision: 8, ttl: 5 * s}, 12*s); confirm(v, 15*s) }, false},
+		{"seen again", func(v *sight) { v.see(record{revision: 7, ttl: 5 * s}, 12*s); confirm(v, 15*s) }, true},
 		{"released", func(v *sight) { v.see(record{revision: 8, ttl: 5 * s, released: true}, 12*s) }, true},
-		{"taken after its end", func(v *sight) { v.confirm(15 * s); v.see(record{revision: 8, ttl: 5 * s}, 16*s) }, false},
-		{"the bucket was away", func(v *sight) { v.doubt(14*s, 2*s); v.confirm(16*s - 1) }, false},
-		{"grace is over", func(v *sight) { v.doubt(14*s, 2*s); v.confirm(16 * s) }, true},
-		{"grace shortens nothing", func(v *sight) { v.doubt(11*s, 2*s); v.confirm(15*s - 1) }, false},
+		{"taken after its end", func(v *sight) { confirm(v, 15*s); v.see(record{revision: 8, ttl: 5 * s}, 16*s) }, false},
+		{"the bucket was away", func(v *sight) { v.doubt(14*s, 2*s); confirm(v, 16*s-1) }, false},
+		{"grace is over", func(v *sight) { v.doubt(14*s, 2*s); confirm(v, 16*s) }, true},
+		{"made anew: not at once", func(v *sight) { v.confirm(record{}, 15*s, 15*s) }, false},
+		{"made anew: after a TTL", func(v *sight) { v.confirm(record{}, 15*s, 15*s); confirm(v, 20*s) }, true},
+		{"made anew, and held", func(v *sight) { v.confirm(record{revision: 3, ttl: s}, 15*s, 15*s); confirm(v, 20*s-1) }, false},
+		{"an older one before the end", func(v *sight) { v.confirm(record{revision: 3, ttl: s}, 14*s, 14*s); confirm(v, 15*s) }, true},
+		{"grace shortens nothing", func(v *sight) { v.doubt(11*s, 2*s); confirm(v, 15*s-1) }, false},
 	} {
 		v := &sight{}
 		v.see(record{revision: 7, ttl: 5 * s}, 10*s)
