@@ -2,6 +2,8 @@ package datadir
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +57,21 @@ type Manifest struct {
 	// Lineage names the beginning of a deployment of several hosts, empty until
 	// they have agreed on it: one that began anew has another.
 	Lineage string `json:"lineage,omitempty"`
+	// Sum is the checksum of everything else. One that is missing is not
+	// missed: who edits the file by hand removes it.
+	Sum string `json:"sum,omitempty"`
+}
+
+// summed returns m with the sum of everything else in it.
+func (m Manifest) summed() (Manifest, error) {
+	m.Sum = ""
+	data, err := json.Marshal(m)
+	if err != nil {
+		return m, fmt.Errorf("data directory: manifest: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	m.Sum = hex.EncodeToString(sum[:8])
+	return m, nil
 }
 
 // Cluster is what a host knows of its cluster.
@@ -142,6 +159,10 @@ func decode(data []byte) (Manifest, error) {
 	if err := strictly(data, format, &m); err != nil {
 		return Manifest{}, err
 	}
+	if want, err := m.summed(); err != nil || m.Sum != "" && m.Sum != want.Sum {
+		return Manifest{}, errors.Join(err, errors.New(`its sum is wrong; who edits it by hand removes the line "sum"`))
+	}
+	m.Sum = ""
 	return m, m.check()
 }
 
@@ -160,7 +181,11 @@ func (d *Dir) update(change func(*Manifest)) error {
 
 // store puts the manifest on the disk.
 func (d *Dir) store() error {
-	data, err := json.MarshalIndent(d.manifest, "", "  ")
+	m, err := d.manifest.summed()
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fmt.Errorf("data directory: manifest: %w", err)
 	}

@@ -68,7 +68,7 @@ func Check(ctx context.Context, log journal.Log, stream string, h journal.Head) 
 
 // Behind says that a journal ends before what was seen of it.
 func Behind(stream string, last, seen uint64) *fault.Error {
-	return fault.New("journal/behind", "stream %s ends at %d, but %d was seen: sequence %d and what follows are gone", stream, last, seen, last+1).
+	return fault.New("journal/behind", "stream %s ends at %d, but %d was seen: acknowledged events are gone from sequence %d on", stream, last, seen, last+1).
 		At(stream).Want("see \"loom verify\"; keep this directory, and restore a backup into another")
 }
 

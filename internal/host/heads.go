@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/loomrun/loom/internal/commitlock"
 	"github.com/loomrun/loom/internal/fault"
@@ -18,6 +20,9 @@ import (
 // elsewhere: from the tables, and from the marks in the data directory.
 func (h *Host) checkHead(ctx context.Context, log journal.Log) error {
 	stream := natsjournal.Stream(log.Partition())
+	if err := h.checkAge(ctx, log, stream); err != nil {
+		return err
+	}
 	seen, hash, err := h.projection.Position(ctx, log.Partition())
 	if err != nil {
 		return err
@@ -36,6 +41,27 @@ func (h *Host) checkFences(ctx context.Context) error {
 		if err := h.checkFence(ctx, id); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkAge refuses a manifest that is older than the journal: its epoch and its
+// count of starts would be given out twice.
+func (h *Host) checkAge(ctx context.Context, log journal.Log, stream string) error {
+	_, newest, err := log.Last(ctx)
+	if err != nil || newest == nil {
+		return err
+	}
+	m := h.dir.Manifest()
+	if newest.Epoch > m.Epoch {
+		return fault.New("data/manifest", "the manifest is of epoch %d, and stream %s has batches of epoch %d: an older manifest was put back",
+			m.Epoch, stream, newest.Epoch).At(h.dir.Path("manifest.json"))
+	}
+	rest, ours := strings.CutPrefix(newest.Writer, m.Host+".")
+	count, _, _ := strings.Cut(rest, ".")
+	if n, err := strconv.ParseUint(count, 10, 64); ours && err == nil && n >= m.Starts {
+		return fault.New("data/manifest", "the manifest counts start %d, and stream %s was written by start %d: an older manifest was put back",
+			m.Starts, stream, n).At(h.dir.Path("manifest.json"))
 	}
 	return nil
 }

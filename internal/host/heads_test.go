@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loomrun/loom/internal/commitlock"
 	"github.com/loomrun/loom/internal/datadir"
@@ -101,10 +103,30 @@ func TestP7_AJournalThatGitHasSeenMoreOfIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(manifest, []byte(strings.Replace(string(data), `"epoch": 1`, `"epoch": 2`, 1)), 0o600); err != nil {
+	text := regexp.MustCompile(`,\s*"sum": "[^"]*"`).ReplaceAllString(string(data), "")
+	if err := os.WriteFile(manifest, []byte(strings.Replace(text, `"epoch": 1`, `"epoch": 2`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	start(t, c).Stop(context.WithoutCancel(t.Context()))
 	raise(commitlock.Token(3, 1))
 	refused(t, c, "journal/behind")
+}
+
+// TestP7_AnOldManifestIsRefused puts the manifest of an earlier start back: its
+// starts were counted already.
+func TestP7_AnOldManifestIsRefused(t *testing.T) {
+	c := stopped(t)
+	manifest := filepath.Join(c.Data, "manifest.json")
+	old, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, grace := range []time.Duration{3 * time.Minute, 4 * time.Minute} {
+		c.Grace = grace // is an event
+		start(t, c).Stop(context.WithoutCancel(t.Context()))
+	}
+	if err := os.WriteFile(manifest, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, c, "data/manifest", "start 3", "start 2")
 }

@@ -153,7 +153,7 @@ func (c *check) beyond(stream string, found Journal) {
 		for _, a := range c.anchors[found.Partition][seq] {
 			switch {
 			case seq > found.Last:
-				c.report.damage(fault.New("journal/behind", "stream %s ends at %d, but snapshot %q is as of %d: sequence %d and what follows are gone",
+				c.report.damage(fault.New("journal/behind", "stream %s ends at %d, but snapshot %q is as of %d: acknowledged events are gone from sequence %d on",
 					stream, found.Last, a.object, seq, found.Last+1).At(stream))
 			case seq == found.Cut:
 				c.report.Snapshots++
