@@ -64,10 +64,12 @@ func wider(least, most float64) (float64, float64) {
 	return least - room, most + room
 }
 
-// headroom leaves space for the legend, if there is one.
+// headroom leaves space for the legend, if there is one: a row of it takes
+// about a 20th of the height.
 func (c *Chart) headroom(p *plot.Plot) {
 	if n := len(c.Series); n > 1 {
-		p.Y.Max += (p.Y.Max - p.Y.Min) * 0.06 * float64(n)
+		part := 0.035 + 0.05*float64(n)
+		p.Y.Max += (p.Y.Max - p.Y.Min) * part / (1 - part)
 	}
 }
 
@@ -232,5 +234,5 @@ func (c *Chart) waterfall(p *plot.Plot) {
 	p.Legend.Add("increase", swatch{up})
 	p.Legend.Add("decrease", swatch{down})
 	p.Legend.Add("total", swatch{total})
-	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.2
+	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.23
 }
