@@ -29,12 +29,12 @@ type rights struct {
 	all bool
 }
 
-// looks are the services that only look. A narrowed observer has fewer of
-// them: those of which a host can say for which project they ask.
-var looks = []string{
-	"notices", "history", "state", "ask", "metrics", "host",
-	"bead", "execution", "inbox", "graph", "lock", "project", "workflow", "role",
-}
+// views are the services that only look, and of which a host can say for which
+// project they are asked; looks are all that only look.
+var (
+	views = []string{"notices", "history", "bead", "execution", "inbox", "graph", "lock", "project", "workflow"}
+	looks = append([]string{"state", "ask", "metrics", "host", "role"}, views...)
+)
 
 // table says what each kind of user may do. Named users of the edge account
 // may be narrowed to projects.
@@ -48,6 +48,9 @@ var table = map[kind]func(user) rights{
 		return rights{account: edge, publish: append(submissions(u), services("submit", "report", "notices")...), subscribe: observations(u)}
 	},
 	observer: func(u user) rights {
+		if len(u.projects) > 0 {
+			return rights{account: edge, publish: services(views...), subscribe: observations(u)}
+		}
 		return rights{account: edge, publish: services(looks...), subscribe: observations(u)}
 	},
 	operator: func(u user) rights {

@@ -140,6 +140,7 @@ var verbs = map[protoreflect.Name]string{
 	"IDENTITY_KIND_ANONYMOUS":           "an unnamed client",
 	"IDENTITY_KIND_PUBLISHER":           "a publisher",
 	"IDENTITY_KIND_OPERATOR":            "the operator",
+	"IDENTITY_KIND_OBSERVER":            "an observer",
 	"IDENTITY_KIND_CEO":                 "the CEO",
 	"IDENTITY_KIND_HOST":                "the host",
 	"IDENTITY_KIND_AGENT":               "an agent",
