@@ -65,8 +65,12 @@ func TestOPS01_ThreeHostsMakeOneDeployment(t *testing.T) {
 			}
 		}
 	})
+	t.Run("its status names the hosts and the streams' leaders", func(t *testing.T) {
+		becomes(t, "whole", func() error { return whole(c.Broker(1).Status(ctx), 3) })
+	})
 	t.Run("with one host gone it goes on", func(t *testing.T) {
 		c.Stop(0)
+		becomes(t, "two of three", func() error { return whole(c.Broker(1).Status(ctx), 2) })
 		becomes(t, "quorum of two", func() error { return c.Broker(1).Quorum(ctx) })
 	})
 	t.Run("with two gone it says so", func(t *testing.T) {
@@ -102,6 +106,25 @@ func TestOPS01_ThreeHostsMakeOneDeployment(t *testing.T) {
 			t.Errorf("Start: %v, want data/manifest", err)
 		}
 	})
+}
+
+// whole returns what is not as it should be with so many of three hosts there.
+func whole(s *loomv1.ClusterStatus, there int) error {
+	here := 0
+	for _, h := range s.Hosts {
+		if h.Connected {
+			here++
+		}
+	}
+	if here != there || len(s.Hosts) != 3 || s.HostsWanted != 3 || s.Replicas != 3 || !s.Quorum || s.Cluster != "test" {
+		return fmt.Errorf("status %v", s)
+	}
+	for _, t := range s.Streams {
+		if replicated := !strings.HasPrefix(t.Name, "LOOM_PROOF"); replicated && (t.Leader == "" || len(t.Replicas) != 2) {
+			return fmt.Errorf("stream %v", t)
+		}
+	}
+	return nil
 }
 
 type errWanted struct{ error }

@@ -36,6 +36,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"metrics": h.serveMetrics,
 		"host":    h.serveHost,
 		"hosts":   h.serveHosts,
+		"cluster": h.serveCluster,
 		"scale":   h.serveScale,
 		"drain":   h.serveDrain,
 	}
