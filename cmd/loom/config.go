@@ -61,6 +61,7 @@ type kept struct {
 	Set  bool   `json:"set"`
 	From string `json:"from,omitempty"`
 	Why  string `json:"why,omitempty"` // it cannot be read
+	err  error
 }
 
 func (a *app) printConfig(flags *pflag.FlagSet) error {
@@ -151,7 +152,7 @@ func (a *app) tableOf(flags *pflag.FlagSet, f *pflag.Flag, k config.Key) []effec
 		list = append(list, effective{key, []string{config.Shown(value)}, a.origin(f, name)})
 	}
 	for i := range list {
-		if one := list[i].Value.([]string); len(one) == 1 && k.Kind != config.List {
+		if one := list[i].Value.([]string); len(one) == 1 && (k.Kind != config.List || !k.Project) {
 			list[i].Value = one[0]
 		}
 	}
@@ -172,7 +173,7 @@ func (a *app) origin(f *pflag.Flag, entry string) config.Origin {
 }
 
 // secretNames are the secrets that Loom looks for.
-var secretNames = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
+var secretNames = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "ALPHA_VANTAGE_API_KEY"}
 
 // secrets tells which secrets are there.
 func (a *app) secrets() []kept {
@@ -187,7 +188,7 @@ func (a *app) secrets() []kept {
 		value, from, err := a.secret(name)
 		k := kept{Name: name, Set: value != "", From: from}
 		if err != nil {
-			k.Why = "cannot be read: " + err.Error()
+			k.Why, k.err = "cannot be read: "+err.Error(), err
 		}
 		list = append(list, k)
 	}

@@ -63,7 +63,23 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 	})
 	a.defaults()
+	if err == nil && path == "loom up" {
+		err = a.checkSecrets()
+	}
 	return err
+}
+
+// checkSecrets refuses a secret whose file cannot be read: to go on as if there
+// were none would be told later, and as something else.
+func (a *app) checkSecrets() error {
+	var errs []*fault.Error
+	for _, k := range a.secrets() {
+		if k.err != nil {
+			e := *fault.From(k.err)
+			errs = append(errs, e.At(k.From+": "+e.Where))
+		}
+	}
+	return fault.Join(errs)
 }
 
 // everywhere reports whether a variable, NAME=VALUE, sets what every command
@@ -190,8 +206,8 @@ func keyOf(f *pflag.Flag) config.Key {
 		k.Keyed = true
 		k.Project = strings.Trim(head, "[]") == "NAME"
 		k.Loose = strings.HasPrefix(head, "[")
-		if !k.Project && k.Kind == config.List {
-			k.Kind = config.Text // each entry is given once
+		if slices.Contains(once, f.Name) {
+			k.Kind = config.Text
 		}
 	} else {
 		tail = takes
@@ -227,6 +243,9 @@ func kindOf(f *pflag.Flag) config.Kind {
 var ofWorkspaces = []string{
 	config.ProjectKey, "check", "push", "route-file", "model", "tier", "role-model", "agents", "grace", "lock-lease", "hook-timeout",
 }
+
+// once are tables with one value for each entry; others may have several.
+var once = []string{"tier", "role-model"}
 
 // checkBy refuses what the flag itself would refuse, or the host at its start.
 func checkBy(f *pflag.Flag, k config.Key) func(string, []string) error {
@@ -297,19 +316,35 @@ func (a *app) secret(name string) (value, from string, err error) {
 	if v := os.Getenv(name); v != "" {
 		return v, name, nil
 	}
-	file, from := os.Getenv(name+"_FILE"), name+"_FILE"
-	if file == "" && a.config != nil {
-		for _, s := range a.config.Get(secretFiles) {
-			if s.Entry == name {
-				file, from = s.Values[0], s.Origin.String()
-			}
-		}
-	}
+	file, from := a.secretFrom(name)
 	if file == "" {
 		return "", "", nil
 	}
 	value, err = config.Secret(file)
 	return value, from, err
+}
+
+// secretFrom returns the file that a secret stands in, and what names it.
+func (a *app) secretFrom(name string) (file, from string) {
+	if file := os.Getenv(name + "_FILE"); file != "" || a.config == nil {
+		return file, name + "_FILE"
+	}
+	for _, s := range a.config.Get(secretFiles) {
+		if s.Entry == name {
+			return s.Values[0], s.Origin.String()
+		}
+	}
+	return "", ""
+}
+
+// secretFile returns the file that a secret is read from, "" for the
+// environment.
+func (a *app) secretFile(name string) string {
+	if os.Getenv(name) != "" {
+		return ""
+	}
+	file, _ := a.secretFrom(name)
+	return file
 }
 
 // said returns where a configured value of a flag came from; otherwise is what

@@ -59,6 +59,11 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 			return err
 		},
 	}
+	for _, k := range a.secrets() {
+		if k.From != "" {
+			m.Secrets = append(m.Secrets, doctor.Secret{Name: k.Name, From: k.From, File: a.secretFile(k.Name), Problem: k.err})
+		}
+	}
 	if text("no-listen") == "true" {
 		m.Listen = ""
 	}

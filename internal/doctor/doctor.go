@@ -43,6 +43,16 @@ type Project struct{ ID, Path, Branch string }
 // Model is a language model that a host would use, and where that is said.
 type Model struct{ Spec, From string }
 
+// Secret is a key of a model or another service.
+type Secret struct {
+	// Name is the variable, From what says it or names its file.
+	Name, From string
+	// File is where it is read from; empty for the environment.
+	File string
+	// Problem says why it cannot be read.
+	Problem error
+}
+
 // Machine is what is looked at.
 type Machine struct {
 	// Data is the data directory, which need not be there yet.
@@ -55,6 +65,7 @@ type Machine struct {
 	Unsandboxed bool
 	Projects    []Project
 	Models      []Model
+	Secrets     []Secret
 	// Configuration is what is wrong with it, nil for nothing.
 	Configuration error
 	// Ignored are variables that set nothing.
@@ -90,6 +101,7 @@ var checks = []check{
 	{"control groups", controlGroups},
 	{"sandbox", sandboxes},
 	{"probes", probes},
+	{"secrets", secrets},
 	{"models", models},
 }
 

@@ -173,6 +173,30 @@ func TestOPS02_ModelsAreJudgedWithoutAsking(t *testing.T) {
 	wants(t, examine(t, "models", m), Failed, "no model is named")
 }
 
+func TestSEC02_FilesOfSecretsAreJudged(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"own": 0o600, "open": 0o644} {
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, name), []byte("sk-canary"), 0o600), os.Chmod(filepath.Join(dir, name), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := examine(t, "secrets", Machine{Secrets: []Secret{
+		{Name: "A", From: "A"},
+		{Name: "B", From: "loom.toml:1:1", File: filepath.Join(dir, "own")},
+		{Name: "C", From: "C_FILE", File: filepath.Join(dir, "open")},
+		{Name: "D", From: "D_FILE", Problem: fault.New("config/file", "the file cannot be read").At("d")},
+	}})
+	wants(t, found, Good, "A is set, from A")
+	wants(t, found, Good, "B is set, from loom.toml:1:1")
+	wants(t, found, Warned, "the file of C (mode 0644)")
+	wants(t, found, Failed, "d: the file cannot be read")
+	for _, f := range found {
+		if strings.Contains(f.Text+f.Do, "canary") {
+			t.Errorf("a secret is shown: %+v", f)
+		}
+	}
+}
+
 func TestOPS02_ProjectsAreJudged(t *testing.T) {
 	wants(t, examine(t, "projects", Machine{Projects: []Project{{ID: "shop", Path: t.TempDir()}}}), Failed, "")
 	wants(t, examine(t, "projects", Machine{}), Good, "none")

@@ -111,6 +111,26 @@ func older(version string, than [3]int) bool {
 	return false
 }
 
+// secrets looks at who may read the files of secrets. Those of containers are
+// everybody's in there, and there is nobody else.
+func secrets(_ context.Context, m *Machine, n *notes) {
+	for _, s := range m.Secrets {
+		if s.Problem != nil {
+			n.refuse(Failed, s.Problem, "let this user read it, and nobody else: chmod 600")
+			continue
+		}
+		info, err := os.Stat(s.File)
+		if s.File != "" && err == nil && info.Mode().Perm()&0o004 != 0 && !strings.HasPrefix(s.File, "/run/secrets/") {
+			n.warn(fmt.Sprintf("everybody may read %s, the file of %s (mode %04o)", s.File, s.Name, info.Mode().Perm()), "chmod 600 "+s.File)
+			continue
+		}
+		n.good(fmt.Sprintf("%s is set, from %s", s.Name, s.From))
+	}
+	if len(m.Secrets) == 0 {
+		n.good("none is set; scripted models need none")
+	}
+}
+
 func models(ctx context.Context, m *Machine, n *notes) {
 	if m.Open == nil {
 		return
