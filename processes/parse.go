@@ -76,7 +76,8 @@ func (s Source) phases(doc *strictyaml.Document, rs *roles.Set) *reading {
 	k := everything
 	k.broken = func(path ...any) bool {
 		doc, at := r.locate(path)
-		return doc.Broken(at...)
+		absent := len(path) == 1 && !doc.Has(at...) // which is said already
+		return absent || doc.Broken(at...)
 	}
 	for _, p := range validate(r.def, rs, k) {
 		r.report(p)

@@ -43,6 +43,8 @@ type weaver struct {
 	heads map[string]string
 	tails map[string][]string // nodes that those after a phase wait for
 	asks  bool                // whether the CEO is asked on the way
+	// question is what the CEO is asked about the result, if a hook says it.
+	question string
 }
 
 // weave compiles a draft: phases with their verification, hooks, and the way to
@@ -62,8 +64,19 @@ func (d *draft) weave() *weaver {
 		}
 	}
 	w.link(entry)
+	w.lastWord()
 	w.finish(w.hooks("after_complete", "after-complete", w.last(entry)))
 	return w
+}
+
+// lastWord takes a question that would be the last thing before the result is
+// gathered for the question about the result itself.
+func (w *weaver) lastWord() {
+	n := len(w.Hooks.AfterComplete) - 1
+	if n < 0 || w.Hooks.AfterComplete[n].Approve == "" {
+		return
+	}
+	w.asks, w.question = true, strings.TrimSpace(w.Hooks.AfterComplete[n].Approve)
 }
 
 // guide is what the process tells everybody.
@@ -185,7 +198,7 @@ func tierOf(t *uint32, otherwise uint32) uint32 {
 	if t == nil {
 		return otherwise
 	}
-	return *t
+	return min(*t, 3) // a larger one was refused
 }
 
 // verification makes the nodes that verify a phase, and returns the last: from
@@ -287,7 +300,7 @@ func (w *weaver) finish(tails []string) {
 	w.join(tails, "gather")
 	next := "commit"
 	if w.asks {
-		next = w.node(nil, &loomv1.NodeDefinition{Id: "deliver", Type: approval, Role: "ceo", Description: "Shall this be delivered? It is shown with everything that it changes."})
+		next = w.node(nil, &loomv1.NodeDefinition{Id: "deliver", Type: approval, Role: "ceo", Description: orElse(w.question, "Shall this be delivered? It is shown with everything that it changes.")})
 		w.edge("deliver", "commit", "")
 	}
 	w.edge("gather", next, "outcome.files > 0")
@@ -329,7 +342,8 @@ func (d *draft) lastWriter() string {
 // hooks makes the nodes of a list of hooks, one after the other.
 func (w *weaver) hooks(when, id string, entry []string) []string {
 	for _, h := range w.allHooks() {
-		if h.when == when {
+		last := when == "after_complete" && w.question != "" && h.n == len(w.Hooks.AfterComplete)-1
+		if h.when == when && !last {
 			entry = w.hookNode(h, fmt.Sprintf("%s-%d", id, h.n+1), entry)
 		}
 	}

@@ -1,10 +1,14 @@
 package processes_test
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/workflow"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
@@ -45,5 +49,40 @@ func TestPROC01_TheCompleteExampleLoadsUnchanged(t *testing.T) {
 	}
 	if processes.Hash(again) != processes.Hash(r.Definition) {
 		t.Error("written as a workflow file it is another one")
+	}
+}
+
+// Each file in testdata/brokenphases is wrong in its own way; the .want beside
+// it lists what must be said about it, and where.
+func TestPROC03_BrokenProcesses(t *testing.T) {
+	dir := os.DirFS("testdata/brokenphases")
+	files, err := fs.Glob(dir, "*.yaml")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d broken processes, %v; want at least 30", len(files), err)
+	}
+	rs := roles.Builtin()
+	base := processes.Builtin(rs)
+	for _, file := range files {
+		t.Run("PROC03 "+strings.TrimSuffix(file, ".yaml"), func(t *testing.T) {
+			data, err := fs.ReadFile(dir, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := processes.Read(base, []processes.Source{{File: file, Data: data, Dir: dir, Path: file}}, rs)[0]
+			if len(r.Problems) == 0 || r.Definition != nil || r.Process != nil {
+				t.Fatalf("it was accepted: %v", r.Definition)
+			}
+			want := "testdata/brokenphases/" + strings.TrimSuffix(file, ".yaml") + ".want"
+			got := listing(fault.Join(r.Problems))
+			if *update {
+				if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wanted, _ := os.ReadFile(want)
+			if diff := cmp.Diff(string(wanted), got); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
 	}
 }

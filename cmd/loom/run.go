@@ -54,8 +54,7 @@ Without --process the workspace's only process is taken.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&s.Process, "process", "", "`NAME` of a process, or a file or directory that holds one")
-	fl.StringVar(&f.workspace, "workspace", ".", "work in this `DIR`, also -w")
-	fl.Lookup("workspace").Shorthand = "w"
+	fl.StringVarP(&f.workspace, "workspace", "w", ".", "work in this `DIR`, also -w")
 	fl.StringVar(&f.out, "out", "", "write what is delivered to `DIR` (default: the workspace)")
 	fl.StringVar(&f.approve, "approve", "", "`HOW` to answer: ask, auto or later (default: ask at a terminal, else later)")
 	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")

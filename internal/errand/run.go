@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/verify"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -90,6 +91,7 @@ type errand struct {
 	ceo    *client.Client
 	key    *ceokey.Key
 	bead   string
+	beads  map[string]bool // the bead, and those that work for it or ask about it
 	waits  bool
 }
 
@@ -143,7 +145,7 @@ func (e *errand) submit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.bead = reply.Bead
+	e.bead, e.beads = reply.Bead, map[string]bool{reply.Bead: true}
 	e.View.Say("filed " + reply.Bead + " for process " + e.Submission.Process)
 	return nil
 }
@@ -153,6 +155,9 @@ var errOver = errors.New("over")
 // follow shows every event and answers approvals until the bead rests.
 func (e *errand) follow(ctx context.Context) error {
 	err := e.client.Follow(ctx, &loomv1.NoticesRequest{Project: e.ws.id}, true, func(n *loomv1.Notice) error {
+		if !e.ours(n.Event) {
+			return nil
+		}
 		e.View.Event(n)
 		switch f := n.Event.Fact.(type) {
 		case *loomv1.Event_ApprovalRequested:
@@ -168,6 +173,15 @@ func (e *errand) follow(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// ours says whether an event is about the errand: other work of the directory
+// is nobody's business here.
+func (e *errand) ours(n *loomv1.Event) bool {
+	if f := n.GetBeadFiled(); f != nil && (e.beads[f.Bead.Parent] || e.beads[f.Bead.About]) {
+		e.beads[f.Bead.Id] = true
+	}
+	return e.beads[n.Bead]
 }
 
 // standing ends the errand when its bead has.
@@ -244,14 +258,29 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
-		r.Files, err = e.deliver()
+		r.Files, err = e.deliver(promised(v.Definition, x))
 	}
 	return r, err
 }
 
+// promised returns the files that phases which came to a good end have
+// delivered, whether or not they are new.
+func promised(def *loomv1.Definition, x *loomv1.Execution) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range def.GetNodes() {
+		if x.Nodes[n.Id].GetStatus() != loomv1.NodeStatus_NODE_STATUS_SUCCEEDED {
+			continue
+		}
+		for _, d := range verify.Deliverables(n.Phase) {
+			names[d.Name] = true
+		}
+	}
+	return names
+}
+
 // deliver writes what was delivered to where it is wanted. A repository of the
 // person's own has it already.
-func (e *errand) deliver() ([]File, error) {
+func (e *errand) deliver(promised map[string]bool) ([]File, error) {
 	out := e.Out
 	if !e.ws.own && out == "" {
 		return nil, nil
@@ -266,7 +295,7 @@ func (e *errand) deliver() ([]File, error) {
 	if !e.ws.own {
 		return nil, fault.New("usage/argument", "the workspace is a git repository: the result is on its branch").At("--out")
 	}
-	return e.ws.bring(out)
+	return e.ws.bring(out, promised)
 }
 
 // stopWithin bounds a clean stop.

@@ -133,10 +133,10 @@ type File struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// bring writes what is different in the repository's checkout to out, and says
-// what became of each file. One that a person has changed since, or that
+// bring writes what is different in the repository's checkout, and what was
+// promised, to out, and says what became of each file. One that a person has changed since, or that
 // stands in out and is not what was imported, is left alone.
-func (w *workspace) bring(out string) ([]File, error) {
+func (w *workspace) bring(out string, promised map[string]bool) ([]File, error) {
 	var all []File
 	root, err := os.OpenRoot(w.repository)
 	if err != nil {
@@ -153,7 +153,7 @@ func (w *workspace) bring(out string) ([]File, error) {
 			return nil
 		}
 		data, err := root.ReadFile(path)
-		if err == nil && hash(data) != w.before[path] {
+		if err == nil && (hash(data) != w.before[path] || promised[path]) {
 			all = append(all, w.write(out, path, data))
 		}
 		return err

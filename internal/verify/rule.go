@@ -113,7 +113,7 @@ func examine(files fs.FS, r *loomv1.Rule, names []string, output string) (found 
 		return nil
 	}
 	if r.Target == InOutput {
-		return search(r, "", output)
+		return search(r, InOutput, output)
 	}
 	for _, name := range names {
 		if !aimedAt(r.Target, name) {
