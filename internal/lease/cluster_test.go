@@ -35,7 +35,10 @@ func serve(t testing.TB, name, dir string, routes ...*wire) *server.Server {
 		ServerName: name, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir,
 	}
 	if len(routes) > 0 {
-		o.Cluster = server.ClusterOpts{Name: "leases", Host: "127.0.0.1", Port: -1, NoAdvertise: true, PoolSize: -1}
+		o.Cluster = server.ClusterOpts{
+			Name: "leases", Host: "127.0.0.1", Port: -1, NoAdvertise: true, PoolSize: -1,
+			Advertise: "127.0.0.1:1", // servers tell each other of third ones: nobody gets round the wires
+		}
 	}
 	for _, r := range routes {
 		o.Routes = append(o.Routes, server.RoutesFromStr(r.url())...)

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +77,7 @@ func contest(t *testing.T, c Config, hosts map[string]jetstream.JetStream, troub
 	y := &history{}
 	buckets := map[string]*Bucket{}
 	for name, js := range hosts {
+		c.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("host", name)
 		buckets[name] = open(t, js, c)
 	}
 	ctx, stop := context.WithCancel(t.Context())
