@@ -268,7 +268,7 @@ func (d *decision) followChange`, ""},
 	{"timers are lost with a snapshot", whole + "state.go", `		if s.rearm(x); !s.held(x) {
 			s.timers.kick(id)
 		}`, `		_ = x`, ""},
-	{"a move leaves attempts open", flow + "move.go", `	if err := r.withdrawAll(words); err != nil {
+	{"a move leaves attempts open", flow + "move.go", `	if err := r.withdraw(r.Def.order, words); err != nil {
 		return err
 	}
 `, ``, ""},

@@ -69,6 +69,21 @@ func TestP21_PlantedBugs(t *testing.T) {
 	}
 }
 
+// TestP21_EveryBugHasItsPlace looks for the text that each bug takes the place
+// of, which takes no time; what is not there any more has to be mended or left
+// out.
+func TestP21_EveryBugHasItsPlace(t *testing.T) {
+	root := moduleRoot(t)
+	names := map[string]bool{}
+	for _, b := range bugs {
+		b.planted(t, root)
+		if names[b.name] {
+			t.Errorf("%s: there are two of that name", b.name)
+		}
+		names[b.name] = true
+	}
+}
+
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
