@@ -5,8 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Peek returns the manifest of the directory at path without locking or
@@ -67,4 +70,19 @@ func Create(path string, m Manifest) (*Dir, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
+}
+
+// Older returns data/manifest when a batch was written by a later epoch than
+// the manifest's, or by a later start of its host: an older manifest was put
+// back, and would give both out again. The nil batch is older than everything.
+func (m Manifest) Older(b *loomv1.Batch) error {
+	if b.GetEpoch() > m.Epoch {
+		return fault.New("data/manifest", "the manifest is of epoch %d, and batches are of epoch %d: an older manifest was put back", m.Epoch, b.Epoch)
+	}
+	rest, ours := strings.CutPrefix(b.GetWriter(), m.Host+".")
+	count, _, _ := strings.Cut(rest, ".")
+	if n, err := strconv.ParseUint(count, 10, 64); ours && err == nil && n > m.Starts {
+		return fault.New("data/manifest", "the manifest counts start %d, and start %d has written: an older manifest was put back", m.Starts, n)
+	}
+	return nil
 }

@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/loomrun/loom/internal/commitlock"
 	"github.com/loomrun/loom/internal/fault"
@@ -46,22 +44,16 @@ func (h *Host) checkFences(ctx context.Context) error {
 }
 
 // checkAge refuses a manifest that is older than the journal: its epoch and its
-// count of starts would be given out twice.
+// count of starts would be given out twice. This start has written nothing yet.
 func (h *Host) checkAge(ctx context.Context, log journal.Log, stream string) error {
 	_, newest, err := log.Last(ctx)
-	if err != nil || newest == nil {
+	if err != nil {
 		return err
 	}
-	m := h.dir.Manifest()
-	if newest.Epoch > m.Epoch {
-		return fault.New("data/manifest", "the manifest is of epoch %d, and stream %s has batches of epoch %d: an older manifest was put back",
-			m.Epoch, stream, newest.Epoch).At(h.dir.Path("manifest.json"))
-	}
-	rest, ours := strings.CutPrefix(newest.Writer, m.Host+".")
-	count, _, _ := strings.Cut(rest, ".")
-	if n, err := strconv.ParseUint(count, 10, 64); ours && err == nil && n >= m.Starts {
-		return fault.New("data/manifest", "the manifest counts start %d, and stream %s was written by start %d: an older manifest was put back",
-			m.Starts, stream, n).At(h.dir.Path("manifest.json"))
+	before := h.dir.Manifest()
+	before.Starts--
+	if err := before.Older(newest); err != nil {
+		return fault.From(err).At(stream)
 	}
 	return nil
 }

@@ -128,5 +128,5 @@ func TestP7_AnOldManifestIsRefused(t *testing.T) {
 	if err := os.WriteFile(manifest, old, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, c, "data/manifest", "start 3", "start 2")
+	refused(t, c, "data/manifest", "start 1", "start 3")
 }

@@ -104,11 +104,13 @@ func (c *check) journal(ctx context.Context, partition int) error {
 		return nil
 	}
 	c.say("reading " + name)
+	var newest *loomv1.Batch
 	found, err := c.walk(ctx, partition, func(seq uint64, b *loomv1.Batch) error {
 		for _, e := range b.Events {
 			blobRefs(e, func(ref *loomv1.BlobRef) { c.name(ref, name, seq) })
 		}
 		c.anchored(partition, seq, b.Hash)
+		newest = b
 		return nil
 	})
 	if ctx.Err() != nil {
@@ -123,6 +125,9 @@ func (c *check) journal(ctx context.Context, partition int) error {
 		return nil
 	}
 	c.beyond(name, found)
+	if err := c.Manifest.Older(newest); err != nil {
+		c.report.damage(fault.From(err).At(name))
+	}
 	return nil
 }
 
