@@ -106,8 +106,10 @@ func (t *Table) CSV() []byte {
 // starters are what makes a spreadsheet program take text for a formula.
 const starters = "=+-@\t\r\n"
 
+// guard puts an apostrophe before such text, also where one stands already, so
+// that unguard gives back what it was.
 func guard(s string) string {
-	if s != "" && strings.ContainsRune(starters, rune(s[0])) {
+	if rest := strings.TrimLeft(s, "'"); rest != "" && strings.ContainsRune(starters, rune(rest[0])) {
 		return "'" + s
 	}
 	return s

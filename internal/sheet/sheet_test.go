@@ -3,6 +3,7 @@ package sheet_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"fmt"
 	"io"
 	"strings"
@@ -153,9 +154,8 @@ func TestTOOL05_FormulaInjection(t *testing.T) {
 	}
 	back := read(t, string(table.CSV()))
 	for i, a := range attacks {
-		want := strings.ReplaceAll(a, "\r=", "\r=")
-		if got := back.Rows[i][0].Text; got != want {
-			t.Errorf("%q came back as %q", a, got)
+		if got := back.Rows[i]; got[0].Text != a || got[1].Text != "'"+a {
+			t.Errorf("%q came back as %q and %q", a, got[0].Text, got[1].Text)
 		}
 	}
 	f, err := excelize.OpenReader(bytes.NewReader(pack(t, &table, nil)))
@@ -277,6 +277,40 @@ func forge(t testing.TB, xml string, more map[string]string) []byte {
 	return out.Bytes()
 }
 
+// bomb is a workbook with a part that says how large it is, and is a MiB.
+func bomb(t testing.TB, says uint64) []byte {
+	t.Helper()
+	data := forge(t, sheetXML(""), nil)
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, packed bytes.Buffer
+	f, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = f.Write(make([]byte, 1<<20))
+	_ = f.Close()
+	w := zip.NewWriter(&out)
+	for _, part := range z.File {
+		if err := w.Copy(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := w.CreateRaw(&zip.FileHeader{Name: "xl/sharedStrings2.xml", Method: zip.Deflate, CompressedSize64: uint64(packed.Len()), UncompressedSize64: says})
+	if err == nil {
+		_, err = p.Write(packed.Bytes())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 func sheetXML(rows string) string {
 	return `<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>` + rows + `</sheetData></worksheet>`
 }
@@ -298,7 +332,8 @@ func TestTOOL05_HostileWorkbooks(t *testing.T) {
 		{"far columns", forge(t, sheetXML(`<row r="1"><c r="A1"><v>1</v></c><c r="XFD1"><v>1</v></c></row>`), nil), "table/limit"},
 		{"far columns in many rows", forge(t, sheetXML(sparse), nil), "table/limit"},
 		{"a far row", forge(t, sheetXML(`<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="A1048576"><v>1</v></c></row>`), nil), "table/limit"},
-		{"a bomb of zeros", forge(t, sheetXML(""), map[string]string{"xl/bomb.xml": strings.Repeat("\x00", sheet.MaxUnpacked)}), "table/limit"},
+		{"a bomb", bomb(t, sheet.MaxUnpacked+1), "table/limit"},
+		{"a bomb that lies", bomb(t, 10), "table/invalid"},
 		{"too many parts", forge(t, sheetXML(""), many), "table/limit"},
 		{"entities", forge(t, `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>`+sheetXML(`<row r="1"><c r="A1" t="str"><v>&b;</v></c></row>`), nil), "table/invalid"},
 		{"no sheet data", forge(t, "<worksheet/>", nil), "table/invalid"},
