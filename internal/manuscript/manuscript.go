@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"fmt"
 	"html"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -119,12 +118,14 @@ func (s Source) check(where string) *fault.Error {
 	if s.URL == "" {
 		return nil
 	}
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(s.URL, " <>\n") {
+	if !address.MatchString(s.URL) {
 		return refused(where+".url", "it is not a URL of http or https").Got(s.URL)
 	}
 	return nil
 }
+
+// address is what may stand between < and > as a link.
+var address = regexp.MustCompile(`^https?://[A-Za-z0-9\[][^\x00-\x20<>"]*$`)
 
 // citation is [3] or [3, 4].
 var citation = regexp.MustCompile(`\[\d{1,4}(?:, ?\d{1,4})*\]`)

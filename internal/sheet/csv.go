@@ -32,6 +32,9 @@ func ReadCSV(data []byte) (Table, error) {
 	if err != nil {
 		return Table{}, malformed(err)
 	}
+	for i, name := range header {
+		header[i] = unguard(name)
+	}
 	t, err := New(header)
 	if err != nil {
 		return Table{}, err
