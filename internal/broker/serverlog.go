@@ -33,22 +33,25 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	if strings.Contains(format, "authentication error") || strings.Contains(format, "Violation") {
 		level = slog.LevelWarn
 	}
-	l.say(quiet(format, level), format, v)
+	l.say(quiet(level, format, v), format, v)
 }
 
-func (l *serverLog) Warnf(format string, v ...any) { l.say(quiet(format, slog.LevelWarn), format, v) }
+func (l *serverLog) Warnf(format string, v ...any) {
+	l.say(quiet(slog.LevelWarn, format, v), format, v)
+}
 
 // expected begin lines that mean nothing to an operator.
 var expected = []string{
 	"Plaintext passwords detected", // it means the user without credentials, who has none
 	// The broker says itself what it waits for.
 	"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact",
-	"Metalayer blocking snapshot",
+	"Metalayer blocking snapshot", "Failed to install snapshot for",
 }
 
 // quiet returns the level of a line that is of the given one for the server.
-func quiet(format string, level slog.Level) slog.Level {
-	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(format, begin) }) {
+func quiet(level slog.Level, format string, v []any) slog.Level {
+	line := fmt.Sprintf(format, v...)
+	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(line, begin) }) {
 		return slog.LevelDebug
 	}
 	return level

@@ -3,9 +3,11 @@ package broker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -194,7 +196,7 @@ func (b *Broker) pullFailed(ctx context.Context, role subject.Token, err error) 
 	if !b.passes(err) {
 		return fault.New("host/unavailable", "no work can be pulled for role %q", role).Because(err)
 	}
-	b.log.Warn("a pull for work ended early", "role", role.String(), "error", err)
+	b.workers.tell(b.log, role.String(), err)
 	b.workers.forget(role.String())
 	if err := b.throughElection(ctx, b.reviveWork); err != nil {
 		return fault.New("host/unavailable", "no work can be pulled for role %q", role).Because(err)
@@ -206,6 +208,17 @@ func (b *Broker) pullFailed(ctx context.Context, role subject.Token, err error) 
 type workers struct {
 	sync.Mutex
 	made map[string]bool
+	told atomic.Int64 // when a failed pull was last told of
+}
+
+// tell logs that a pull failed, once in a while: in a cluster without a quorum
+// those of all agents do, again and again.
+func (w *workers) tell(log *slog.Logger, role string, err error) {
+	level, now := slog.LevelDebug, time.Now().UnixNano()
+	if last := w.told.Load(); now-last > int64(progressEvery) && w.told.CompareAndSwap(last, now) {
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "a pull for work ended early", "role", role, "error", err)
 }
 
 func (w *workers) forget(role string) {
