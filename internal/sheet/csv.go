@@ -100,6 +100,11 @@ func (t *Table) CSV() []byte {
 				record[i] = guard(v.Text)
 			}
 		}
+		if len(record) == 1 && record[0] == "" {
+			w.Flush()
+			out.WriteString("\"\"\n") // an empty line would be no row
+			continue
+		}
 		_ = w.Write(record)
 	}
 	w.Flush()
