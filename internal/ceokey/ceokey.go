@@ -114,6 +114,18 @@ func withPublic(pair nkeys.KeyPair) (*Key, error) {
 // Public returns the public half, "U...".
 func (k *Key) Public() string { return k.public }
 
+// Public returns the public key, "U...", that bytes are.
+func Public(raw []byte) (string, error) {
+	if len(raw) != ed25519.PublicKeySize {
+		return "", fault.New("id/malformed", "a public key of %d bytes, want %d", len(raw), ed25519.PublicKeySize)
+	}
+	public, err := nkeys.Encode(nkeys.PrefixByteUser, raw)
+	if err != nil {
+		return "", fault.New("id/malformed", "not a public key: %s", err)
+	}
+	return string(public), nil
+}
+
 // Parse returns the bytes of a public key, "U...".
 func Parse(public string) (ed25519.PublicKey, error) {
 	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(public))
@@ -151,6 +163,11 @@ func (k *Key) Resume(deployment, projectID string, r *loomv1.ResumeWork) (*loomv
 // Define signs a version of a definition.
 func (k *Key) Define(deployment, projectID string, c *loomv1.ChangeDefinition) (*loomv1.SignedCommand, error) {
 	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Define{Define: c}})
+}
+
+// Rotate signs that another key signs in its place.
+func (k *Key) Rotate(deployment, projectID string, r *loomv1.RotateKey) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Rotate{Rotate: r}})
 }
 
 // Sign signs a command for a project of a deployment, to be used once, within

@@ -29,6 +29,7 @@ func TestWF09_EveryVerbIsSignedForOnePlaceAndOnce(t *testing.T) {
 		"close":  func() (*loomv1.SignedCommand, error) { return key.Close("dp", "shop", &loomv1.CloseExecution{}) },
 		"pause":  func() (*loomv1.SignedCommand, error) { return key.Pause("dp", "shop", &loomv1.PauseWork{}) },
 		"resume": func() (*loomv1.SignedCommand, error) { return key.Resume("dp", "shop", &loomv1.ResumeWork{}) },
+		"rotate": func() (*loomv1.SignedCommand, error) { return key.Rotate("dp", "shop", &loomv1.RotateKey{}) },
 		"define": func() (*loomv1.SignedCommand, error) { return key.Define("dp", "shop", &loomv1.ChangeDefinition{}) },
 	} {
 		c, err := sign()

@@ -202,9 +202,17 @@ func (d *Dir) Manifest() Manifest {
 }
 
 // SetCEO records the public key of the CEO, "U...", and returns when it is on
-// the disk.
+// the disk. One that was there before is kept as a former one.
 func (d *Dir) SetCEO(public string) error {
-	return d.update(func(m *Manifest) { m.CEO = public })
+	return d.update(func(m *Manifest) { m.enrol(public) })
+}
+
+// enrol makes a key the CEO's.
+func (m *Manifest) enrol(public string) {
+	if m.CEO != "" && m.CEO != public {
+		m.Former = append(slices.Clone(m.Former), m.CEO)
+	}
+	m.CEO = public
 }
 
 // SetCluster records where the host listens for the others of its cluster, how
@@ -222,7 +230,8 @@ func (d *Dir) SetCluster(listen, advertise string, routes []string) error {
 // it this is, its epoch, and its CEO.
 func (d *Dir) Agree(lineage string, epoch uint64, ceo string) error {
 	return d.update(func(m *Manifest) {
-		m.Lineage, m.Epoch, m.CEO = lineage, epoch, ceo
+		m.Lineage, m.Epoch = lineage, epoch
+		m.enrol(ceo)
 	})
 }
 

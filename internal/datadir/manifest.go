@@ -47,6 +47,9 @@ type Manifest struct {
 	Starts uint64 `json:"starts"`
 	// CEO is the public key of the CEO, empty until there is one.
 	CEO string `json:"ceo,omitempty"`
+	// Former are the CEO's public keys before that one, oldest first: what they
+	// have signed stays signed.
+	Former []string `json:"former,omitempty"`
 	// Truth lists the streams that must exist, sorted.
 	Truth []string `json:"truth"`
 	// Intended lists streams whose creation was begun, sorted.
@@ -91,7 +94,7 @@ type Cluster struct {
 
 // clone returns a copy that shares nothing with m.
 func (m Manifest) clone() Manifest {
-	m.Truth, m.Intended = slices.Clone(m.Truth), slices.Clone(m.Intended)
+	m.Truth, m.Intended, m.Former = slices.Clone(m.Truth), slices.Clone(m.Intended), slices.Clone(m.Former)
 	if m.Cluster != nil {
 		c := *m.Cluster
 		c.Routes = slices.Clone(c.Routes)

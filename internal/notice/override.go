@@ -18,6 +18,10 @@ func overrides(e *loomv1.Event) string {
 	case *loomv1.Event_CommandRefused:
 		r := f.CommandRefused
 		return fmt.Sprintf("%s: command of %s refused: %s", about(e), who(e), named(r.GetVerb(), "unknown")) + after(" ", r.GetAbout()) + because(r.GetError())
+	case *loomv1.Event_KeyRotated:
+		return fmt.Sprintf("%s: the CEO signs with another key from now on, %.12x in place of %.12x", about(e), f.KeyRotated.GetTo(), f.KeyRotated.GetFrom())
+	case *loomv1.Event_SecurityNoted:
+		return fmt.Sprintf("%s: a host does less than it would for safety: %s", about(e), f.SecurityNoted.GetWhat()) + after(": ", f.SecurityNoted.GetDetail())
 	case *loomv1.Event_WorkPaused:
 		p := f.WorkPaused.GetPause()
 		return fmt.Sprintf("%s: %s paused", about(e), scope(p.GetScope(), p.GetName())) + after(": ", p.GetReason())

@@ -54,6 +54,9 @@ func (s *State) apply(e *loomv1.Event) error {
 		s.refused(f.CommandRefused.GetSpent(), f.CommandRefused.GetError())
 	case *loomv1.Event_OverrideGiven:
 		s.use(f.OverrideGiven.Signed)
+	case *loomv1.Event_KeyRotated:
+		s.applyRotated(f.KeyRotated)
+	case *loomv1.Event_SecurityNoted:
 	case *loomv1.Event_WorkPaused:
 		return s.applyPaused(e, f.WorkPaused.Pause)
 	case *loomv1.Event_WorkResumed:

@@ -29,7 +29,7 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	if err := proto.Unmarshal(c.GetPayload(), cmd); err != nil {
 		return nil, fault.New("command/malformed", "signed payload is not a CEO command")
 	}
-	if len(d.s.cfg.CEO) != ed25519.PublicKeySize {
+	if len(d.s.ceo()) != ed25519.PublicKeySize {
 		return cmd, fault.New("approval/identity", "this deployment has no CEO key enrolled")
 	}
 	if len(c.Payload) > maxSigned {
@@ -38,7 +38,7 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
 		return cmd, fault.New("approval/identity", "%s %q is not the CEO", d.actor.GetKind(), d.actor.GetName())
 	}
-	if !ed25519.Verify(d.s.cfg.CEO, SignedBytes(c.Payload), c.Signature) {
+	if !ed25519.Verify(d.s.ceo(), SignedBytes(c.Payload), c.Signature) {
 		return cmd, fault.New("approval/signature", "signature is not the CEO's").Want("sign with the key that \"loom auth ceo\" shows")
 	}
 	if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {

@@ -68,6 +68,10 @@ func actOf(e *loomv1.Event) *Act {
 		return &Act{Kind: "command-refused", What: strings.TrimSpace(f.CommandRefused.Verb + " " + f.CommandRefused.About), Why: words(f.CommandRefused.Error)}
 	case *loomv1.Event_OverrideGiven:
 		return &Act{Kind: "override-given", What: strings.TrimSpace(f.OverrideGiven.Verb + " " + f.OverrideGiven.About), Why: f.OverrideGiven.Reason, Signed: true}
+	case *loomv1.Event_KeyRotated:
+		return &Act{Kind: "key-rotated", What: fmt.Sprintf("%x in place of %x", f.KeyRotated.To, f.KeyRotated.From)}
+	case *loomv1.Event_SecurityNoted:
+		return &Act{Kind: "security-noted", What: f.SecurityNoted.What, Why: f.SecurityNoted.Detail}
 	case *loomv1.Event_BeadFiled:
 		return byPerson(e, "bead-filed", e.Bead+": "+f.BeadFiled.GetBead().GetGoal())
 	case *loomv1.Event_BeadUpdated:

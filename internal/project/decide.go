@@ -88,6 +88,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.emit(&loomv1.Event{Fact: &loomv1.Event_SubmissionRejected{SubmissionRejected: &loomv1.SubmissionRejected{
 			Error: c.RecordRejection.Error, Subject: c.RecordRejection.Subject,
 		}}})
+	case *loomv1.Command_NoteSecurity:
+		return nil, d.noteSecurity(c.NoteSecurity)
 	case *loomv1.Command_ClaimAttempt:
 		return d.claim(c.ClaimAttempt)
 	case *loomv1.Command_RecordTurn:

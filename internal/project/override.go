@@ -39,6 +39,9 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 	case *loomv1.CeoCommand_Release:
 		return order{"release", fmt.Sprintf("commit lock, token %d", v.Release.GetToken()), v.Release.GetReason()}
 	}
+	if v := cmd.GetRotate(); v != nil {
+		return order{"rotate", hex.EncodeToString(v.GetPublicKey()), v.GetReason()}
+	}
 	return order{}
 }
 
@@ -62,7 +65,7 @@ func (d *decision) signed(c *loomv1.SignedCommand) error {
 	if !usable(cmd.Nonce) || d.s.p.Nonces[cmd.Nonce] {
 		key = ""
 	}
-	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.cfg.CEO)} // what the command says of its key is not signed
+	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.ceo())} // what the command says of its key is not signed
 	if v := cmd.GetDecide(); v != nil {
 		err = d.decideApproval(c, v)
 	} else {
@@ -113,6 +116,8 @@ func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
 		return d.resume(v.Resume)
 	case *loomv1.CeoCommand_Define:
 		return d.define(v.Define)
+	case *loomv1.CeoCommand_Rotate:
+		return d.rotate(v.Rotate)
 	case *loomv1.CeoCommand_Release:
 		return d.lock(d.s.locks.Release(d.now, d.repository(), v.Release.GetToken()))
 	}

@@ -81,11 +81,15 @@ func (s *Store) keys() ([]ed25519.PublicKey, error) {
 	if s.Manifest.CEO == "" {
 		return nil, nil
 	}
-	key, err := ceokey.Parse(s.Manifest.CEO)
-	if err != nil {
-		return nil, err
+	var keys []ed25519.PublicKey
+	for _, public := range append([]string{s.Manifest.CEO}, s.Manifest.Former...) {
+		key, err := ceokey.Parse(public)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
 	}
-	return []ed25519.PublicKey{key}, nil
+	return keys, nil
 }
 
 // look adds the act that an event records, if it records one.

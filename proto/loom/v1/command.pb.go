@@ -60,6 +60,7 @@ type Command struct {
 	//	*Command_CastVote
 	//	*Command_Signed
 	//	*Command_Tick
+	//	*Command_NoteSecurity
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,6 +369,15 @@ func (x *Command) GetTick() *Tick {
 	return nil
 }
 
+func (x *Command) GetNoteSecurity() *NoteSecurity {
+	if x != nil {
+		if x, ok := x.Body.(*Command_NoteSecurity); ok {
+			return x.NoteSecurity
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -484,6 +494,10 @@ type Command_Tick struct {
 	Tick *Tick `protobuf:"bytes,60,opt,name=tick,proto3,oneof"`
 }
 
+type Command_NoteSecurity struct {
+	NoteSecurity *NoteSecurity `protobuf:"bytes,61,opt,name=note_security,json=noteSecurity,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -539,6 +553,8 @@ func (*Command_CastVote) isCommand_Body() {}
 func (*Command_Signed) isCommand_Body() {}
 
 func (*Command_Tick) isCommand_Body() {}
+
+func (*Command_NoteSecurity) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -950,6 +966,62 @@ func (x *RecordRejection) GetSubject() string {
 	return ""
 }
 
+// NoteSecurity puts on record what a host was told to do less safely than it
+// would by itself. Only hosts may send it.
+type NoteSecurity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A word from a closed list: "insecure-network".
+	What string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
+	// In words, at most 500 bytes are kept.
+	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteSecurity) Reset() {
+	*x = NoteSecurity{}
+	mi := &file_loom_v1_command_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteSecurity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteSecurity) ProtoMessage() {}
+
+func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteSecurity.ProtoReflect.Descriptor instead.
+func (*NoteSecurity) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NoteSecurity) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *NoteSecurity) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 // ClaimAttempt asks for a queued attempt; answered by a Brief.
 type ClaimAttempt struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -966,7 +1038,7 @@ type ClaimAttempt struct {
 
 func (x *ClaimAttempt) Reset() {
 	*x = ClaimAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1050,7 @@ func (x *ClaimAttempt) String() string {
 func (*ClaimAttempt) ProtoMessage() {}
 
 func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1063,7 @@ func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAttempt.ProtoReflect.Descriptor instead.
 func (*ClaimAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClaimAttempt) GetAttempt() string {
@@ -1035,7 +1107,7 @@ type RecordTurn struct {
 
 func (x *RecordTurn) Reset() {
 	*x = RecordTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1119,7 @@ func (x *RecordTurn) String() string {
 func (*RecordTurn) ProtoMessage() {}
 
 func (x *RecordTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1132,7 @@ func (x *RecordTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTurn.ProtoReflect.Descriptor instead.
 func (*RecordTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RecordTurn) GetAttempt() string {
@@ -1100,7 +1172,7 @@ type TurnRecord struct {
 
 func (x *TurnRecord) Reset() {
 	*x = TurnRecord{}
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1184,7 @@ func (x *TurnRecord) String() string {
 func (*TurnRecord) ProtoMessage() {}
 
 func (x *TurnRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1197,7 @@ func (x *TurnRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnRecord.ProtoReflect.Descriptor instead.
 func (*TurnRecord) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TurnRecord) GetRecord() isTurnRecord_Record {
@@ -1210,7 +1282,7 @@ type StartTurn struct {
 
 func (x *StartTurn) Reset() {
 	*x = StartTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1294,7 @@ func (x *StartTurn) String() string {
 func (*StartTurn) ProtoMessage() {}
 
 func (x *StartTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1307,7 @@ func (x *StartTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTurn.ProtoReflect.Descriptor instead.
 func (*StartTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StartTurn) GetModel() string {
@@ -1263,7 +1335,7 @@ type FinishTool struct {
 
 func (x *FinishTool) Reset() {
 	*x = FinishTool{}
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1347,7 @@ func (x *FinishTool) String() string {
 func (*FinishTool) ProtoMessage() {}
 
 func (x *FinishTool) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1360,7 @@ func (x *FinishTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishTool.ProtoReflect.Descriptor instead.
 func (*FinishTool) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FinishTool) GetCall() string {
@@ -1322,7 +1394,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1406,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1419,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -1390,7 +1462,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1474,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1487,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -1451,7 +1523,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1535,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1548,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -1512,7 +1584,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1596,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1609,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -1566,7 +1638,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1650,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1663,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -1624,7 +1696,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1708,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1721,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -1684,7 +1756,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1768,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1781,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -1740,7 +1812,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1752,7 +1824,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1765,7 +1837,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -1811,7 +1883,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +1895,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +1908,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -1894,7 +1966,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +1978,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +1991,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -1953,7 +2025,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2037,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2050,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -1998,7 +2070,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2082,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2095,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2048,7 +2120,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2132,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2145,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -2107,7 +2179,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2191,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2204,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -2154,7 +2226,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2238,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2251,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -2216,7 +2288,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2300,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2313,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -2263,7 +2335,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2347,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2360,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -2314,7 +2386,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2326,7 +2398,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,7 +2411,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -2359,7 +2431,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2443,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2456,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -2428,6 +2500,7 @@ type CeoCommand struct {
 	//	*CeoCommand_Resume
 	//	*CeoCommand_Define
 	//	*CeoCommand_Release
+	//	*CeoCommand_Rotate
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2435,7 +2508,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2520,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2533,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -2568,6 +2641,15 @@ func (x *CeoCommand) GetRelease() *ReleaseCommitLock {
 	return nil
 }
 
+func (x *CeoCommand) GetRotate() *RotateKey {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Rotate); ok {
+			return x.Rotate
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -2600,6 +2682,10 @@ type CeoCommand_Release struct {
 	Release *ReleaseCommitLock `protobuf:"bytes,16,opt,name=release,proto3,oneof"`
 }
 
+type CeoCommand_Rotate struct {
+	Rotate *RotateKey `protobuf:"bytes,17,opt,name=rotate,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -2614,6 +2700,66 @@ func (*CeoCommand_Define) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Release) isCeoCommand_Verb() {}
 
+func (*CeoCommand_Rotate) isCeoCommand_Verb() {}
+
+// RotateKey gives the CEO another key in a project: the one that signs this is
+// worth nothing there afterwards. Rotating to the key that holds changes
+// nothing.
+type RotateKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The public half of the new key, 32 bytes. One that the CEO had before is
+	// refused.
+	PublicKey []byte `protobuf:"bytes,1,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
+	// Why; required, at most 4 KiB, as with all verbs.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateKey) Reset() {
+	*x = RotateKey{}
+	mi := &file_loom_v1_command_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateKey) ProtoMessage() {}
+
+func (x *RotateKey) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
+func (*RotateKey) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RotateKey) GetPublicKey() []byte {
+	if x != nil {
+		return x.PublicKey
+	}
+	return nil
+}
+
+func (x *RotateKey) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // MoveExecution goes on at a node of the CEO's choice.
 type MoveExecution struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2627,7 +2773,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2785,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2798,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -2687,7 +2833,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2845,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +2858,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -2742,7 +2888,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2900,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2913,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -2803,7 +2949,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2961,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2974,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -2865,7 +3011,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +3023,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +3036,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -2919,7 +3065,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3077,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3090,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -2977,7 +3123,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +3135,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +3148,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -3073,7 +3219,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3231,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3244,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -3196,7 +3342,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xbe\r\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xfc\r\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -3237,7 +3383,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"openBallot\x120\n" +
 	"\tcast_vote\x18, \x01(\v2\x11.loom.v1.CastVoteH\x00R\bcastVote\x120\n" +
 	"\x06signed\x182 \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
-	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tickB\x06\n" +
+	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
+	"\rnote_security\x18= \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurityB\x06\n" +
 	"\x04body\"\x92\x02\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -3262,7 +3409,10 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06report\x18\x01 \x01(\v2\x14.loom.v1.ErrorReportR\x06report\"Q\n" +
 	"\x0fRecordRejection\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\x89\x01\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\":\n" +
+	"\fNoteSecurity\x12\x12\n" +
+	"\x04what\x18\x01 \x01(\tR\x04what\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x89\x01\n" +
 	"\fClaimAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x1e\n" +
 	"\n" +
@@ -3357,7 +3507,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xb0\x04\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xde\x04\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -3374,8 +3524,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05pause\x18\r \x01(\v2\x12.loom.v1.PauseWorkH\x00R\x05pause\x12-\n" +
 	"\x06resume\x18\x0e \x01(\v2\x13.loom.v1.ResumeWorkH\x00R\x06resume\x123\n" +
 	"\x06define\x18\x0f \x01(\v2\x19.loom.v1.ChangeDefinitionH\x00R\x06define\x126\n" +
-	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\areleaseB\x06\n" +
-	"\x04verb\"Y\n" +
+	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
+	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotateB\x06\n" +
+	"\x04verb\"B\n" +
+	"\tRotateKey\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x01 \x01(\fR\tpublicKey\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"Y\n" +
 	"\rMoveExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -3438,7 +3593,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
@@ -3448,163 +3603,167 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*FileBead)(nil),              // 5: loom.v1.FileBead
 	(*FileError)(nil),             // 6: loom.v1.FileError
 	(*RecordRejection)(nil),       // 7: loom.v1.RecordRejection
-	(*ClaimAttempt)(nil),          // 8: loom.v1.ClaimAttempt
-	(*RecordTurn)(nil),            // 9: loom.v1.RecordTurn
-	(*TurnRecord)(nil),            // 10: loom.v1.TurnRecord
-	(*StartTurn)(nil),             // 11: loom.v1.StartTurn
-	(*FinishTool)(nil),            // 12: loom.v1.FinishTool
-	(*ParkAttempt)(nil),           // 13: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 14: loom.v1.AnswerAttempt
-	(*ReleaseAttempt)(nil),        // 15: loom.v1.ReleaseAttempt
-	(*ReleaseHost)(nil),           // 16: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 17: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 18: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 19: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 20: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 21: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 22: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 23: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 24: loom.v1.ReleaseLock
-	(*AddDecision)(nil),           // 25: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 26: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 27: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 28: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 29: loom.v1.CastVote
-	(*Tick)(nil),                  // 30: loom.v1.Tick
-	(*SignedCommand)(nil),         // 31: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 32: loom.v1.CeoCommand
-	(*MoveExecution)(nil),         // 33: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 34: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 35: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 36: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 37: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 38: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 39: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 40: loom.v1.Brief
-	(*Identity)(nil),              // 41: loom.v1.Identity
-	(*ScaleRole)(nil),             // 42: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 43: loom.v1.DrainHost
-	(*Error)(nil),                 // 44: loom.v1.Error
-	(*SubmitReply)(nil),           // 45: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 46: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 47: loom.v1.DecisionNode
-	(*ProjectConfig)(nil),         // 48: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 49: loom.v1.Definition
-	(*Submission)(nil),            // 50: loom.v1.Submission
-	(*ErrorReport)(nil),           // 51: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 52: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 53: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 54: loom.v1.ToolStep
-	(*BlobRef)(nil),               // 55: loom.v1.BlobRef
-	(*ToolResult)(nil),            // 56: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 58: loom.v1.Outcome
-	(*HostRoles)(nil),             // 59: loom.v1.HostRoles
-	(*Bead)(nil),                  // 60: loom.v1.Bead
-	(*Execution)(nil),             // 61: loom.v1.Execution
-	(*DecisionEdge)(nil),          // 62: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 63: loom.v1.Ballot
-	(*Vote)(nil),                  // 64: loom.v1.Vote
-	(PauseScope)(0),               // 65: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 66: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 67: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 68: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 69: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 70: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 71: loom.v1.DecisionContext
+	(*NoteSecurity)(nil),          // 8: loom.v1.NoteSecurity
+	(*ClaimAttempt)(nil),          // 9: loom.v1.ClaimAttempt
+	(*RecordTurn)(nil),            // 10: loom.v1.RecordTurn
+	(*TurnRecord)(nil),            // 11: loom.v1.TurnRecord
+	(*StartTurn)(nil),             // 12: loom.v1.StartTurn
+	(*FinishTool)(nil),            // 13: loom.v1.FinishTool
+	(*ParkAttempt)(nil),           // 14: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 15: loom.v1.AnswerAttempt
+	(*ReleaseAttempt)(nil),        // 16: loom.v1.ReleaseAttempt
+	(*ReleaseHost)(nil),           // 17: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 18: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 19: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 20: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 21: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 22: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 23: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 24: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 25: loom.v1.ReleaseLock
+	(*AddDecision)(nil),           // 26: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 27: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 28: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 29: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 30: loom.v1.CastVote
+	(*Tick)(nil),                  // 31: loom.v1.Tick
+	(*SignedCommand)(nil),         // 32: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 33: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 34: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 35: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 36: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 37: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 38: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 39: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 40: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 41: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 42: loom.v1.Brief
+	(*Identity)(nil),              // 43: loom.v1.Identity
+	(*ScaleRole)(nil),             // 44: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 45: loom.v1.DrainHost
+	(*Error)(nil),                 // 46: loom.v1.Error
+	(*SubmitReply)(nil),           // 47: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 48: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 49: loom.v1.DecisionNode
+	(*ProjectConfig)(nil),         // 50: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 51: loom.v1.Definition
+	(*Submission)(nil),            // 52: loom.v1.Submission
+	(*ErrorReport)(nil),           // 53: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 54: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 55: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 56: loom.v1.ToolStep
+	(*BlobRef)(nil),               // 57: loom.v1.BlobRef
+	(*ToolResult)(nil),            // 58: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 60: loom.v1.Outcome
+	(*HostRoles)(nil),             // 61: loom.v1.HostRoles
+	(*Bead)(nil),                  // 62: loom.v1.Bead
+	(*Execution)(nil),             // 63: loom.v1.Execution
+	(*DecisionEdge)(nil),          // 64: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 65: loom.v1.Ballot
+	(*Vote)(nil),                  // 66: loom.v1.Vote
+	(PauseScope)(0),               // 67: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 68: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 69: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 70: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 71: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 72: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 73: loom.v1.DecisionContext
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	41, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	43, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	3,  // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	4,  // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	5,  // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
 	6,  // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
 	7,  // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	18, // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	19, // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	20, // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	21, // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	8,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	9,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	13, // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	14, // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	15, // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	16, // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	17, // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	42, // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	43, // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	22, // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	23, // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	24, // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	25, // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	26, // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	27, // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	28, // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	29, // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	31, // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	30, // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	44, // 29: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,  // 30: loom.v1.Answer.done:type_name -> loom.v1.Done
-	45, // 31: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	40, // 32: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	46, // 33: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	47, // 34: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	48, // 35: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	49, // 36: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	50, // 37: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	51, // 38: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	44, // 39: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	52, // 40: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	52, // 41: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	10, // 42: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	11, // 43: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	53, // 44: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	54, // 45: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	12, // 46: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	55, // 47: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	56, // 48: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	52, // 49: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	57, // 50: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	52, // 51: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	58, // 52: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	52, // 53: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	59, // 54: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	60, // 55: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	61, // 56: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	52, // 57: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	47, // 58: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	62, // 59: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	62, // 60: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	63, // 61: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	64, // 62: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	57, // 63: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	57, // 64: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	39, // 65: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	33, // 66: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	34, // 67: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	35, // 68: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	36, // 69: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	38, // 70: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	37, // 71: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	65, // 72: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	65, // 73: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	49, // 74: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	66, // 75: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	67, // 76: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	68, // 77: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	60, // 78: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	61, // 79: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	48, // 80: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	69, // 81: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	47, // 82: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	70, // 83: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	71, // 84: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	49, // 85: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	86, // [86:86] is the sub-list for method output_type
-	86, // [86:86] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	19, // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	20, // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	21, // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	22, // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	9,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	10, // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	14, // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	15, // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	16, // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	17, // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	18, // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	44, // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	45, // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	23, // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	24, // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	25, // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	26, // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	27, // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	28, // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	29, // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	30, // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	32, // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	31, // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	8,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
+	46, // 30: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,  // 31: loom.v1.Answer.done:type_name -> loom.v1.Done
+	47, // 32: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	42, // 33: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	48, // 34: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	49, // 35: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	50, // 36: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	51, // 37: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	52, // 38: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	53, // 39: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	46, // 40: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	54, // 41: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	54, // 42: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	11, // 43: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	12, // 44: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	55, // 45: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	56, // 46: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	13, // 47: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	57, // 48: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	58, // 49: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	54, // 50: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	59, // 51: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	54, // 52: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	60, // 53: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	54, // 54: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	61, // 55: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	62, // 56: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	63, // 57: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	54, // 58: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	49, // 59: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	64, // 60: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	64, // 61: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	65, // 62: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	66, // 63: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	59, // 64: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	59, // 65: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	41, // 66: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	35, // 67: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	36, // 68: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	37, // 69: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	38, // 70: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	40, // 71: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	39, // 72: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	34, // 73: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	67, // 74: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	67, // 75: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	51, // 76: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	68, // 77: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	69, // 78: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	70, // 79: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	62, // 80: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	63, // 81: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	50, // 82: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	71, // 83: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	49, // 84: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	72, // 85: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	73, // 86: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	51, // 87: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -3649,6 +3808,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_CastVote)(nil),
 		(*Command_Signed)(nil),
 		(*Command_Tick)(nil),
+		(*Command_NoteSecurity)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -3657,13 +3817,13 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Lock)(nil),
 		(*Answer_Decision)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[10].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[11].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),
 		(*TurnRecord_Answer)(nil),
 		(*TurnRecord_Intent)(nil),
 		(*TurnRecord_Finish)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[32].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[33].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -3671,6 +3831,7 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Resume)(nil),
 		(*CeoCommand_Define)(nil),
 		(*CeoCommand_Release)(nil),
+		(*CeoCommand_Rotate)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3678,7 +3839,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

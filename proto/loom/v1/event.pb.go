@@ -96,6 +96,8 @@ type Event struct {
 	//	*Event_ModelAnswered
 	//	*Event_ToolIntended
 	//	*Event_ToolFinished
+	//	*Event_KeyRotated
+	//	*Event_SecurityNoted
 	//	*Event_RoleScaled
 	//	*Event_HostDrained
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
@@ -700,6 +702,24 @@ func (x *Event) GetToolFinished() *ToolFinished {
 	return nil
 }
 
+func (x *Event) GetKeyRotated() *KeyRotated {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_KeyRotated); ok {
+			return x.KeyRotated
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSecurityNoted() *SecurityNoted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_SecurityNoted); ok {
+			return x.SecurityNoted
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetRoleScaled() *RoleScaled {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_RoleScaled); ok {
@@ -946,6 +966,14 @@ type Event_ToolFinished struct {
 	ToolFinished *ToolFinished `protobuf:"bytes,83,opt,name=tool_finished,json=toolFinished,proto3,oneof"`
 }
 
+type Event_KeyRotated struct {
+	KeyRotated *KeyRotated `protobuf:"bytes,84,opt,name=key_rotated,json=keyRotated,proto3,oneof"`
+}
+
+type Event_SecurityNoted struct {
+	SecurityNoted *SecurityNoted `protobuf:"bytes,85,opt,name=security_noted,json=securityNoted,proto3,oneof"`
+}
+
 type Event_RoleScaled struct {
 	RoleScaled *RoleScaled `protobuf:"bytes,90,opt,name=role_scaled,json=roleScaled,proto3,oneof"`
 }
@@ -1065,6 +1093,10 @@ func (*Event_ModelAnswered) isEvent_Fact() {}
 func (*Event_ToolIntended) isEvent_Fact() {}
 
 func (*Event_ToolFinished) isEvent_Fact() {}
+
+func (*Event_KeyRotated) isEvent_Fact() {}
+
+func (*Event_SecurityNoted) isEvent_Fact() {}
 
 func (*Event_RoleScaled) isEvent_Fact() {}
 
@@ -1251,6 +1283,114 @@ func (x *OverrideGiven) GetSigned() *SignedCommand {
 	return nil
 }
 
+// KeyRotated says that from here on another key signs in the CEO's name in this
+// project. The order for it is in the event before.
+type KeyRotated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Public halves, 32 bytes each.
+	From          []byte `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            []byte `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyRotated) Reset() {
+	*x = KeyRotated{}
+	mi := &file_loom_v1_event_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyRotated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyRotated) ProtoMessage() {}
+
+func (x *KeyRotated) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
+func (*KeyRotated) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KeyRotated) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *KeyRotated) GetTo() []byte {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// SecurityNoted records what a host does less safely than it would by itself.
+type SecurityNoted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
+	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecurityNoted) Reset() {
+	*x = SecurityNoted{}
+	mi := &file_loom_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecurityNoted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecurityNoted) ProtoMessage() {}
+
+func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecurityNoted.ProtoReflect.Descriptor instead.
+func (*SecurityNoted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SecurityNoted) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *SecurityNoted) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 // CommandRefused records a command of the CEO's kind that was not accepted.
 // The event's actor is who presented it.
 type CommandRefused struct {
@@ -1267,7 +1407,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1419,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1432,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CommandRefused) GetVerb() string {
@@ -1333,7 +1473,7 @@ type WorkPaused struct {
 
 func (x *WorkPaused) Reset() {
 	*x = WorkPaused{}
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1485,7 @@ func (x *WorkPaused) String() string {
 func (*WorkPaused) ProtoMessage() {}
 
 func (x *WorkPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1498,7 @@ func (x *WorkPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkPaused.ProtoReflect.Descriptor instead.
 func (*WorkPaused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WorkPaused) GetPause() *Pause {
@@ -1380,7 +1520,7 @@ type WorkResumed struct {
 
 func (x *WorkResumed) Reset() {
 	*x = WorkResumed{}
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1532,7 @@ func (x *WorkResumed) String() string {
 func (*WorkResumed) ProtoMessage() {}
 
 func (x *WorkResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1545,7 @@ func (x *WorkResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResumed.ProtoReflect.Descriptor instead.
 func (*WorkResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WorkResumed) GetScope() PauseScope {
@@ -1437,7 +1577,7 @@ type ExecutionMoved struct {
 
 func (x *ExecutionMoved) Reset() {
 	*x = ExecutionMoved{}
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1589,7 @@ func (x *ExecutionMoved) String() string {
 func (*ExecutionMoved) ProtoMessage() {}
 
 func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1602,7 @@ func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionMoved.ProtoReflect.Descriptor instead.
 func (*ExecutionMoved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExecutionMoved) GetTo() string {
@@ -1506,7 +1646,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1658,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1671,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -1565,7 +1705,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1717,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1730,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -1611,7 +1751,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1763,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1776,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -1665,7 +1805,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1817,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1830,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -1722,7 +1862,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1874,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1887,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -1783,7 +1923,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1935,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1948,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -1837,7 +1977,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1989,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +2002,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -1894,7 +2034,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2046,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2059,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -1960,7 +2100,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2112,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2125,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -2012,7 +2152,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2164,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2177,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -2082,7 +2222,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2234,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2247,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -2146,7 +2286,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2298,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2311,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -2214,7 +2354,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2366,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2379,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -2274,7 +2414,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2426,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2439,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -2366,7 +2506,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2518,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2531,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -2439,7 +2579,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2591,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2604,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -2487,7 +2627,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2499,7 +2639,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2652,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -2575,7 +2715,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2727,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2740,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -2629,7 +2769,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2781,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2794,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -2684,7 +2824,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2836,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2849,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -2737,7 +2877,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2749,7 +2889,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2762,7 +2902,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -2792,7 +2932,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +2944,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +2957,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -2844,7 +2984,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +2996,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +3009,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -2896,7 +3036,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +3048,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +3061,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -2969,7 +3109,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3121,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +3134,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -3024,7 +3164,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3176,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3189,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -3114,7 +3254,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3126,7 +3266,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3139,7 +3279,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -3174,7 +3314,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3326,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3339,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -3227,7 +3367,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3379,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3392,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -3279,7 +3419,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3431,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3444,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -3324,7 +3464,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3336,7 +3476,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3349,7 +3489,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -3369,7 +3509,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3521,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3534,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -3416,7 +3556,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3568,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +3581,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -3468,7 +3608,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3480,7 +3620,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3493,7 +3633,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -3516,7 +3656,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3528,7 +3668,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3541,7 +3681,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -3575,7 +3715,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3587,7 +3727,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3600,7 +3740,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -3622,7 +3762,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3774,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3787,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -3679,7 +3819,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +3831,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +3844,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -3749,7 +3889,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3761,7 +3901,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3774,7 +3914,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -3809,7 +3949,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3821,7 +3961,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3834,7 +3974,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -3865,7 +4005,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3877,7 +4017,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3890,7 +4030,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -3933,7 +4073,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3945,7 +4085,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3958,7 +4098,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -3993,7 +4133,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4005,7 +4145,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4018,7 +4158,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4046,7 +4186,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4058,7 +4198,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4071,7 +4211,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -4099,7 +4239,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4111,7 +4251,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4124,7 +4264,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -4152,7 +4292,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4164,7 +4304,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4177,7 +4317,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -4204,7 +4344,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4216,7 +4356,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4229,7 +4369,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -4249,7 +4389,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4401,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4414,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -4297,7 +4437,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4449,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4462,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -4350,7 +4490,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f\x1f\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x98 \n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -4419,6 +4559,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0emodel_answered\x18Q \x01(\v2\x16.loom.v1.ModelAnsweredH\x00R\rmodelAnswered\x12<\n" +
 	"\rtool_intended\x18R \x01(\v2\x15.loom.v1.ToolIntendedH\x00R\ftoolIntended\x12<\n" +
 	"\rtool_finished\x18S \x01(\v2\x15.loom.v1.ToolFinishedH\x00R\ftoolFinished\x126\n" +
+	"\vkey_rotated\x18T \x01(\v2\x13.loom.v1.KeyRotatedH\x00R\n" +
+	"keyRotated\x12?\n" +
+	"\x0esecurity_noted\x18U \x01(\v2\x16.loom.v1.SecurityNotedH\x00R\rsecurityNoted\x126\n" +
 	"\vrole_scaled\x18Z \x01(\v2\x13.loom.v1.RoleScaledH\x00R\n" +
 	"roleScaled\x129\n" +
 	"\fhost_drained\x18[ \x01(\v2\x14.loom.v1.HostDrainedH\x00R\vhostDrainedB\x06\n" +
@@ -4435,7 +4578,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
 	"\x05about\x18\x02 \x01(\tR\x05about\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12.\n" +
-	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\"v\n" +
+	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\"0\n" +
+	"\n" +
+	"KeyRotated\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\fR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\fR\x02to\";\n" +
+	"\rSecurityNoted\x12\x12\n" +
+	"\x04what\x18\x01 \x01(\tR\x04what\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"v\n" +
 	"\x0eCommandRefused\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
 	"\x05about\x18\x02 \x01(\tR\x05about\x12$\n" +
@@ -4661,211 +4811,215 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
 	(*DefinitionStored)(nil),      // 2: loom.v1.DefinitionStored
 	(*OverrideGiven)(nil),         // 3: loom.v1.OverrideGiven
-	(*CommandRefused)(nil),        // 4: loom.v1.CommandRefused
-	(*WorkPaused)(nil),            // 5: loom.v1.WorkPaused
-	(*WorkResumed)(nil),           // 6: loom.v1.WorkResumed
-	(*ExecutionMoved)(nil),        // 7: loom.v1.ExecutionMoved
-	(*GateFailed)(nil),            // 8: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 9: loom.v1.GapNoted
-	(*ChildStarted)(nil),          // 10: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 11: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 12: loom.v1.LimitLifted
-	(*RolesReported)(nil),         // 13: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 14: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 15: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 16: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 17: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 18: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 19: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 20: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 21: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 22: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 23: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 24: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 25: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 26: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 27: loom.v1.AttemptParked
-	(*AttemptEnded)(nil),          // 28: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 29: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 30: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 31: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 32: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 33: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 34: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 35: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 36: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 37: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 38: loom.v1.CandidateMade
-	(*Landed)(nil),                // 39: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 40: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 41: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 42: loom.v1.DecisionSuperseded
-	(*BallotOpened)(nil),          // 43: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 44: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 45: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 46: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 47: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 48: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 49: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 50: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 51: loom.v1.LockExpired
-	(*LockWithdrawn)(nil),         // 52: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 53: loom.v1.TurnStarted
-	(*ModelAnswered)(nil),         // 54: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 55: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 56: loom.v1.ToolFinished
-	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
-	(*Identity)(nil),              // 58: loom.v1.Identity
-	(*RoleScaled)(nil),            // 59: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 60: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 61: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 62: loom.v1.Definition
-	(*SignedCommand)(nil),         // 63: loom.v1.SignedCommand
-	(*Error)(nil),                 // 64: loom.v1.Error
-	(*Pause)(nil),                 // 65: loom.v1.Pause
-	(PauseScope)(0),               // 66: loom.v1.PauseScope
-	(GateAction)(0),               // 67: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 68: loom.v1.ForkPoint
-	(*Execution)(nil),             // 69: loom.v1.Execution
-	(*Budget)(nil),                // 70: loom.v1.Budget
-	(*HostRoles)(nil),             // 71: loom.v1.HostRoles
-	(*Bead)(nil),                  // 72: loom.v1.Bead
-	(BeadStatus)(0),               // 73: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 74: loom.v1.Claimant
-	(*Outcome)(nil),               // 75: loom.v1.Outcome
-	(*Approval)(nil),              // 76: loom.v1.Approval
-	(ApprovalDecision)(0),         // 77: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 78: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 79: loom.v1.Change
-	(*Candidate)(nil),             // 80: loom.v1.Candidate
-	(*Landing)(nil),               // 81: loom.v1.Landing
-	(*DecisionNode)(nil),          // 82: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 83: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 84: loom.v1.Ballot
-	(*Vote)(nil),                  // 85: loom.v1.Vote
-	(BallotStatus)(0),             // 86: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 87: loom.v1.LockClaim
-	(*BlobRef)(nil),               // 88: loom.v1.BlobRef
-	(*ModelAnswer)(nil),           // 89: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 90: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 91: loom.v1.ToolResult
+	(*KeyRotated)(nil),            // 4: loom.v1.KeyRotated
+	(*SecurityNoted)(nil),         // 5: loom.v1.SecurityNoted
+	(*CommandRefused)(nil),        // 6: loom.v1.CommandRefused
+	(*WorkPaused)(nil),            // 7: loom.v1.WorkPaused
+	(*WorkResumed)(nil),           // 8: loom.v1.WorkResumed
+	(*ExecutionMoved)(nil),        // 9: loom.v1.ExecutionMoved
+	(*GateFailed)(nil),            // 10: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 11: loom.v1.GapNoted
+	(*ChildStarted)(nil),          // 12: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 13: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 14: loom.v1.LimitLifted
+	(*RolesReported)(nil),         // 15: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 16: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 17: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 18: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 19: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 20: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 21: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 22: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 23: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 24: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 25: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 26: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 27: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 28: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 29: loom.v1.AttemptParked
+	(*AttemptEnded)(nil),          // 30: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 31: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 32: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 33: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 34: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 35: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 36: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 37: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 38: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 39: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 40: loom.v1.CandidateMade
+	(*Landed)(nil),                // 41: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 42: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 43: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 44: loom.v1.DecisionSuperseded
+	(*BallotOpened)(nil),          // 45: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 46: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 47: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 48: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 49: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 50: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 51: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 52: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 53: loom.v1.LockExpired
+	(*LockWithdrawn)(nil),         // 54: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 55: loom.v1.TurnStarted
+	(*ModelAnswered)(nil),         // 56: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 57: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 58: loom.v1.ToolFinished
+	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
+	(*Identity)(nil),              // 60: loom.v1.Identity
+	(*RoleScaled)(nil),            // 61: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 62: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 63: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 64: loom.v1.Definition
+	(*SignedCommand)(nil),         // 65: loom.v1.SignedCommand
+	(*Error)(nil),                 // 66: loom.v1.Error
+	(*Pause)(nil),                 // 67: loom.v1.Pause
+	(PauseScope)(0),               // 68: loom.v1.PauseScope
+	(GateAction)(0),               // 69: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 70: loom.v1.ForkPoint
+	(*Execution)(nil),             // 71: loom.v1.Execution
+	(*Budget)(nil),                // 72: loom.v1.Budget
+	(*HostRoles)(nil),             // 73: loom.v1.HostRoles
+	(*Bead)(nil),                  // 74: loom.v1.Bead
+	(BeadStatus)(0),               // 75: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 76: loom.v1.Claimant
+	(*Outcome)(nil),               // 77: loom.v1.Outcome
+	(*Approval)(nil),              // 78: loom.v1.Approval
+	(ApprovalDecision)(0),         // 79: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 80: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 81: loom.v1.Change
+	(*Candidate)(nil),             // 82: loom.v1.Candidate
+	(*Landing)(nil),               // 83: loom.v1.Landing
+	(*DecisionNode)(nil),          // 84: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 85: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 86: loom.v1.Ballot
+	(*Vote)(nil),                  // 87: loom.v1.Vote
+	(BallotStatus)(0),             // 88: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 89: loom.v1.LockClaim
+	(*BlobRef)(nil),               // 90: loom.v1.BlobRef
+	(*ModelAnswer)(nil),           // 91: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 92: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 93: loom.v1.ToolResult
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	57,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	58,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	59,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	60,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	17,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	18,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	19,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	20,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	14,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	15,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	16,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	21,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	22,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	23,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	24,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	25,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	26,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	27,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	28,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	29,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	30,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	31,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	32,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	33,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	34,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	36,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	37,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	38,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	39,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	35,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	20,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	21,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	22,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	16,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	17,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	18,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	23,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	24,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	25,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	26,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	27,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	28,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	29,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	30,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	31,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	32,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	33,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	34,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	35,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	36,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	38,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	39,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	40,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	41,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	37,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
 	3,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	4,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	5,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	6,   // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	7,   // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	8,   // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	9,   // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	10,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	11,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	12,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	13,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	40,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	41,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	42,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	43,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	44,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	45,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	46,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	47,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	48,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	49,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	50,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	51,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	52,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	53,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	54,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	55,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	56,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	59,  // 58: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	60,  // 59: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	61,  // 60: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	62,  // 61: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	63,  // 62: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	64,  // 63: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	65,  // 64: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	66,  // 65: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	67,  // 66: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	68,  // 67: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	69,  // 68: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	70,  // 69: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	57,  // 70: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	71,  // 71: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	72,  // 72: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	57,  // 73: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	72,  // 74: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	73,  // 75: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	64,  // 76: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	57,  // 77: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	74,  // 78: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	57,  // 79: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	75,  // 80: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	57,  // 81: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	76,  // 82: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	77,  // 83: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	63,  // 84: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	64,  // 85: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	78,  // 86: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	79,  // 87: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	80,  // 88: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	81,  // 89: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	82,  // 90: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	83,  // 91: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	83,  // 92: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	84,  // 93: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	85,  // 94: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	86,  // 95: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	57,  // 96: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	87,  // 97: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	57,  // 98: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	57,  // 99: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	88,  // 100: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	89,  // 101: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	90,  // 102: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	91,  // 103: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	104, // [104:104] is the sub-list for method output_type
-	104, // [104:104] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	6,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	7,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	8,   // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	9,   // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	10,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	11,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	12,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	13,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	14,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	15,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	42,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	43,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	44,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	45,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	46,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	47,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	48,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	49,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	50,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	51,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	52,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	53,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	54,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	55,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	56,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	57,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	58,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
+	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	61,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	62,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	63,  // 62: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	64,  // 63: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	65,  // 64: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	66,  // 65: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	67,  // 66: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	68,  // 67: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	69,  // 68: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	70,  // 69: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	71,  // 70: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	72,  // 71: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	59,  // 72: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	73,  // 73: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	74,  // 74: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	59,  // 75: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	74,  // 76: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	75,  // 77: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	66,  // 78: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	59,  // 79: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	76,  // 80: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	59,  // 81: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	77,  // 82: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	59,  // 83: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	78,  // 84: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	79,  // 85: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	65,  // 86: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	66,  // 87: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	80,  // 88: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	81,  // 89: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	82,  // 90: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	83,  // 91: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	84,  // 92: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	85,  // 93: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	85,  // 94: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	86,  // 95: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	87,  // 96: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	88,  // 97: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	59,  // 98: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	89,  // 99: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	59,  // 100: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	59,  // 101: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	90,  // 102: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	91,  // 103: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	92,  // 104: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	93,  // 105: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -4939,6 +5093,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ModelAnswered)(nil),
 		(*Event_ToolIntended)(nil),
 		(*Event_ToolFinished)(nil),
+		(*Event_KeyRotated)(nil),
+		(*Event_SecurityNoted)(nil),
 		(*Event_RoleScaled)(nil),
 		(*Event_HostDrained)(nil),
 	}
@@ -4948,7 +5104,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

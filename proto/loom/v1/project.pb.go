@@ -518,7 +518,9 @@ type ProjectState struct {
 	// up: see CommandRefused.
 	Refused map[string]*Error `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What is wanted of roles and hosts; in the project "system" alone.
-	Staffing      *Staffing `protobuf:"bytes,30,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	Staffing *Staffing `protobuf:"bytes,30,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	// The CEO's keys that were replaced, in lower-case hex, and those after them.
+	Rotations     map[string][]byte `protobuf:"bytes,31,rep,name=rotations,proto3" json:"rotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,6 +723,13 @@ func (x *ProjectState) GetStaffing() *Staffing {
 	return nil
 }
 
+func (x *ProjectState) GetRotations() map[string][]byte {
+	if x != nil {
+		return x.Rotations
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -836,7 +845,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x85\x12\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x87\x13\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -868,7 +877,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vroles_since\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"rolesSince\x12<\n" +
 	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x12-\n" +
-	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x1aG\n" +
+	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
+	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -910,7 +920,10 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1aJ\n" +
 	"\fRefusedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12$\n" +
-	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\"k\n" +
+	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1a<\n" +
+	"\x0eRotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"k\n" +
 	"\x11RememberedRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -928,7 +941,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*Route)(nil),                 // 1: loom.v1.Route
@@ -952,66 +965,68 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 19: loom.v1.ProjectState.AbsentEntry
 	nil,                           // 20: loom.v1.ProjectState.StoredAtEntry
 	nil,                           // 21: loom.v1.ProjectState.RefusedEntry
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(Priority)(0),                 // 23: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 25: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 26: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 27: loom.v1.Pause
-	(*Staffing)(nil),              // 28: loom.v1.Staffing
-	(*Bead)(nil),                  // 29: loom.v1.Bead
-	(*Execution)(nil),             // 30: loom.v1.Execution
-	(*Approval)(nil),              // 31: loom.v1.Approval
-	(*Definition)(nil),            // 32: loom.v1.Definition
-	(*Turn)(nil),                  // 33: loom.v1.Turn
-	(*Error)(nil),                 // 34: loom.v1.Error
+	nil,                           // 22: loom.v1.ProjectState.RotationsEntry
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(Priority)(0),                 // 24: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 26: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 27: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 28: loom.v1.Pause
+	(*Staffing)(nil),              // 29: loom.v1.Staffing
+	(*Bead)(nil),                  // 30: loom.v1.Bead
+	(*Execution)(nil),             // 31: loom.v1.Execution
+	(*Approval)(nil),              // 32: loom.v1.Approval
+	(*Definition)(nil),            // 33: loom.v1.Definition
+	(*Turn)(nil),                  // 34: loom.v1.Turn
+	(*Error)(nil),                 // 35: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	2,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	22, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	23, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
 	7,  // 3: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	23, // 4: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	22, // 5: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	24, // 6: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	24, // 4: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	23, // 5: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	25, // 6: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	8,  // 7: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 8: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	24, // 9: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	25, // 9: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	9,  // 10: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	10, // 11: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	11, // 12: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	12, // 13: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	13, // 14: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	25, // 15: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	26, // 16: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	26, // 15: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	27, // 16: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	14, // 17: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	15, // 18: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	16, // 19: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	17, // 20: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	27, // 21: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	28, // 21: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	18, // 22: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	19, // 23: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	3,  // 24: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	20, // 25: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	24, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	25, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	21, // 27: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	28, // 28: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	24, // 29: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	29, // 30: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	30, // 31: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	31, // 32: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	32, // 33: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	33, // 34: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 35: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 36: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	24, // 37: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	24, // 38: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	34, // 39: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	29, // 28: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	22, // 29: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	25, // 30: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	30, // 31: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	31, // 32: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	32, // 33: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	33, // 34: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	34, // 35: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 36: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 37: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	25, // 38: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	25, // 39: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	35, // 40: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1032,7 +1047,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
