@@ -337,6 +337,9 @@ func ParseNumber(text string) (decimal.Decimal, error) {
 		return zero, fault.New("calculation/syntax", "it is not a number").Got(text)
 	}
 	s := &slate{}
+	if d.NumDigits() > exactDigits && d.Normalize().NumDigits() > exactDigits {
+		s.fail("calculation/limit", "a number has more than %d digits", exactDigits)
+	}
 	d = s.bound(d)
 	return d, s.err
 }
