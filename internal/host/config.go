@@ -147,6 +147,14 @@ type Config struct {
 	// means 2,000.
 	SnapshotEvery int
 
+	// LeastFree is how many bytes of the data directory's disk must be free,
+	// at most a tenth of it, before new work is taken. Zero means 512 MiB.
+	LeastFree uint64
+
+	// Free tells how many bytes of a disk are free, and how many there are. Nil
+	// asks the system; it is for tests.
+	Free func(path string) (free, total uint64, err error)
+
 	// Logger receives what the operator should know. Nil discards it.
 	Logger *slog.Logger
 }

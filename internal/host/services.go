@@ -47,6 +47,9 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 }
 
 func (h *Host) serveSubmit(ctx context.Context, c call) proto.Message {
+	if err := h.space.Admit(); err != nil {
+		return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
+	}
 	reply := h.intake.Submit(ctx, actors.Letter{Subject: c.subject, ContentType: c.contentType, Data: c.data, From: c.from})
 	if reply.Error != nil {
 		reply.Error = fault.From(h.suggestProject(fault.FromProto(reply.Error))).Proto()

@@ -1,0 +1,53 @@
+package host_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model/scripted"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// TestP24_ANearlyFullDiskStopsAdmissionAndNothingElse fills the disk under a
+// host, as it is told. What was there is answered, what is new is refused by
+// name, and taken once there is space, with no hand laid on.
+func TestP24_ANearlyFullDiskStopsAdmissionAndNothingElse(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	var left atomic.Uint64
+	left.Store(1 << 40)
+	c := config(t, scripted.New("quick", nothing))
+	c.Agents = map[string]int{"qa-engineer": 0}
+	c.Free = func(string) (uint64, uint64, error) { return left.Load(), 1 << 41, nil }
+	h := start(t, c)
+	ops := connect(t, h, "operator")
+	submit := func(goal string) error {
+		_, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Goal: goal})
+		return err
+	}
+	if err := submit("before"); err != nil {
+		t.Fatal(err)
+	}
+	until := func(goal string, want bool) error {
+		for ctx.Err() == nil {
+			if err := submit(goal); (err == nil) == want {
+				return err
+			}
+		}
+		t.Fatalf("submitting never went well: %t", want)
+		return nil
+	}
+	left.Store(100 << 20)
+	if err := until("full", false); fault.Code(err) != "data/disk-full" || fault.Status(err) != fault.Unavailable {
+		t.Errorf("on a full disk: %v", err)
+	}
+	if v, err := ops.Look(ctx, "bead", &loomv1.Query{Project: "shop"}); err != nil || len(v.Beads) == 0 {
+		t.Errorf("reading on a full disk: %v, %v", v.GetBeads(), err)
+	}
+	left.Store(1 << 40)
+	if err := until("again", true); err != nil {
+		t.Error(err)
+	}
+}
