@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -59,6 +62,9 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 			return err
 		},
 	}
+	m.Cluster, m.Insecure = text("cluster-listen"), text("insecure-network") == "true"
+	_, err := os.Stat(cmp.Or(text("tls-cert"), filepath.Join(a.data, "tls", "server.pem")))
+	m.Certificate = err == nil
 	for _, k := range a.secrets() {
 		if k.From != "" {
 			m.Secrets = append(m.Secrets, doctor.Secret{Name: k.Name, From: k.From, File: a.secretFile(k.Name), Problem: k.err})
@@ -78,7 +84,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		path, branch := cutBranch(at)
 		m.Projects = append(m.Projects, doctor.Project{ID: name, Path: path, Branch: branch})
 	}
-	err := a.modelsOf(flags, &m)
+	err = a.modelsOf(flags, &m)
 	return m, err
 }
 

@@ -61,6 +61,11 @@ type Machine struct {
 	// none. HTTPIfFree says that it goes on without HTTP.
 	Listen, HTTP string
 	HTTPIfFree   bool
+	// Cluster is where hosts of the same deployment would meet it; empty for none.
+	Cluster string
+	// Certificate says that a certificate for TLS is there, and Insecure that the
+	// operator does without.
+	Certificate, Insecure bool
 	// Unsandboxed says that the operator wants no sandbox.
 	Unsandboxed bool
 	Projects    []Project
@@ -94,6 +99,7 @@ var checks = []check{
 	{"data", data},
 	{"disk", disk},
 	{"ports", ports},
+	{"network", network},
 	{"nats", natsVersion},
 	{"namespaces", namespaces},
 	{"seccomp", seccomp},

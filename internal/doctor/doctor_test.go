@@ -155,6 +155,23 @@ func TestOPS02_PortsAreJudged(t *testing.T) {
 	wants(t, examine(t, "ports", m), Good, "a host runs")
 }
 
+func TestSEC01_WhatIsOpenToTheNetworkIsJudged(t *testing.T) {
+	for _, tt := range []struct {
+		m    Machine
+		want Status
+		text string
+	}{
+		{Machine{Listen: "127.0.0.1:1", HTTP: "[::1]:2"}, Good, "only this machine"},
+		{Machine{Listen: "localhost:1"}, Good, "only this machine"},
+		{Machine{}, Good, "only this machine"},
+		{Machine{Listen: "0.0.0.0:1", Certificate: true}, Good, "0.0.0.0:1: open to the network, with TLS"},
+		{Machine{Listen: ":1", HTTP: "host.example:2"}, Failed, ":1 and host.example:2"},
+		{Machine{HTTP: "10.0.0.1:2", Insecure: true}, Warned, "without TLS"},
+	} {
+		wants(t, examine(t, "network", tt.m), tt.want, tt.text)
+	}
+}
+
 func TestOPS02_ModelsAreJudgedWithoutAsking(t *testing.T) {
 	m := Machine{Models: []Model{{"a:b", "--model"}, {"bad", "--tier 1"}}, Open: func(spec string) error {
 		if spec == "bad" {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -60,7 +61,7 @@ func ports(ctx context.Context, m *Machine, n *notes) {
 	for _, p := range []struct {
 		what, address, flag string
 		soft                bool
-	}{{"clients", m.Listen, "--listen", false}, {"HTTP", m.HTTP, "--http", m.HTTPIfFree}} {
+	}{{"clients", m.Listen, "--listen", false}, {"HTTP", m.HTTP, "--http", m.HTTPIfFree}, {"cluster", m.Cluster, "--cluster-listen", false}} {
 		err := error(nil)
 		if p.address != "" {
 			err = broker.Free(ctx, p.address)
@@ -77,6 +78,28 @@ func ports(ctx context.Context, m *Machine, n *notes) {
 		default:
 			n.refuse(Failed, err, "free the port, or name another address with "+p.flag)
 		}
+	}
+}
+
+// network looks at what would be open to others.
+func network(_ context.Context, m *Machine, n *notes) {
+	var open []string
+	for _, address := range []string{m.Listen, m.HTTP} {
+		host, _, err := net.SplitHostPort(address)
+		if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			open = append(open, address)
+		}
+	}
+	said := strings.Join(open, " and ")
+	switch {
+	case len(open) == 0:
+		n.good("only this machine can connect")
+	case m.Certificate:
+		n.good(said + ": open to the network, with TLS")
+	case m.Insecure:
+		n.warn(said+": open to the network without TLS", "make a certificate with \"loom auth tls init --host NAME\", and leave --insecure-network out")
+	default:
+		n.fail(said+": open to the network without TLS, which a host refuses", "make a certificate with \"loom auth tls init --host NAME\", or give --tls-cert and --tls-key")
 	}
 }
 
