@@ -200,6 +200,7 @@ func edit(t *testing.T, path string, change func(*datadir.Manifest)) {
 		t.Fatal(err)
 	}
 	change(&m)
+	m.Sum = ""
 	if data, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
