@@ -240,3 +240,34 @@ func TestWF10_WhatADeadHostHeldIsFreed(t *testing.T) {
 		t.Errorf("what a dead host held cannot be claimed: %v", err)
 	}
 }
+
+// TestOPS01_APartitionIsHandedOver moves a partition in the middle of work.
+func TestOPS01_APartitionIsHandedOver(t *testing.T) {
+	f := newFleet(t)
+	a := f.host("h1")
+	a.took()
+	b := f.host("h2")
+	f.use(b)
+	f.register("shop", "researcher")
+	var work sync.WaitGroup
+	for i := range 20 {
+		work.Go(func() {
+			if _, err := f.do(file("shop", string(rune('a'+i)))); err != nil {
+				t.Errorf("order %d: %v", i, err)
+			}
+		})
+	}
+	a.barred.Store(true)
+	a.projects.HandOver(0)
+	b.took()
+	work.Wait()
+	filed := 0
+	for _, e := range f.events() {
+		if e.GetBeadFiled() != nil {
+			filed++
+		}
+	}
+	if filed != 20 {
+		t.Errorf("%d beads were filed; want 20", filed)
+	}
+}

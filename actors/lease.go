@@ -104,3 +104,23 @@ func (p *partition) yield(err error) {
 		p.handOver()
 	}
 }
+
+// handOver has a partition that this host serves given to another one.
+type handOver struct{}
+
+// HandOver gives a partition to whichever host takes it first; this one is
+// among those that wait for it. What is under way is made durable or asked
+// again. It does nothing when the partition is not served here.
+func (p *Projects) HandOver(partition int) { p.sys.sys.Root.Send(p.partitions[partition], &handOver{}) }
+
+var errHandedOver = errors.New("the partition is handed over")
+
+// giveUp serves no longer, lets go, and waits for its turn.
+func (p *partition) giveUp(c actor.Context) {
+	if p.tenure != nil && p.drop(c, p.keeper, errHandedOver) {
+		p.beside.close()
+		p.cancel()
+		p.handOver()
+		p.recover(c)
+	}
+}

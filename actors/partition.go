@@ -161,6 +161,8 @@ func (p *partition) Receive(c actor.Context) {
 		p.lost(c, m)
 	case *membersChanged:
 		p.tellMembers(c)
+	case *handOver:
+		p.giveUp(c)
 	case *actor.Terminated:
 		p.fail(c, m.Who, fmt.Errorf("actor %s stopped", m.Who.Id))
 	case *sweep:

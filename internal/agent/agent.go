@@ -59,6 +59,9 @@ type Worker struct {
 	// means that they keep nothing.
 	Caches string
 	Logger *slog.Logger
+	// Shared has what is done in a workspace kept where other hosts find it, and
+	// goes on with what they kept there.
+	Shared bool
 	// Live is given chunks of text as the model writes them.
 	Live func(project, bead, text string)
 	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
@@ -75,6 +78,7 @@ type job struct {
 	seat  actors.Seat
 	role  roles.Role
 	repo  *Repository
+	share func(context.Context) error // has other hosts find what was done; nil where there are none
 }
 
 // Work implements actors.Worker.
@@ -138,7 +142,16 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 			return nil, err
 		}
 	}
-	return j.repo.Workspaces.Open(ctx, x.Id, j.brief.Bead.Id)
+	if j.Shared {
+		if err := j.repo.Workspaces.Follow(ctx, x.Id); err != nil {
+			return nil, err
+		}
+	}
+	tree, err := j.repo.Workspaces.Open(ctx, x.Id, j.brief.Bead.Id)
+	if err == nil && j.Shared {
+		j.share = tree.Share
+	}
+	return tree, err
 }
 
 // changes reports whether the role may change files.
@@ -166,8 +179,19 @@ func conflictText(files []string) string {
 	return text
 }
 
+// shared has other hosts find what was done so far.
+func (j *job) shared(ctx context.Context) error {
+	if j.share == nil {
+		return nil
+	}
+	return j.share(ctx)
+}
+
 // propose makes what the worktree has the change that the outcome proposes.
 func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outcome) (*loomv1.Outcome, error) {
+	if err := j.shared(ctx); err != nil {
+		return nil, err
+	}
 	change, diff, err := tree.Change(ctx)
 	if fault.Code(err) == "git/no-change" {
 		return out, nil

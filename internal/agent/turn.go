@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,6 +196,11 @@ func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
 		wait.Go(func() { results[i], errs[i] = r.carryOut(ctx, c) })
 	}
 	wait.Wait()
+	if changes(batch) {
+		if err := r.shared(ctx); err != nil {
+			return err
+		}
+	}
 	var ends []*loomv1.TurnRecord
 	for i, c := range batch {
 		if errs[i] != nil {
@@ -203,6 +209,11 @@ func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
 		ends = append(ends, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: c.Id, Result: results[i]}}})
 	}
 	return r.record(ctx, ends...)
+}
+
+// changes reports whether a call of a batch may have changed the workspace.
+func changes(batch []turn.Call) bool {
+	return slices.ContainsFunc(batch, func(c turn.Call) bool { return tool.Class(c.Tool) != loomv1.ToolClass_TOOL_CLASS_READ })
 }
 
 // carryOut runs a call, or finds out what became of one that was cut off.

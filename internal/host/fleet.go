@@ -159,6 +159,9 @@ func (h *Host) hostSeen(e lease.Entry) {
 		return
 	}
 	p.Alive = e.Alive
+	if p.Alive && p.Host != h.name() {
+		h.staff.since(p.Host, p.Epoch)
+	}
 	h.fleet.mu.Lock()
 	old := h.fleet.seen[p.Host]
 	h.fleet.seen[p.Host] = p
@@ -233,9 +236,12 @@ type leaseTurn struct {
 // about the same time.
 const standBack = 150 * time.Millisecond
 
+// partitionKey is the lease of a partition.
+func partitionKey(n int) string { return fmt.Sprintf("partition.%02d", n) }
+
 // Acquire implements actors.Lease.
 func (t leaseTurn) Acquire(ctx context.Context) (actors.Tenure, error) {
-	key, name := fmt.Sprintf("partition.%02d", t.partition), t.h.name()
+	key, name := partitionKey(t.partition), t.h.name()
 	rank := staffing.Rank(key, name, slices.Collect(maps.Keys(t.h.members())))
 	select {
 	case <-time.After(time.Duration(rank) * standBack):

@@ -255,7 +255,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	}
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live,
+		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live, Shared: h.broker.Clustered(),
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

@@ -16,38 +16,18 @@ import (
 // not here.
 type places struct {
 	mu   sync.Mutex
-	own  map[string]string    // paths of this host's own, by project
 	here map[string]time.Time // projects that are here, or when it was looked for in vain
 }
 
 // lookAgain is after how long a repository that was not here is looked for.
 const lookAgain = 10 * time.Second
 
-// placed returns a project as this host has it.
-func (h *Host) placed(p *loomv1.ProjectConfig) string {
-	h.places.mu.Lock()
-	defer h.places.mu.Unlock()
-	if path, ok := h.places.own[p.Id]; ok {
-		return path
-	}
-	return p.Repository
-}
-
-// place notes that this host has a repository of its own for a project that
-// another host registered with another path. Both must land on one remote,
-// because that is where the fence is.
-func (h *Host) place(registered, ours *loomv1.ProjectConfig) error {
-	if registered.Remote == "" || ours.Remote != "" && ours.Remote != registered.Remote {
-		return fault.New("project/conflict", "project %q is registered with repository %s; a host with another copy needs the same remote to push to", registered.Id, registered.Repository).
-			At("project "+registered.Id).Want("the same path on every host, or --push %s=REMOTE on each", registered.Id)
-	}
-	h.places.mu.Lock()
-	defer h.places.mu.Unlock()
-	if h.places.own == nil {
-		h.places.own = map[string]string{}
-	}
-	h.places.own[registered.Id] = ours.Repository
-	return nil
+// elsewherePlaced refuses a repository that another host has registered with
+// another path: what hosts do in a project they find in its repository, so all
+// must have the same.
+func elsewherePlaced(registered, ours *loomv1.ProjectConfig) error {
+	return fault.New("project/conflict", "project %q is registered with repository %s on this deployment, not %s", registered.Id, registered.Repository, ours.Repository).
+		At("project " + registered.Id).Want("the same repository under the same path on every host, for example on a shared file system")
 }
 
 // hasRepository says whether work of a project can be done here.
@@ -64,7 +44,7 @@ func (h *Host) hasRepository(id string) bool {
 	if err != nil || len(view.Projects) != 1 {
 		return true // whoever claims is told what is wrong
 	}
-	_, err = os.Stat(h.placed(view.Projects[0]))
+	_, err = os.Stat(view.Projects[0].Repository)
 	at = time.Time{}
 	if err != nil {
 		at = time.Now()

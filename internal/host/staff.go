@@ -2,6 +2,9 @@ package host
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -17,12 +20,61 @@ import (
 // staff brings the pools of this host to what is wanted of them: when somebody
 // says so, when a host comes or goes, and now and then, because what others
 // were told may not have come here.
-type staff struct{ woken chan struct{} }
+type staff struct {
+	woken chan struct{}
+
+	mu   sync.Mutex
+	came map[string]arrival // other hosts that live
+}
+
+// arrival is a start of a host, and when it was first seen here.
+type arrival struct {
+	epoch uint64
+	at    time.Time
+}
 
 // staffAgain is how often a host looks at what is wanted by itself.
 const staffAgain = 2 * time.Second
 
-func newStaff() *staff { return &staff{make(chan struct{}, 1)} }
+// settled is how long another host must have been there before a partition is
+// handed over to it.
+const settled = 15 * time.Second
+
+func newStaff() *staff { return &staff{woken: make(chan struct{}, 1), came: map[string]arrival{}} }
+
+// since notes when a start of another host was first seen.
+func (s *staff) since(host string, epoch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.came[host].epoch != epoch {
+		s.came[host] = arrival{epoch, time.Now()}
+	}
+}
+
+// stays says whether a start of another host has been there for a while.
+func (s *staff) stays(host string, epoch uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.came[host]
+	return a.epoch == epoch && time.Since(a.at) > settled
+}
+
+// spread hands a partition over that another host comes first for, one at a
+// time: so each of several hosts has some, and a partition whose host went
+// comes back to it.
+func (h *Host) spread() {
+	alive := h.members()
+	names := slices.Collect(maps.Keys(alive))
+	for _, n := range h.projects.Here() {
+		for _, other := range names {
+			if other != h.name() && staffing.Rank(partitionKey(n), other, names) == 0 && h.staff.stays(other, alive[other]) {
+				h.log.Info("a partition is handed over", "partition", n, "to", other)
+				h.projects.HandOver(n)
+				return
+			}
+		}
+	}
+}
 
 // wake has the pools looked at. It never blocks.
 func (s *staff) wake() {
@@ -39,6 +91,7 @@ func (h *Host) startStaff(context.Context) error {
 		for h.ctx.Err() == nil {
 			h.learn(h.ctx)
 			h.resize(h.ctx)
+			h.spread()
 			select {
 			case <-h.staff.woken:
 			case <-look.C:
