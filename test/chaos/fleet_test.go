@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,11 +67,15 @@ type fleet struct {
 	kills []kill
 }
 
-// kill is a host that was killed.
+// kill is a host that was killed, or that slept.
 type kill struct {
 	at     time.Time
 	served bool // the partition of the orders
+	slept  bool
 }
+
+// sleep is how long a host is stopped: longer than it is thought to live.
+const sleep = 6 * time.Second
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
@@ -216,7 +221,8 @@ func (f *fleet) serves(ctx context.Context) int {
 }
 
 // strike kills a random host, more often the one that serves the orders, and
-// starts it again.
+// starts it again; every third time the one that serves the orders sleeps
+// until it is thought dead, and wakes.
 func (f *fleet) strike(ctx context.Context) {
 	holder := f.serves(ctx)
 	victim := f.random.IntN(fleetSize)
@@ -224,10 +230,27 @@ func (f *fleet) strike(ctx context.Context) {
 		victim = holder
 	}
 	h := f.host(victim)
+	if holder >= 0 && len(f.kills)%3 == 1 {
+		f.kills = append(f.kills, kill{time.Now(), true, true})
+		f.freeze(ctx, f.host(holder))
+		return
+	}
 	at := time.Now()
 	h.kill()
-	f.kills = append(f.kills, kill{at, victim == holder})
+	f.kills = append(f.kills, kill{at, victim == holder, false})
 	f.begin(victim).serves()
+}
+
+// freeze stops a host in the middle of what it does, and lets it go on.
+func (f *fleet) freeze(ctx context.Context, h *process) {
+	f.t.Helper()
+	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		f.t.Fatal(err)
+	}
+	rest(ctx, sleep)
+	if err := h.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // closed returns how many orders are done, as some host says.
@@ -335,23 +358,26 @@ func (f *fleet) judge(took time.Duration) {
 		}
 	}
 	f.t.Logf("%d orders, %d kills, %d events in %s", *fleetOrders, len(f.kills), len(events), took.Round(time.Millisecond))
-	for served, what := range map[bool]string{true: "served the orders", false: "did not serve them"} {
-		gaps := f.gaps(events, served)
+	for _, c := range []struct {
+		served, slept bool
+		what          string
+	}{{true, false, "kill of a host that served the orders"}, {false, false, "kill of a host that did not"}, {true, true, "sleep of the host that served them"}} {
+		gaps := f.gaps(events, c.served, c.slept)
 		if len(gaps) == 0 {
 			continue
 		}
-		f.t.Logf("from the kill of a host that %s to the next event: %d kills, p50 %s, p90 %s, max %s", what, len(gaps),
+		f.t.Logf("from the %s to the next event: %d times, p50 %s, p90 %s, max %s", c.what, len(gaps),
 			quantile(gaps, 50).Round(time.Millisecond), quantile(gaps, 90).Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond))
 	}
 }
 
-// gaps returns, sorted, how long after each kill the journal went on, where it
-// did.
-func (f *fleet) gaps(events []*loomv1.Event, served bool) []time.Duration {
+// gaps returns, sorted, how long after each strike of a kind the journal went
+// on, where it did.
+func (f *fleet) gaps(events []*loomv1.Event, served, slept bool) []time.Duration {
 	var gaps []time.Duration
 	for _, k := range f.kills {
 		i := slices.IndexFunc(events, func(e *loomv1.Event) bool { return e.Time.AsTime().After(k.at) })
-		if k.served == served && i >= 0 {
+		if k.served == served && k.slept == slept && i >= 0 {
 			gaps = append(gaps, events[i].Time.AsTime().Sub(k.at))
 		}
 	}
