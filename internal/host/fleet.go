@@ -56,7 +56,7 @@ func (h *Host) startFleet(ctx context.Context) error {
 		return fmt.Errorf("host: %w", err)
 	}
 	h.fleet.leases, err = lease.Open(ctx, js, lease.Config{
-		Bucket: leaseBucket, Replicas: h.broker.Replicas(), TTL: leaseTTL, Renew: leaseTTL / 5, Storage: jetstream.MemoryStorage, Logger: h.log,
+		Bucket: leaseBucket, Replicas: h.broker.Replicas(), TTL: leaseTTL, Renew: leaseTTL / 5, Logger: h.log,
 	})
 	if err != nil {
 		return err
@@ -168,6 +168,11 @@ func (h *Host) hostSeen(e lease.Entry) {
 	h.fleet.mu.Unlock()
 	if old.GetAlive() == p.Alive && old.GetEpoch() == p.Epoch {
 		return
+	}
+	if p.Alive {
+		h.fleet.wire.HostAlive(p.Host, p.Epoch)
+	} else {
+		h.fleet.wire.HostDead(p.Host, p.Epoch)
 	}
 	h.log.Info("host", "name", p.Host, "epoch", p.Epoch, "alive", p.Alive)
 	if projects := h.way(); projects != nil {
