@@ -11,6 +11,11 @@ import (
 // checkNetwork returns host/insecure for a port that would be open to a network
 // without TLS.
 func (c Config) checkNetwork() error {
+	if c.Listen != "" {
+		if _, _, err := c.address(); err != nil {
+			return err // what is no address is refused as such
+		}
+	}
 	if c.Listen == "" || c.TLS != nil || certificate.Loopback(c.Listen) {
 		return nil
 	}
