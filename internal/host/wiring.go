@@ -85,7 +85,7 @@ func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.
 	if r, ok := h.repos.open[key]; ok {
 		return r, nil
 	}
-	source, err := git.Open(ctx, p.Repository)
+	source, err := git.Open(ctx, h.placed(p))
 	if err == nil && p.Remote != "" {
 		source, err = source.WithRemote(ctx, p.Remote)
 	}
@@ -155,7 +155,10 @@ func (h *Host) registerConfigured(ctx context.Context) error {
 			return err
 		}
 		if there := h.registeredElsewhere(ctx, c); there != nil {
-			return elsewherePlaced(there, c)
+			if err := h.place(there, c); err != nil {
+				return err
+			}
+			continue
 		}
 		configs = append(configs, c)
 		if err := h.free(ctx, c, configs); err != nil {
@@ -276,7 +279,7 @@ const (
 
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
-	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.meant, h.log)
+	h.intake = h.system.StartIntake(h.ctx, h.projects, tasks{h.broker}, h.only, h.meant, h.log)
 	h.desk = h.system.StartDesk(h.ctx, h.projects)
 	h.own.done.Go(h.fileOwn)
 	for name, f := range h.services() {
@@ -316,5 +319,11 @@ func (h *Host) serveCEO(ctx context.Context, c call) proto.Message {
 	if rest := subject.After(subject.Must("ceo"), c.subject); len(rest) > 0 {
 		from.Name = rest[0]
 	}
-	return h.desk.Decide(ctx, from, cmd)
+	answer := h.desk.Decide(ctx, from, cmd)
+	if answer.Error == nil {
+		if err := h.rotated(ctx, cmd); err != nil {
+			return &loomv1.Answer{Error: fault.From(err).Proto()}
+		}
+	}
+	return answer
 }
