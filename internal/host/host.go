@@ -27,6 +27,7 @@ import (
 	"github.com/loomrun/loom/internal/natsjournal"
 	"github.com/loomrun/loom/internal/natswire"
 	"github.com/loomrun/loom/internal/projection"
+	"github.com/loomrun/loom/internal/watermark"
 	"github.com/loomrun/loom/internal/web"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
@@ -43,6 +44,7 @@ type Host struct {
 	broker     *broker.Broker
 	logs       []journal.Log
 	heads      *headmark.Keeper
+	space      *watermark.Watch
 	blobs      *blob.Objects
 	projection *projection.DB
 	history    history
@@ -89,7 +91,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.openCertificate, h.startBroker, h.enrol, h.openStores,
+		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteOpen, h.checkFences,
 		h.startAgents, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
@@ -253,7 +255,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	}
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live,
+		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live, Shared: h.broker.Clustered(),
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)
@@ -310,6 +312,9 @@ func (h *Host) Stop(ctx context.Context) {
 		}
 		if h.heads != nil {
 			_ = h.heads.Close()
+		}
+		if h.space != nil {
+			h.space.Close()
 		}
 		if h.dir != nil {
 			_ = h.dir.Close()

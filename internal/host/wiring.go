@@ -85,7 +85,7 @@ func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.
 	if r, ok := h.repos.open[key]; ok {
 		return r, nil
 	}
-	source, err := git.Open(ctx, h.placed(p))
+	source, err := git.Open(ctx, p.Repository)
 	if err == nil && p.Remote != "" {
 		source, err = source.WithRemote(ctx, p.Remote)
 	}
@@ -155,10 +155,7 @@ func (h *Host) registerConfigured(ctx context.Context) error {
 			return err
 		}
 		if there := h.registeredElsewhere(ctx, c); there != nil {
-			if err := h.place(there, c); err != nil {
-				return err
-			}
-			continue
+			return elsewherePlaced(there, c)
 		}
 		configs = append(configs, c)
 		if err := h.free(ctx, c, configs); err != nil {
@@ -279,7 +276,7 @@ const (
 
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
-	h.intake = h.system.StartIntake(h.ctx, h.projects, tasks{h.broker}, h.only, h.meant, h.log)
+	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.meant, h.log)
 	h.desk = h.system.StartDesk(h.ctx, h.projects)
 	h.own.done.Go(h.fileOwn)
 	for name, f := range h.services() {
