@@ -10,3 +10,11 @@ func Shape() []reflect.Type {
 		reflect.TypeFor[guideFile](), reflect.TypeFor[ruleFile](), reflect.TypeFor[memoryTypeFile](), reflect.TypeFor[partFile](),
 	}
 }
+
+// PhaseShape returns the parts of a process file with phases.
+func PhaseShape() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[phasesFile](), reflect.TypeFor[phaseFile](), reflect.TypeFor[ruleFile](), reflect.TypeFor[hookFile](),
+		reflect.TypeFor[hooksFile](), reflect.TypeFor[memoryTypeFile](), reflect.TypeFor[replanningFile](), reflect.TypeFor[analysisFile](),
+	}
+}

@@ -125,11 +125,11 @@ func (a *app) listProcesses() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list [flags]", Short: "the processes that can be worked by here, and whose they are", Args: takes(),
-		Long: `List prints the processes of the workspace (loom-processes/ and .loom/processes/),
-the user's (~/.loom/processes/), those in the directories of LOOM_PROCESS_PATH,
-the machine's (/etc/loom/processes/) and those that come with Loom. Of one name
-the nearest counts; --all shows the others too. One that is not sound is listed
-with its first problem.`,
+		Long: `List prints the processes of the workspace (loom-processes/ and
+.loom/processes/), the user's (~/.loom/processes/), those in the directories of
+LOOM_PROCESS_PATH, the machine's (/etc/loom/processes/) and those that come with
+Loom. Of one name the nearest counts; --all shows the others too. One that is
+not sound is listed with its first problem.`,
 		Example: "  loom process list\n  loom process list --all --json",
 		RunE: func(*cobra.Command, []string) error {
 			c, err := catalog(".")
@@ -315,12 +315,12 @@ func rulesText(w io.Writer, e *processes.Entry) {
 func (a *app) validateProcess() *cobra.Command {
 	cmd := a.validateWorkflow()
 	cmd.Short = "print everything that is wrong with process files"
-	cmd.Long = `Validate reads process and workflow files, with all that they include, and prints
-what is wrong with them, all at once, one FILE:LINE:COL: CODE: sentence a line;
-it exits 3 then. What is allowed but probably not meant is told as a warning. Of
-a directory it takes each NAME/process.yaml, and files *.yaml and *.yml where
-there is none. Processes that phases name are looked for among the files, and
-where "loom process list" finds them.`
+	cmd.Long = `Validate reads process and workflow files, with all that they include, and
+prints what is wrong with them, all at once, one FILE:LINE:COL: CODE: sentence a
+line; it exits 3 then. What is allowed but probably not meant is told as a
+warning. Of a directory it takes each NAME/process.yaml, and files *.yaml and
+*.yml where there is none. Processes that phases name are looked for among the
+files, and where "loom process list" finds them.`
 	cmd.Example = "  loom process validate ./loom-processes/ours.yaml\n  loom process validate loom-processes"
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		c, err := catalog(".")

@@ -43,7 +43,7 @@ data directory already, it files the goal with that and waits.
 A directory that is no git repository is copied into one that Loom makes for
 itself, and only delivered files are written back: none over what you changed.
 Without --process the workspace's only process is taken.`,
-		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result --model openai:gpt-5",
+		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Goal = strings.Join(args, " ")
 			if err := fillContext(s, values); err != nil {
