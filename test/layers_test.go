@@ -58,7 +58,7 @@ var arrows = []struct {
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
 	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity", "internal/certificate"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/vault"}, slices.Concat(contract, cores, []string{"internal/blob", "internal/broker", "internal/ceokey", "internal/datadir", "internal/headmark", "internal/natsjournal", "internal/streamfile"}), "it reads what hosts keep, and makes it anew from a backup"},
-	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client"}), "the host wires everything, and no command is below it"},
+	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client", "internal/certificate"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
 	{[]string{"internal/sandbox/probe"}, slices.Concat(contract, []string{"internal/sandbox"}), "it tries what a sandbox must refuse"},
 	{[]string{"tools/..."}, nil, "a tool of the workshop is a module of its own"},

@@ -134,3 +134,14 @@ func (j *joining) fill(c *host.Config) error {
 	}
 	return nil
 }
+
+// refuseElsewhere refuses what is for clients: a host runs its own server.
+func refuseElsewhere(cmd *cobra.Command) error {
+	for _, flag := range []string{"nats", "creds"} {
+		if cmd.Flags().Changed(flag) {
+			return fault.New("usage/argument", "a host runs its own NATS server, and cannot use another").At("--" + flag).
+				Want("several hosts are one deployment with --join, see \"loom cluster\"")
+		}
+	}
+	return nil
+}

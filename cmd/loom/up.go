@@ -52,6 +52,9 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 			if err := chosen.open(&c, roles.Builtin()); err != nil {
 				return err
 			}
+			if err := refuseElsewhere(cmd); err != nil {
+				return err
+			}
 			if err := joining.fill(&c); err != nil {
 				return err
 			}
