@@ -113,7 +113,8 @@ func Decode(data []byte) (Credentials, error) {
 		case strings.HasPrefix(line, "SU") && c.Seed == nil:
 			c.Seed = []byte(line)
 		case strings.HasPrefix(line, "-----BEGIN CERTIFICATE"):
-			c.Authority = data[bytes.Index(data, []byte("-----BEGIN CERTIFICATE")):]
+			_, after, _ := bytes.Cut(data, []byte("-----BEGIN CERTIFICATE"))
+			c.Authority = append([]byte("-----BEGIN CERTIFICATE"), after...)
 			return c, c.check()
 		case strings.HasPrefix(line, "# ") && isField:
 			c.set(name, value)
