@@ -82,6 +82,27 @@ func describe(dir, name string, meta []byte) error {
 	return nil
 }
 
+// Consumers returns data/damaged, naming the consumer, unless the description
+// of each durable consumer of the stream is the one that the server wrote. A
+// server refuses the whole stream otherwise.
+func (s *Stream) Consumers() error {
+	all, err := filepath.Glob(filepath.Join(s.dir, "obs", "*", "meta.inf"))
+	if err != nil {
+		return damaged(s.name, "its consumers cannot be listed").Because(err)
+	}
+	for _, file := range all {
+		dir := filepath.Dir(file)
+		meta, err1 := os.ReadFile(file)
+		sum, err2 := os.ReadFile(filepath.Join(dir, "meta.sum"))
+		want := checksum(s.name+"/"+filepath.Base(dir), meta)
+		if err := errors.Join(err1, err2); err != nil || string(sum) != hex.EncodeToString(want) {
+			return damaged(s.name, "the description of its consumer %q is not the one that the server wrote", filepath.Base(dir)).Because(err).
+				Want("remove %s, which is made anew", dir)
+		}
+	}
+	return nil
+}
+
 // checksum is the sum that a server gives data of the object that key names.
 func checksum(key string, data ...[]byte) []byte {
 	seed := sha256.Sum256([]byte(key))

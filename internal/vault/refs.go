@@ -47,7 +47,7 @@ func (s *Store) records(name string, visit func(streamfile.Record) error) error 
 	}
 	found, err := stream.Scan(func(streamfile.Record) error { return nil })
 	if err != nil || visit == nil {
-		return firstOf(err, found.Err())
+		return firstOf(err, found.Err(), stream.Consumers())
 	}
 	_, err = stream.Scan(func(r streamfile.Record) error {
 		if found.Deleted[r.Sequence] {
