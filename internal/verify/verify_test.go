@@ -53,7 +53,7 @@ func TestPROC05_Phase(t *testing.T) {
 		return m
 	}
 	rules := []*loomv1.Rule{
-		{Name: "no-placeholders", Type: regex, Check: `\[(TBD|TODO)\]`, Severity: severe},
+		{Name: "no-placeholders", Type: regex, Check: `\[(TBD|TO-?DO)\]`, Severity: severe},
 		{Name: "sourced", Type: regex, Check: `https://`, Wanted: true, Target: "*.md", Severity: warning},
 		{Name: "said", Type: regex, Check: `secret`, Target: "output", Severity: severe},
 		{Name: "balance", Type: table, Check: "math.abs(row.assets - row.liabilities - row.own_funds) < 1.0", Target: "data.csv", Severity: severe},
@@ -73,7 +73,7 @@ func TestPROC05_Phase(t *testing.T) {
 			return m
 		}(), "", []string{"error deliverables report.md: the file is not there; there is reprot.md"}},
 		{"empty", with("report.md", " \n"), "", []string{"error deliverables report.md: the file is empty"}},
-		{"a placeholder", with("report.md", "# R\nhttps://a\n[TBD] and [TODO]\n"), "", []string{`error no-placeholders report.md:3: no-placeholders: found "[TBD]"`}},
+		{"a placeholder", with("report.md", "# R\nhttps://a\n[TBD] and [TO-DO]\n"), "", []string{`error no-placeholders report.md:3: no-placeholders: found "[TBD]"`}},
 		{"no source", with("report.md", "# R\n"), "", []string{"warning sourced report.md: sourced: nothing there matches https://"}},
 		{"in what was said", sound, "the secret is out", []string{`error said output:1: said: found "secret"`}},
 		{"out of balance", with("data.csv", "assets,liabilities,own funds\n10,5,5\n10,(5),5\n"), "", []string{
