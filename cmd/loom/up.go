@@ -70,7 +70,7 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's work must pass")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
-	f.StringVar(&c.Listen, "listen", host.DefaultListen, "where clients connect, `HOST:PORT`; port 0 chooses a free one")
+	f.StringVar(&c.Listen, "listen", host.DefaultListen, "`HOST:PORT` for clients")
 	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
 	f.BoolVar(&closed, "no-listen", false, "open no port")
 	f.StringVar(&c.Certificate, "tls-cert", "", "certificate `FILE` to show (see \"loom auth tls\")")
