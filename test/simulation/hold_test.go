@@ -183,6 +183,14 @@ func (o *oracle) ordered(e *loomv1.Event, f *loomv1.OverrideGiven) {
 	o.order = f
 }
 
+// refusedForGood wants an order that was refused for what it asks to have used
+// up its nonce.
+func (o *oracle) refusedForGood(c *loomv1.SignedCommand) {
+	if cmd := o.signed(c); !o.nonces[cmd.GetNonce()] {
+		o.broken(11, "an order with nonce %s is refused for what it asks, and may come again", cmd.GetNonce())
+	}
+}
+
 // usedUp notes the nonce of a command that was refused once and for all.
 func (o *oracle) usedUp(spent string) {
 	if i := strings.LastIndexByte(spent, ':'); i > 0 {

@@ -135,8 +135,9 @@ func (w *world) presentOrder(verb string, c *loomv1.SignedCommand, as loomv1.Ide
 			w.broken(7, "an order that was carried out is refused when it comes again")
 		case got != "":
 			w.see("order refused: " + got)
-			if verb != "" && got != "approval/replayed" {
+			if verb != "" && got != "approval/replayed" && got != "approval/expired" {
 				w.ceo.refused = c
+				w.oracle.refusedForGood(c)
 			}
 		case w.ceo.refused == c:
 			w.broken(11, "an order to %s that was refused is carried out when it comes again", verb)
