@@ -26,11 +26,11 @@ func (a *app) scale() *cobra.Command {
 	var clear, anywhere bool
 	cmd := &cobra.Command{
 		Use: "scale ROLE[=N] [flags]", Short: "say how many agents of a role there are, and where", Args: takes("ROLE=N"),
-		Long: `Scale says how many agents of a role the deployment has. Its hosts share them out
-evenly, also when a host comes or goes. With --host the number is that host's
-own. Agents that are too many finish what they work on and take nothing new.
---on and --where confine the role to hosts; --anywhere ends that. --clear takes
-back what was said: each host then has what it is configured with.`,
+		Long: `Scale says how many agents of a role the deployment has. Its hosts share them
+out evenly, also when a host comes or goes. With --host the number is that
+host's own. Agents that are too many finish what they work on and take nothing
+new. --on and --where confine the role to hosts; --anywhere ends that. --clear
+takes back what was said: each host then has what it is configured with.`,
 		Example: "  loom scale researcher=8\n  loom scale researcher=2 --host h-4k2mzq3v5n7ptx6a\n  loom scale engineering-manager --where zone=a\n  loom scale researcher --clear",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := &loomv1.ScaleRole{Host: host, Clear: clear, Reason: reason}
@@ -55,7 +55,7 @@ back what was said: each host then has what it is configured with.`,
 	f.StringToStringVar(&where, "where", nil, "only hosts with these labels may, `KEY=VALUE,...`")
 	f.BoolVar(&anywhere, "anywhere", false, "every host may")
 	f.BoolVar(&clear, "clear", false, "take back what was said")
-	f.StringVar(&reason, "reason", "", "why, for the record")
+	f.StringVar(&reason, "reason", "", "`TEXT`: why, for the record")
 	cmd.ValidArgs = roles.Builtin().Names()
 	return cmd
 }
@@ -111,8 +111,8 @@ func (a *app) drain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "drain HOST [flags]", Short: "have a host take no new work", Args: takes("HOST"),
 		Long: `Drain has the agents of a host finish what they work on and take nothing new;
-others take their share. "loom host list" shows when it is done. The host goes on
-serving its part of the journals until it is stopped. --undo ends it.`,
+others take their share. "loom host list" shows when it is done. The host goes
+on serving its part of the journals until it is stopped. --undo ends it.`,
 		Example: "  loom drain h-4k2mzq3v5n7ptx6a --reason \"new disk\"\n  loom drain h-4k2mzq3v5n7ptx6a --undo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Host = args[0]
@@ -126,7 +126,7 @@ serving its part of the journals until it is stopped. --undo ends it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&q.Undo, "undo", false, "have it take work again")
-	cmd.Flags().StringVar(&q.Reason, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&q.Reason, "reason", "", "`TEXT`: why, for the record")
 	return cmd
 }
 
