@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) process() *cobra.Command {
-	return group("process", "how kinds of work are done: list, show, check, draw, make and try processes",
+	return group("process", "how kinds of work are done: list, show, make and try them",
 		"  loom process list\n  loom process show competitive-intel\n  loom process test competitive-intel",
 		a.listProcesses(), a.showProcess(), a.validateProcess(), a.drawProcess(), a.newProcess(), a.installProcess(), a.processStats(), a.testProcess())
 }

@@ -142,13 +142,14 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 			return nil, err
 		}
 	}
-	if j.Shared {
+	shared := j.Shared && j.brief.Node.Phase == nil // phases change one worktree side by side: that of one host
+	if shared {
 		if err := j.repo.Workspaces.Follow(ctx, x.Id); err != nil {
 			return nil, err
 		}
 	}
 	tree, err := j.repo.Workspaces.Open(ctx, x.Id, j.brief.Bead.Id)
-	if err == nil && j.Shared {
+	if err == nil && shared {
 		j.share = tree.Share
 	}
 	return tree, err
