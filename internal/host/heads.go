@@ -63,14 +63,15 @@ func (h *Host) checkFence(ctx context.Context, id string) error {
 	if err != nil || len(registered.Projects) != 1 {
 		return nil //nolint:nilerr // a project in quarantine is named elsewhere
 	}
-	locks, err := h.projects.Look(ctx, project.Lock, &loomv1.Query{Project: id})
-	if err != nil {
-		return err
-	}
+	// The fence first: what another host is granted meanwhile is in the locks.
 	fence, err := h.fence(ctx, registered.Projects[0].Repository)
 	if err != nil {
 		h.log.Warn("the repository cannot tell which grants it has seen", "project", id, "error", err)
 		return nil
+	}
+	locks, err := h.projects.Look(ctx, project.Lock, &loomv1.Query{Project: id})
+	if err != nil {
+		return err
 	}
 	var last uint64
 	for _, l := range locks.Locks {
