@@ -30,7 +30,12 @@ func (f *scopeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.process, "process", "", "all work by the process of this `NAME`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all work of the project or, without --project, of all projects")
 	projectFlag(cmd, &f.project)
-	completes(cmd, map[string][]string{"process": processes.Builtin(roles.Builtin()).Names()})
+	err := cmd.RegisterFlagCompletionFunc("process", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return processes.Builtin(roles.Builtin()).Names(), cobra.ShellCompDirectiveNoFileComp // read when somebody asks, not at each start
+	})
+	if err != nil {
+		panic(err) // there is no such flag
+	}
 }
 
 // check refuses what names no scope, or two.
