@@ -8,6 +8,7 @@ import (
 	"embed"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -81,14 +82,16 @@ type Set struct {
 //go:embed *.yaml
 var builtin embed.FS
 
-// Builtin returns the roles that Loom comes with.
-func Builtin() *Set {
+// Builtin returns the roles that Loom comes with, always the same set.
+func Builtin() *Set { return builtinSet() }
+
+var builtinSet = sync.OnceValue(func() *Set {
 	s, err := Load(&Set{}, builtin, ".")
 	if err != nil {
 		panic(err)
 	}
 	return s
-}
+})
 
 // Get returns the role with that name or alias.
 func (s *Set) Get(name string) (Role, bool) {
