@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -26,7 +27,7 @@ type agentActor struct {
 	cancel context.CancelFunc
 	idle   context.CancelFunc // ends that it takes new work
 
-	retired bool
+	retired *atomic.Bool // also over restarts
 }
 
 type (
@@ -40,13 +41,13 @@ func (a *agentActor) Receive(c actor.Context) {
 		ctx, cancel := context.WithCancel(a.pool.stopped)
 		taking, idle := context.WithCancel(ctx)
 		a.cancel, a.idle = cancel, idle
-		if a.retired {
+		if a.retired.Load() {
 			idle()
 		}
 		a.pool.working.Add(1)
 		go a.loop(ctx, taking, c.ActorSystem().Root, c.Self())
 	case *retire:
-		a.retired = true
+		a.retired.Store(true)
 		a.idle()
 	case *agentRetired:
 		c.Stop(c.Self())
@@ -146,6 +147,8 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
 		s.giveBack(ctx, "host is stopping")
 	case fault.Code(err) == "attempt/paused": // somebody goes on when it is resumed
 		s.giveBack(ctx, "work is held")
+	case fault.Code(err) == "git/taken": // another host's files; the journal says who goes on
+		s.giveBack(ctx, "another host has the files")
 	case gone(err):
 		a.pool.Logger.Info("attempt is no longer ours", "agent", a.name, "attempt", b.Attempt.Id, "error", err)
 	default:

@@ -115,12 +115,20 @@ func (p *Projects) HandOver(partition int) { p.sys.sys.Root.Send(p.partitions[pa
 
 var errHandedOver = errors.New("the partition is handed over")
 
-// giveUp serves no longer, lets go, and waits for its turn.
+// standBack is how long a host that gave a partition up leaves it to others.
+const standBack = time.Second
+
+// giveUp serves no longer, lets go, and then waits for its turn.
 func (p *partition) giveUp(c actor.Context) {
-	if p.tenure != nil && p.drop(c, p.keeper, errHandedOver) {
-		p.beside.close()
-		p.cancel()
-		p.handOver()
-		p.recover(c)
+	if p.tenure == nil || !p.drop(c, p.keeper, errHandedOver) {
+		return
 	}
+	p.close()
+	t, before, inc, root, self := p.tenure, p.beside, p.incarnation, c.ActorSystem().Root, c.Self()
+	p.tenure = nil
+	p.sys.aside(func() {
+		before.done.Wait()
+		letGo(t)
+		time.AfterFunc(standBack, func() { root.Send(self, &again{inc}) })
+	})
 }

@@ -376,12 +376,21 @@ func (p *partition) known(id string) (*actor.PID, error) {
 // find returns the project's actor, nil for one that does not exist.
 func (p *partition) find(id string) (*actor.PID, error) {
 	if !p.serving || !p.holds() {
-		return nil, unavailable(p.Log.Partition()).Because(p.why)
+		return nil, p.away()
 	}
 	if err, ok := p.quarantined[id]; ok {
 		return nil, fault.New("project/quarantined", "project %q cannot be replayed and is set aside: %s", id, err).At("project")
 	}
 	return p.projects[id], nil
+}
+
+// away says why nobody is served here: damage is told as it is, because asking
+// again does not mend it.
+func (p *partition) away() *fault.Error {
+	if fault.Status(p.why) == fault.Integrity {
+		return fault.From(p.why)
+	}
+	return unavailable(p.Log.Partition()).Because(p.why)
 }
 
 func unavailable(partition int) *fault.Error {
@@ -390,7 +399,7 @@ func unavailable(partition int) *fault.Error {
 
 func (p *partition) list(m *list) {
 	if !p.serving || !p.holds() {
-		m.reply(&loomv1.PartitionReply{Error: unavailable(p.Log.Partition()).Because(p.why).Proto()})
+		m.reply(&loomv1.PartitionReply{Error: p.away().Proto()})
 		return
 	}
 	ids := make([]string, 0, len(p.projects))

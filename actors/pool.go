@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -296,7 +297,10 @@ func (p *poolActor) spawn(c actor.Context) {
 	for taken[n] {
 		n++
 	}
-	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return &agentActor{pool: p.Pool, name: fmt.Sprintf("%s/%d", p.Role, n)} }), fmt.Sprintf("agent-%d$", n))
+	retired := new(atomic.Bool)
+	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor {
+		return &agentActor{pool: p.Pool, name: fmt.Sprintf("%s/%d", p.Role, n), retired: retired}
+	}), fmt.Sprintf("agent-%d$", n))
 	c.Watch(pid)
 	p.agents[pid.Id] = &place{n: n, pid: pid}
 }

@@ -182,6 +182,9 @@ func hostState(h *loomv1.HostPresence) string {
 }
 
 func agentsOf(h *loomv1.HostPresence) string {
+	if !h.Alive {
+		return "-"
+	}
 	var desired, actual, busy uint32
 	for _, r := range h.Roles {
 		desired, actual, busy = desired+r.Desired, actual+r.Actual, busy+r.Busy
@@ -192,6 +195,9 @@ func agentsOf(h *loomv1.HostPresence) string {
 func partitions(h *loomv1.HostPresence) string {
 	var list []string
 	for _, n := range h.Partitions {
+		if !h.Alive { // others serve them
+			break
+		}
 		list = append(list, strconv.Itoa(int(n)))
 	}
 	return strings.Join(list, " ")

@@ -196,7 +196,10 @@ func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
 		wait.Go(func() { results[i], errs[i] = r.carryOut(ctx, c) })
 	}
 	wait.Wait()
-	if changes(batch) {
+	if changes(batch) && r.share != nil {
+		if err := r.seat.Record(ctx); err != nil { // nobody else has the attempt by now
+			return err
+		}
 		if err := r.shared(ctx); err != nil {
 			return err
 		}

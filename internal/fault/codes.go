@@ -238,6 +238,7 @@ var codes = map[string]Exit{
 	"git/conflict":         Conflict,
 	"git/target-moved":     Conflict,
 	"git/fenced":           Conflict,
+	"git/taken":            Conflict,
 	"git/patch-changed":    Conflict,
 	"git/hook-failed":      WorkFailed,
 	"git/hook-timeout":     WorkFailed,

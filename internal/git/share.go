@@ -18,7 +18,7 @@ func seenRef(execution string) string { return "refs/loom/shared/" + execution }
 // nothing when the content is there already. Content that cannot be a commit
 // stays on this host.
 //
-// It returns git/fenced when another host has gone on with the work meanwhile:
+// It returns git/taken when another host has gone on with the work meanwhile:
 // whoever is here no longer has it.
 func (w *Worktree) Share(ctx context.Context) error {
 	there, ours, err := w.shared(ctx, w.execution)
@@ -26,7 +26,7 @@ func (w *Worktree) Share(ctx context.Context) error {
 		return err
 	}
 	if !ours {
-		return fault.New("git/fenced", "another host goes on with %s", w.execution)
+		return fault.New("git/taken", "another host goes on with %s", w.execution)
 	}
 	tree, err := w.snapshot(ctx)
 	if fault.Code(err) == "git/unsupported" {

@@ -60,7 +60,7 @@ func TestP17_AnotherHostGoesOnWithTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, w.Path(), "a.txt", "too late\n")
-	wantCode(t, w.Share(t.Context()), "git/fenced")
+	wantCode(t, w.Share(t.Context()), "git/taken")
 	if err := f.ws.Follow(t.Context(), execution(1)); err != nil {
 		t.Fatal(err)
 	}

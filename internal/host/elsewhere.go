@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -45,14 +46,31 @@ func (h *Host) open(partition int) func() func() {
 		return nil
 	}
 	return func() func() {
+		ctx, cancel := context.WithCancel(h.ctx)
+		h.fleet.done.Go(func() { h.bear(ctx, partition) })
+		return cancel
+	}
+}
+
+// bearAgain is after how long a name that could not be had is tried again.
+const bearAgain = time.Second
+
+// bear has other hosts reach a partition here until ctx ends.
+func (h *Host) bear(ctx context.Context, partition int) {
+	for ctx.Err() == nil {
 		stop, err := h.fleet.wire.ServeFunc(partitionName(partition), func(ctx context.Context, m proto.Message) proto.Message {
 			return h.asked(ctx, partition, m)
 		})
-		if err != nil {
-			h.log.Error("a partition cannot be reached by other hosts", "partition", partition, "error", err)
-			return func() {}
+		if err == nil {
+			<-ctx.Done()
+			stop()
+			return
 		}
-		return func() { h.fleet.done.Go(stop) } // it waits, and the partition must not
+		h.log.Error("a partition cannot be reached by other hosts", "partition", partition, "error", err)
+		select {
+		case <-time.After(bearAgain):
+		case <-ctx.Done():
+		}
 	}
 }
 

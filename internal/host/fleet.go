@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +65,9 @@ func (h *Host) startFleet(ctx context.Context) error {
 	if err := h.present(ctx); err != nil {
 		return err
 	}
+	for _, e := range h.fleet.leases.Entries(hostKeys) { // before anybody is thought dead
+		h.hostSeen(e)
+	}
 	h.fleet.done.Go(func() { h.fleet.leases.Watch(h.ctx, hostKeys, h.hostSeen) })
 	h.fleet.done.Go(h.stayPresent)
 	return nil
@@ -101,6 +105,7 @@ func (h *Host) stayPresent() {
 			if err := h.present(h.ctx); err != nil {
 				return // the host stops
 			}
+			said = ""
 			h.presence.again()
 		case <-look.C:
 			now := h.presenceOf()
@@ -151,14 +156,32 @@ func (h *Host) selfPresence() *loomv1.HostPresence {
 	return p
 }
 
-// hostSeen hears of a host that came, changed or went.
-func (h *Host) hostSeen(e lease.Entry) {
+// said is what a host says of itself, or said last when it is gone; nil when
+// that cannot be understood.
+func (h *Host) said(e lease.Entry) *loomv1.HostPresence {
 	p := &loomv1.HostPresence{}
+	if len(e.Value) == 0 && !e.Alive {
+		h.fleet.mu.Lock()
+		defer h.fleet.mu.Unlock()
+		if p = proto.CloneOf(h.fleet.seen[strings.TrimPrefix(e.Key, hostKeys)]); p != nil {
+			p.Alive = false
+		}
+		return p
+	}
 	if err := proto.Unmarshal(e.Value, p); err != nil || hostKey(p.Host) != e.Key {
 		h.log.Warn("a host's word is not understood", "lease", e.Key, "error", err)
-		return
+		return nil
 	}
 	p.Alive = e.Alive
+	return p
+}
+
+// hostSeen hears of a host that came, changed or went.
+func (h *Host) hostSeen(e lease.Entry) {
+	p := h.said(e)
+	if p == nil {
+		return
+	}
 	if p.Alive && p.Host != h.name() {
 		h.staff.since(p.Host, p.Epoch)
 	}

@@ -42,7 +42,7 @@ func (h *Host) hasRepository(id string) bool {
 	defer cancel()
 	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
 	if err != nil || len(view.Projects) != 1 {
-		return true // whoever claims is told what is wrong
+		return fault.Status(err) != fault.Unavailable // whoever claims is told what is wrong
 	}
 	_, err = os.Stat(view.Projects[0].Repository)
 	at = time.Time{}

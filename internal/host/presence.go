@@ -31,6 +31,7 @@ type presence struct {
 const (
 	leaveWithin = 2 * time.Second
 	tellAgain   = time.Second
+	tellWithin  = 5 * time.Second
 )
 
 func newPresence() *presence {
@@ -86,7 +87,7 @@ func (h *Host) tellAll(ctx context.Context, agents map[string]uint32) bool {
 		if told, ok := h.presence.told[id]; ok && maps.Equal(told, agents) {
 			continue
 		}
-		if err := h.reportRoles(ctx, id, agents); err != nil {
+		if err := h.tell(ctx, id, agents); err != nil {
 			if all = false; ctx.Err() == nil {
 				h.log.Warn("project is not told which roles are here", "project", id, "error", err)
 			}
@@ -95,6 +96,13 @@ func (h *Host) tellAll(ctx context.Context, agents map[string]uint32) bool {
 		h.presence.told[id] = agents
 	}
 	return all
+}
+
+// tell is reportRoles within a time that leaves some for the other projects.
+func (h *Host) tell(ctx context.Context, id string, agents map[string]uint32) error {
+	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	return h.reportRoles(ctx, id, agents)
 }
 
 func (h *Host) reportRoles(ctx context.Context, id string, agents map[string]uint32) error {

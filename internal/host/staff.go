@@ -23,8 +23,9 @@ import (
 type staff struct {
 	woken chan struct{}
 
-	mu   sync.Mutex
-	came map[string]arrival // other hosts that live
+	mu     sync.Mutex
+	came   map[string]arrival // other hosts that live
+	handed map[int]time.Time  // when a partition was handed over last
 }
 
 // arrival is a start of a host, and when it was first seen here.
@@ -40,7 +41,9 @@ const staffAgain = 2 * time.Second
 // handed over to it.
 const settled = 15 * time.Second
 
-func newStaff() *staff { return &staff{woken: make(chan struct{}, 1), came: map[string]arrival{}} }
+func newStaff() *staff {
+	return &staff{woken: make(chan struct{}, 1), came: map[string]arrival{}, handed: map[int]time.Time{}}
+}
 
 // since notes when a start of another host was first seen.
 func (s *staff) since(host string, epoch uint64) {
@@ -59,6 +62,25 @@ func (s *staff) stays(host string, epoch uint64) bool {
 	return a.epoch == epoch && time.Since(a.at) > settled
 }
 
+// handAgain is after how long a partition that came back is handed over again:
+// whoever had it may not be able to serve it.
+const handAgain = 5 * time.Minute
+
+// may says whether a partition may be handed over.
+func (s *staff) may(partition int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, was := s.handed[partition]
+	return !was || time.Since(at) > handAgain
+}
+
+// hands notes that a partition is handed over.
+func (s *staff) hands(partition int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handed[partition] = time.Now()
+}
+
 // spread hands a partition over that another host comes first for, one at a
 // time: so each of several hosts has some, and a partition whose host went
 // comes back to it.
@@ -67,8 +89,9 @@ func (h *Host) spread() {
 	names := slices.Collect(maps.Keys(alive))
 	for _, n := range h.projects.Here() {
 		for _, other := range names {
-			if other != h.name() && staffing.Rank(partitionKey(n), other, names) == 0 && h.staff.stays(other, alive[other]) {
+			if other != h.name() && h.staff.may(n) && staffing.Rank(partitionKey(n), other, names) == 0 && h.staff.stays(other, alive[other]) {
 				h.log.Info("a partition is handed over", "partition", n, "to", other)
+				h.staff.hands(n)
 				h.projects.HandOver(n)
 				return
 			}
@@ -89,9 +112,9 @@ func (h *Host) startStaff(context.Context) error {
 		look := time.NewTicker(staffAgain)
 		defer look.Stop()
 		for h.ctx.Err() == nil {
-			h.learn(h.ctx)
 			h.resize(h.ctx)
 			h.spread()
+			h.learn(h.ctx)
 			select {
 			case <-h.staff.woken:
 			case <-look.C:
@@ -107,7 +130,7 @@ func (h *Host) learn(ctx context.Context) {
 	if !h.broker.Clustered() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	ids, err := h.projects.List(ctx)
 	if err != nil {
@@ -187,7 +210,7 @@ func (h *Host) serveScale(ctx context.Context, c call) proto.Message {
 func (h *Host) serveDrain(ctx context.Context, c call) proto.Message {
 	drain := &loomv1.DrainHost{}
 	err := actors.Decode(c.contentType, c.data, drain)
-	if err == nil {
+	if err == nil && !drain.Undo {
 		err = h.checkHost(drain.Host)
 	}
 	return h.change(ctx, c, err, &loomv1.Command{Body: &loomv1.Command_DrainHost{DrainHost: drain}})
@@ -222,7 +245,7 @@ func (h *Host) checkScale(c *loomv1.ScaleRole) error {
 	}
 	c.Role = role.Name
 	for _, host := range append([]string{c.Host}, c.GetConfine().GetHosts()...) {
-		if host != "" {
+		if host != "" && !c.Clear {
 			if err := h.checkHost(host); err != nil {
 				return err
 			}
