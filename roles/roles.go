@@ -8,7 +8,6 @@ import (
 	"embed"
 	"io/fs"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -83,15 +82,15 @@ type Set struct {
 var builtin embed.FS
 
 // Builtin returns the roles that Loom comes with, always the same set.
-func Builtin() *Set { return builtinSet() }
+func Builtin() *Set { return builtinSet }
 
-var builtinSet = sync.OnceValue(func() *Set {
+var builtinSet = func() *Set {
 	s, err := Load(&Set{}, builtin, ".")
 	if err != nil {
 		panic(err)
 	}
 	return s
-})
+}()
 
 // Get returns the role with that name or alias.
 func (s *Set) Get(name string) (Role, bool) {
