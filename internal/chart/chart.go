@@ -98,7 +98,7 @@ func (c *Chart) checkPoints(refuse refusal) {
 	for _, s := range c.Series {
 		total += len(s.Points)
 		for i, p := range s.Points {
-			if !p.X.finite() || !p.Y.finite() {
+			if !p.X.finite() || !p.Y.finite() || p.X.large() || p.Y.large() {
 				refuse("series "+s.Name, "point %d has no number", i+1)
 				return
 			}
@@ -130,6 +130,8 @@ func (c *Chart) checkSigns(s Series, refuse refusal) {
 		case v.none() && (c.Kind == "pie" || c.Kind == "waterfall"):
 			refuse("series "+s.Name, "%q has no value", c.Categories[i])
 		case v.none():
+		case v.large():
+			refuse("series "+s.Name, "%q is beyond %g, too large to be drawn", c.Categories[i], float64(largest))
 		case !v.finite():
 			refuse("series "+s.Name, "%q is not a finite number", c.Categories[i])
 		case c.Kind == "pie" && v < 0:

@@ -138,6 +138,9 @@ type ticks struct{}
 
 // Ticks returns the marks from least to most.
 func (ticks) Ticks(least, most float64) []plot.Tick {
+	if span := most - least; math.IsInf(span, 0) || span < 1e-9*max(math.Abs(least), math.Abs(most)) || span < 1/largest {
+		return []plot.Tick{{Value: least, Label: figure(least)}, {Value: most, Label: figure(most)}} // round numbers would be looked for without end
+	}
 	list := plot.DefaultTicks{}.Ticks(least, most)
 	for i := range list {
 		if v, err := strconv.ParseFloat(list[i].Label, 64); err == nil {

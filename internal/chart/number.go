@@ -13,6 +13,12 @@ func None() Number { return Number(math.NaN()) }
 
 func (n Number) none() bool { return math.IsNaN(float64(n)) }
 
+// largest is the largest figure that is drawn: axes of larger ones overflow.
+const largest = 1e100
+
+// large reports whether a figure is too large to be drawn.
+func (n Number) large() bool { return math.Abs(float64(n)) > largest && !math.IsInf(float64(n), 0) }
+
 func (n Number) finite() bool { return !n.none() && !math.IsInf(float64(n), 0) }
 
 // MarshalJSON writes the shortest decimal that is the number.
