@@ -173,21 +173,6 @@ func TestF3_SleepEndsALease(t *testing.T) {
 	}
 }
 
-// Somebody deletes the bucket under a holder: it is made anew, and terms go on
-// rising.
-func TestABucketThatIsGoneIsMadeAnew(t *testing.T) {
-	a, b := alone(t, Config{TTL: 500 * time.Millisecond})
-	old := acquire(t, a, "k", "a")
-	if err := a.store.js.DeleteStream(t.Context(), "KV_LEASES"); err != nil {
-		t.Fatal(err)
-	}
-	ended(t, old)
-	next := acquire(t, b, "k", "b")
-	if !next.Valid() || next.Term() <= old.Term() {
-		t.Errorf("term %d after %d, valid: %t", next.Term(), old.Term(), next.Valid())
-	}
-}
-
 func TestSetChangesWhatOthersSee(t *testing.T) {
 	a, b := alone(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
