@@ -133,6 +133,17 @@ func (f *fleet) members() actors.Members {
 	return all
 }
 
+// filed counts the beads in the journal, whose chain is checked with it.
+func (f *fleet) filed() (n int) {
+	f.t.Helper()
+	for _, e := range f.events() {
+		if e.GetBeadFiled() != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // ticket pulls a ticket.
 func (f *fleet) ticket() *loomv1.Assignment {
 	f.t.Helper()
@@ -188,13 +199,7 @@ func TestOPS01_APartitionGoesOnOnAnotherHost(t *testing.T) {
 	if got := b.projects.Here(); len(got) != 1 {
 		t.Errorf("the host that took it serves %v", got)
 	}
-	filed := 0
-	for _, e := range f.events() { // which checks the chain, too
-		if e.GetBeadFiled() != nil {
-			filed++
-		}
-	}
-	if filed != 1 {
+	if filed := f.filed(); filed != 1 {
 		t.Errorf("%d beads were filed; want 1", filed)
 	}
 }
@@ -261,13 +266,7 @@ func TestOPS01_APartitionIsHandedOver(t *testing.T) {
 	a.projects.HandOver(0)
 	b.took()
 	work.Wait()
-	filed := 0
-	for _, e := range f.events() {
-		if e.GetBeadFiled() != nil {
-			filed++
-		}
-	}
-	if filed != 20 {
+	if filed := f.filed(); filed != 20 {
 		t.Errorf("%d beads were filed; want 20", filed)
 	}
 }

@@ -69,8 +69,8 @@ func (p *partition) lost(c actor.Context, m *leaseLost) {
 }
 
 // handOver gives the partition to whoever waits for it, once nothing of this
-// host touches it any more.
-func (p *partition) handOver() {
+// host touches it any more, and runs then.
+func (p *partition) handOver(then func()) {
 	t, before := p.tenure, p.beside
 	p.tenure = nil
 	if t == nil {
@@ -81,6 +81,7 @@ func (p *partition) handOver() {
 			before.done.Wait()
 		}
 		letGo(t)
+		then()
 	})
 }
 
@@ -101,7 +102,7 @@ const triesWithin = 3
 // the same for everybody, and whoever holds the partition says so.
 func (p *partition) yield(err error) {
 	if p.failures >= triesWithin && fault.Status(err) != fault.Integrity {
-		p.handOver()
+		p.handOver(func() {})
 	}
 }
 
@@ -124,11 +125,8 @@ func (p *partition) giveUp(c actor.Context) {
 		return
 	}
 	p.close()
-	t, before, inc, root, self := p.tenure, p.beside, p.incarnation, c.ActorSystem().Root, c.Self()
-	p.tenure = nil
-	p.sys.aside(func() {
-		before.done.Wait()
-		letGo(t)
+	inc, root, self := p.incarnation, c.ActorSystem().Root, c.Self()
+	p.handOver(func() {
 		time.AfterFunc(standBack, func() { root.Send(self, &again{inc}) })
 	})
 }

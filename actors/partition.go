@@ -172,7 +172,7 @@ func (p *partition) Receive(c actor.Context) {
 	case *actor.Stopping, *actor.Restarting:
 		p.stopping = true
 		p.close()
-		p.handOver()
+		p.handOver(func() {})
 	}
 }
 
@@ -232,7 +232,7 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	}
 	p.tenure = m.tenure
 	if p.stopping { // mail still comes while children stop, and new ones would never
-		p.handOver()
+		p.handOver(func() {})
 		return
 	}
 	if m.err != nil {

@@ -71,6 +71,16 @@ func catalog(workspace string) (*processes.Catalog, error) {
 	return processes.Open(list, roles.Builtin()), nil
 }
 
+// pick is lookUp among the processes that are found from here.
+func (a *app) pick(word string) (*processes.Catalog, *processes.Entry, error) {
+	c, err := catalog(".")
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := a.lookUp(c, word)
+	return c, e, err
+}
+
 // lookUp finds a process by name, or reads the one that a file or directory
 // holds. What is wrong with it is printed.
 func (a *app) lookUp(c *processes.Catalog, word string) (*processes.Entry, error) {
@@ -206,11 +216,7 @@ its rules, and what it does with a workspace. With --yaml it writes the workflow
 that the process is compiled to, as a file that reads as the very same.`,
 		Example: "  loom process show due-diligence\n  loom process show ./loom-processes/ours.yaml --yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := catalog(".")
-			if err != nil {
-				return err
-			}
-			e, err := a.lookUp(c, args[0])
+			_, e, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
@@ -343,11 +349,7 @@ func (a *app) drawProcess() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := catalog(".")
-			if err != nil {
-				return err
-			}
-			e, err := a.lookUp(c, args[0])
+			_, e, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}

@@ -51,11 +51,7 @@ func (a *app) beginning(name, from string) (string, error) {
 	if from == "" {
 		return processes.Beginning(name), nil
 	}
-	c, err := catalog(".")
-	if err != nil {
-		return "", err
-	}
-	e, err := a.lookUp(c, from)
+	_, e, err := a.pick(from)
 	if err != nil {
 		return "", err
 	}
@@ -106,11 +102,7 @@ func (a *app) install(from string, replace bool) (string, error) {
 	if !isFile(from) {
 		from = "./" + from
 	}
-	c, err := catalog(".")
-	if err != nil {
-		return "", err
-	}
-	e, err := a.lookUp(c, from)
+	_, e, err := a.pick(from)
 	if err != nil {
 		return "", err
 	}

@@ -35,11 +35,7 @@ model answers. Everything but the model is real: host, agents, tools, checks,
 commits. It works in a temporary directory, opens no port and needs no key.`,
 		Example: "  loom process test competitive-intel\n  loom process test ./loom-processes/tender --only no-bid --keep /tmp/tender",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := catalog(".")
-			if err != nil {
-				return err
-			}
-			e, err := a.lookUp(c, args[0])
+			c, e, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -205,15 +203,11 @@ func within(file string, err error) error {
 
 // read reads a file, or standard input for "-", within a submission's limit.
 func (a *app) read(name string) ([]byte, error) {
-	r := a.in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
-		}
-		defer f.Close()
-		r = f
+	r, err := a.input(name)
+	if err != nil {
+		return nil, err
 	}
+	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, actors.MaxSubmission+1))
 	if err != nil {
 		return nil, fault.New("usage/argument", "cannot be read: %s", err).At(name)

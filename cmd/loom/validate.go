@@ -134,18 +134,26 @@ func exists(file string) bool {
 	return err == nil
 }
 
+// input opens a file, or standard input for "-".
+func (a *app) input(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.in), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
+	}
+	return f, nil
+}
+
 // readFile reads a file, or standard input for "-"; of one that is larger than
 // any file of YAML may be, only so much that this shows.
 func (a *app) readFile(name string) ([]byte, error) {
-	r := a.in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
-		}
-		defer f.Close()
-		r = f
+	r, err := a.input(name)
+	if err != nil {
+		return nil, err
 	}
+	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, strictyaml.MaxBytes+1))
 	if err != nil {
 		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))

@@ -180,6 +180,27 @@ func (j *job) proposed(ctx context.Context, phase string) (dir string, done func
 // judge has the verifier judge a phase, and holds its files against the rules
 // once more: nobody's word counts for a file that is not there.
 func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
+	return j.overPhase(ctx, func(phase *loomv1.NodeDefinition, dir string, files fs.FS) (*loomv1.Outcome, error) {
+		questions := verify.Questions(j.brief.Node.Phase, j.rules())
+		out, err := j.turn(ctx, j.workspace(dir), Prompt(j.brief)+questionText(questions)+j.material(files, []*loomv1.NodeDefinition{phase}))
+		if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+			return out, err
+		}
+		o := j.brief.Execution.Nodes[phase.Id].GetOutcome()
+		found := verify.Phase(files, phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())
+		found = append(found, verify.Verdict(questions, out.Fields.AsMap())...)
+		if errs := verify.Errors(found); len(errs) > 0 {
+			j.fail(out, "verify/rule", errs[0].String(), verify.Text(found))
+			return out, nil
+		}
+		out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
+		return out, nil
+	})
+}
+
+// overPhase has look see what the phase that the node is about proposed, in a
+// checkout that is thrown away; a phase that was left out needs no look.
+func (j *job) overPhase(ctx context.Context, look func(phase *loomv1.NodeDefinition, dir string, files fs.FS) (*loomv1.Outcome, error)) (*loomv1.Outcome, error) {
 	phase := j.node(j.brief.Node.Phase.Of)
 	if !j.succeeded(phase.GetId()) {
 		return j.nothingToJudge(phase.GetId()), nil
@@ -194,20 +215,7 @@ func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer root.Close()
-	questions := verify.Questions(j.brief.Node.Phase, j.rules())
-	out, err := j.turn(ctx, j.workspace(dir), Prompt(j.brief)+questionText(questions)+j.material(root.FS(), []*loomv1.NodeDefinition{phase}))
-	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
-		return out, err
-	}
-	o := j.brief.Execution.Nodes[phase.Id].GetOutcome()
-	found := verify.Phase(root.FS(), phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())
-	found = append(found, verify.Verdict(questions, out.Fields.AsMap())...)
-	if errs := verify.Errors(found); len(errs) > 0 {
-		j.fail(out, "verify/rule", errs[0].String(), verify.Text(found))
-		return out, nil
-	}
-	out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
-	return out, nil
+	return look(phase, dir, root.FS())
 }
 
 // nothingToJudge is the answer about a phase that was left out: the gap is
@@ -222,21 +230,9 @@ func (j *job) nothingToJudge(phase string) *loomv1.Outcome {
 
 // review is one reviewer's look at a phase.
 func (j *job) review(ctx context.Context) (*loomv1.Outcome, error) {
-	phase := j.node(j.brief.Node.Phase.Of)
-	if !j.succeeded(phase.GetId()) {
-		return j.nothingToJudge(phase.GetId()), nil
-	}
-	dir, done, err := j.proposed(ctx, phase.Id)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.material(root.FS(), []*loomv1.NodeDefinition{phase}))
+	return j.overPhase(ctx, func(phase *loomv1.NodeDefinition, dir string, files fs.FS) (*loomv1.Outcome, error) {
+		return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.material(files, []*loomv1.NodeDefinition{phase}))
+	})
 }
 
 // count counts the reviewers' votes on a phase.

@@ -39,17 +39,12 @@ func (h *Host) elsewhere() actors.Elsewhere {
 	return others{h}
 }
 
-// open returns what makes a partition that this host serves reached by the
-// others.
-func (h *Host) open(partition int) func() func() {
-	if h.fleet.leases == nil {
-		return nil
-	}
-	return func() func() {
-		ctx, cancel := context.WithCancel(h.ctx)
-		h.fleet.done.Go(func() { h.bear(ctx, partition) })
-		return cancel
-	}
+// open makes a partition that this host serves reached by the others, until
+// shut is called.
+func (h *Host) open(partition int) (shut func()) {
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.fleet.done.Go(func() { h.bear(ctx, partition) })
+	return cancel
 }
 
 // bearAgain is after how long a name that could not be had is tried again.

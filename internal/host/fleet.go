@@ -288,18 +288,3 @@ type tenure struct{ *lease.Held }
 // Release implements actors.Tenure: a lease that is not given back ends by
 // itself.
 func (t tenure) Release(ctx context.Context) { _ = t.Held.Release(ctx) }
-
-// leaseOf returns the lease of a partition; nil on a host that is alone.
-func (h *Host) leaseOf(partition int) actors.Lease {
-	if h.fleet.leases == nil {
-		return nil
-	}
-	return leaseTurn{h, partition}
-}
-
-func (h *Host) membersOrNil() func() actors.Members {
-	if h.fleet.leases == nil {
-		return nil
-	}
-	return h.members
-}

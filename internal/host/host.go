@@ -235,12 +235,16 @@ func (h *Host) startActors(ctx context.Context) error {
 }
 
 func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.Manifest, ceo ed25519.PublicKey) actors.Partition {
-	return actors.Partition{
+	p := actors.Partition{
 		Log: log, Snapshots: s, Notices: h.broker, Work: h.broker, Clock: actors.NewClock(), Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease,
-		Lease: h.leaseOf(log.Partition()), Open: h.open(log.Partition()), Members: h.membersOrNil(),
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
+	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
+		p.Lease, p.Members = leaseTurn{h, n}, h.members
+		p.Open = func() func() { return h.open(n) }
+	}
+	return p
 }
 
 // worker returns who does the work of agents, with nothing left of what an
