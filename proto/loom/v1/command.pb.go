@@ -568,7 +568,10 @@ type Answer struct {
 	//	*Answer_Brief
 	//	*Answer_Lock
 	//	*Answer_Decision
-	Body          isAnswer_Body `protobuf_oneof:"body"`
+	Body isAnswer_Body `protobuf_oneof:"body"`
+	// Number of the project's last event when it was carried out; what is asked
+	// with this as at_least has seen it. 0 where nothing was.
+	Number        uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -660,6 +663,13 @@ func (x *Answer) GetDecision() *DecisionNode {
 		}
 	}
 	return nil
+}
+
+func (x *Answer) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
 }
 
 type isAnswer_Body interface {
@@ -3385,14 +3395,15 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06signed\x182 \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
 	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
 	"\rnote_security\x18= \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurityB\x06\n" +
-	"\x04body\"\x92\x02\n" +
+	"\x04body\"\xab\x02\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
 	"\x06submit\x18\x03 \x01(\v2\x14.loom.v1.SubmitReplyH\x00R\x06submit\x12&\n" +
 	"\x05brief\x18\x04 \x01(\v2\x0e.loom.v1.BriefH\x00R\x05brief\x12(\n" +
 	"\x04lock\x18\x05 \x01(\v2\x12.loom.v1.LockClaimH\x00R\x04lock\x123\n" +
-	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecisionB\x06\n" +
+	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12\x17\n" +
+	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\"\x06\n" +
 	"\x04Done\"A\n" +
 	"\x0fRegisterProject\x12.\n" +

@@ -1250,7 +1250,7 @@ func (x *Pulse) GetFindings() []*PulseFinding {
 // PulseFinding is one sort of thing that wants attention.
 type PulseFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "orphan", "stale-goal", "low-confidence", "undecided", "revisit" or
+	// "orphan", "stale", "stale-goal", "low-confidence", "undecided", "revisit" or
 	// "contradiction".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What it means, for a person.

@@ -1392,7 +1392,11 @@ type View struct {
 	// that changes under way touch, by path, first come first; at most 10,000.
 	Claims []*FileClaim `protobuf:"bytes,13,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Of the view staffing.
-	Staffing      *Staffing `protobuf:"bytes,14,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	Staffing *Staffing `protobuf:"bytes,14,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	// Of the view graph: the number of the project's last event that it has seen.
+	Number uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
+	// Of the view graph: what a node rests on that was superseded, by its id.
+	Stale         map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1521,6 +1525,20 @@ func (x *View) GetClaims() []*FileClaim {
 func (x *View) GetStaffing() *Staffing {
 	if x != nil {
 		return x.Staffing
+	}
+	return nil
+}
+
+func (x *View) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *View) GetStale() map[string]string {
+	if x != nil {
+		return x.Stale
 	}
 	return nil
 }
@@ -2136,8 +2154,9 @@ func (x *RoleCount) GetModel() string {
 
 // GraphRequest asks the decision graph of a project.
 //
-// Subject: loom.v1.svc.ask. Answer: GraphReply. It sees everything that was
-// acknowledged before it was asked.
+// Subject: loom.v1.svc.ask. Answer: GraphReply. Any host answers, from its own
+// fold of the journal, with the number of the event up to which that goes. The
+// graph at a number is the same on every host.
 type GraphRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means the host's only project.
@@ -2161,8 +2180,13 @@ type GraphRequest struct {
 	Tokens uint32 `protobuf:"varint,13,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// As of the project's event with this number, or of a time; unset means now.
 	// At most one of the two.
-	At            uint64                 `protobuf:"varint,14,opt,name=at,proto3" json:"at,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`
+	At   uint64                 `protobuf:"varint,14,opt,name=at,proto3" json:"at,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`
+	// What the answer has to have seen. Unset: everything that was acknowledged
+	// to anybody before it was asked, which the host asks the journal for. A
+	// number: the project's event of that number, such as Answer.number, which
+	// the host waits for; 0 is whatever the host has.
+	AtLeast       *uint64 `protobuf:"varint,480,opt,name=at_least,json=atLeast,proto3,oneof" json:"at_least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2302,6 +2326,13 @@ func (x *GraphRequest) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *GraphRequest) GetAtLeast() uint64 {
+	if x != nil && x.AtLeast != nil {
+		return *x.AtLeast
+	}
+	return 0
+}
+
 // GraphReply answers a GraphRequest.
 type GraphReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2315,7 +2346,10 @@ type GraphReply struct {
 	// Number of the project's last event that the answer has seen.
 	Number uint64 `protobuf:"varint,7,opt,name=number,proto3" json:"number,omitempty"`
 	// True when the limit left nodes out.
-	Cut           bool `protobuf:"varint,8,opt,name=cut,proto3" json:"cut,omitempty"`
+	Cut bool `protobuf:"varint,8,opt,name=cut,proto3" json:"cut,omitempty"`
+	// Of the nodes of the answer those that rest on what was superseded: what
+	// that is, by the node's id.
+	Stale         map[string]string `protobuf:"bytes,480,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2404,6 +2438,13 @@ func (x *GraphReply) GetCut() bool {
 		return x.Cut
 	}
 	return false
+}
+
+func (x *GraphReply) GetStale() map[string]string {
+	if x != nil {
+		return x.Stale
+	}
+	return nil
 }
 
 // DecisionRequest writes to the decision graph.
@@ -2670,7 +2711,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xe0\x04\n" +
+	"\x04_met\"\xe4\x05\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -2690,7 +2731,13 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06pauses\x18\v \x03(\v2\x0e.loom.v1.PauseR\x06pauses\x12\x12\n" +
 	"\x04next\x18\f \x01(\tR\x04next\x12*\n" +
 	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\x12-\n" +
-	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\"\xe1\x01\n" +
+	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x17\n" +
+	"\x06number\x18\xe0\x03 \x01(\x04R\x06number\x12/\n" +
+	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x1a8\n" +
+	"\n" +
+	"StaleEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +
 	"\x0eNoticesRequest\x12%\n" +
 	"\x05after\x18\x01 \x01(\v2\x0f.loom.v1.CursorR\x05after\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -2740,7 +2787,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\adesired\x18\x02 \x01(\rR\adesired\x12\x16\n" +
 	"\x06actual\x18\x03 \x01(\rR\x06actual\x12\x12\n" +
 	"\x04busy\x18\x04 \x01(\rR\x04busy\x12\x14\n" +
-	"\x05model\x18\x05 \x01(\tR\x05model\"\xdc\x03\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\"\x8a\x04\n" +
 	"\fGraphRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
 	"\bquestion\x18\x02 \x01(\x0e2\x16.loom.v1.GraphQuestionR\bquestion\x12\x0e\n" +
@@ -2758,7 +2805,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05limit\x18\f \x01(\rR\x05limit\x12\x16\n" +
 	"\x06tokens\x18\r \x01(\rR\x06tokens\x12\x0e\n" +
 	"\x02at\x18\x0e \x01(\x04R\x02at\x12.\n" +
-	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc1\x02\n" +
+	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1f\n" +
+	"\bat_least\x18\xe0\x03 \x01(\x04H\x00R\aatLeast\x88\x01\x01B\v\n" +
+	"\t_at_least\"\xb2\x03\n" +
 	"\n" +
 	"GraphReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12,\n" +
@@ -2768,7 +2817,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05pulse\x18\x05 \x01(\v2\x0e.loom.v1.PulseR\x05pulse\x12)\n" +
 	"\aballots\x18\x06 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12\x16\n" +
 	"\x06number\x18\a \x01(\x04R\x06number\x12\x10\n" +
-	"\x03cut\x18\b \x01(\bR\x03cut\"\x9a\x02\n" +
+	"\x03cut\x18\b \x01(\bR\x03cut\x125\n" +
+	"\x05stale\x18\xe0\x03 \x03(\v2\x1e.loom.v1.GraphReply.StaleEntryR\x05stale\x1a8\n" +
+	"\n" +
+	"StaleEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x02\n" +
 	"\x0fDecisionRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12(\n" +
 	"\x03add\x18\n" +
@@ -2807,7 +2861,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(*Query)(nil),                 // 1: loom.v1.Query
@@ -2834,108 +2888,112 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*GraphRequest)(nil),          // 22: loom.v1.GraphRequest
 	(*GraphReply)(nil),            // 23: loom.v1.GraphReply
 	(*DecisionRequest)(nil),       // 24: loom.v1.DecisionRequest
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*Definition)(nil),            // 26: loom.v1.Definition
-	(*UpdateBead)(nil),            // 27: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 28: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 29: loom.v1.ReopenBead
-	(*Position)(nil),              // 30: loom.v1.Position
-	(*Error)(nil),                 // 31: loom.v1.Error
-	(*Execution)(nil),             // 32: loom.v1.Execution
-	(*Bead)(nil),                  // 33: loom.v1.Bead
-	(*Approval)(nil),              // 34: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 35: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 36: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 37: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 38: loom.v1.Pause
-	(*FileClaim)(nil),             // 39: loom.v1.FileClaim
-	(*Staffing)(nil),              // 40: loom.v1.Staffing
-	(*Cursor)(nil),                // 41: loom.v1.Cursor
-	(*Notice)(nil),                // 42: loom.v1.Notice
-	(*Identity)(nil),              // 43: loom.v1.Identity
-	(DecisionType)(0),             // 44: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 45: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 46: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 47: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 48: loom.v1.Narrative
-	(*Pulse)(nil),                 // 49: loom.v1.Pulse
-	(*Ballot)(nil),                // 50: loom.v1.Ballot
-	(*AddDecision)(nil),           // 51: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 52: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 53: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 54: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 55: loom.v1.CastVote
+	nil,                           // 25: loom.v1.View.StaleEntry
+	nil,                           // 26: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*Definition)(nil),            // 28: loom.v1.Definition
+	(*UpdateBead)(nil),            // 29: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 30: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 31: loom.v1.ReopenBead
+	(*Position)(nil),              // 32: loom.v1.Position
+	(*Error)(nil),                 // 33: loom.v1.Error
+	(*Execution)(nil),             // 34: loom.v1.Execution
+	(*Bead)(nil),                  // 35: loom.v1.Bead
+	(*Approval)(nil),              // 36: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 37: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 38: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 39: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 40: loom.v1.Pause
+	(*FileClaim)(nil),             // 41: loom.v1.FileClaim
+	(*Staffing)(nil),              // 42: loom.v1.Staffing
+	(*Cursor)(nil),                // 43: loom.v1.Cursor
+	(*Notice)(nil),                // 44: loom.v1.Notice
+	(*Identity)(nil),              // 45: loom.v1.Identity
+	(DecisionType)(0),             // 46: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 47: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 48: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 49: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 50: loom.v1.Narrative
+	(*Pulse)(nil),                 // 51: loom.v1.Pulse
+	(*Ballot)(nil),                // 52: loom.v1.Ballot
+	(*AddDecision)(nil),           // 53: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 54: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 55: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 56: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 57: loom.v1.CastVote
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	25, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	26, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	27, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	28, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	29, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	30, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	25, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	30, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	25, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	31, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	32, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	26, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	25, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	30, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	25, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	25, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	31, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	27, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	28, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	29, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	30, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	31, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	32, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	27, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	32, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	27, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	33, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	34, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	28, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	27, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	32, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	27, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	27, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	33, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	9,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	25, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	27, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	10, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	10, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	11, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	12, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	10, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	31, // 24: loom.v1.View.error:type_name -> loom.v1.Error
-	33, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
-	32, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
-	34, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	35, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	36, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	37, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	26, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
+	33, // 24: loom.v1.View.error:type_name -> loom.v1.Error
+	35, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
+	34, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
+	36, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	37, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	38, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	39, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	28, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
 	2,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	38, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	39, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	40, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	41, // 36: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	25, // 37: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	31, // 38: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	42, // 39: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	41, // 40: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	31, // 41: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	18, // 42: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	25, // 43: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	43, // 44: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	31, // 45: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	21, // 46: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	25, // 47: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 48: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	44, // 49: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	45, // 50: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	46, // 51: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	25, // 52: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	31, // 53: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	35, // 54: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	47, // 55: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	48, // 56: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	49, // 57: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	50, // 58: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	51, // 59: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	52, // 60: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	53, // 61: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	54, // 62: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	55, // 63: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	64, // [64:64] is the sub-list for method output_type
-	64, // [64:64] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	40, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	41, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	42, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	25, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	43, // 37: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	27, // 38: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	33, // 39: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	44, // 40: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	43, // 41: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	33, // 42: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	18, // 43: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	27, // 44: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	45, // 45: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	33, // 46: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	21, // 47: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	27, // 48: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 49: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	46, // 50: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	47, // 51: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	48, // 52: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	27, // 53: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	33, // 54: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	37, // 55: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	49, // 56: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	50, // 57: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	51, // 58: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	52, // 59: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	26, // 60: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	53, // 61: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	54, // 62: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	55, // 63: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	56, // 64: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	57, // 65: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -2960,6 +3018,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[11].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[21].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[23].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
@@ -2973,7 +3032,7 @@ func file_loom_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
