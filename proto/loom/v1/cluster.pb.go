@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -131,7 +132,16 @@ type ClusterStatus struct {
 	// Sorted by name; a host that the streams have seen and that is gone included.
 	Hosts []*ClusterHost `protobuf:"bytes,8,rep,name=hosts,proto3" json:"hosts,omitempty"`
 	// Sorted by name.
-	Streams       []*ClusterStream `protobuf:"bytes,9,rep,name=streams,proto3" json:"streams,omitempty"`
+	Streams []*ClusterStream `protobuf:"bytes,9,rep,name=streams,proto3" json:"streams,omitempty"`
+	// Whether all hosts that the deployment wants are there, and every stream has
+	// all its replicas, each with all that its leader has.
+	Whole bool `protobuf:"varint,420,opt,name=whole,proto3" json:"whole,omitempty"`
+	// What is missing for that, in words.
+	Waiting []string `protobuf:"bytes,421,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	// How often the list of hosts was changed by command, and which hosts were
+	// taken out of it.
+	Generation    uint64         `protobuf:"varint,422,opt,name=generation,proto3" json:"generation,omitempty"`
+	Removed       []*RemovedHost `protobuf:"bytes,423,rep,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -229,21 +239,341 @@ func (x *ClusterStatus) GetStreams() []*ClusterStream {
 	return nil
 }
 
+func (x *ClusterStatus) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *ClusterStatus) GetWaiting() []string {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *ClusterStatus) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *ClusterStatus) GetRemoved() []*RemovedHost {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+// RemovedHost is a host that belongs to the deployment no more.
+type RemovedHost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	At    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// Who said so, and why.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovedHost) Reset() {
+	*x = RemovedHost{}
+	mi := &file_loom_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovedHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovedHost) ProtoMessage() {}
+
+func (x *RemovedHost) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovedHost.ProtoReflect.Descriptor instead.
+func (*RemovedHost) Descriptor() ([]byte, []int) {
+	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RemovedHost) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *RemovedHost) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *RemovedHost) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RemovedHost) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// MembersRequest changes which hosts belong to a deployment of several. What is
+// left empty stays as it is. It is done whole or not at all, and may be sent
+// again: a host that is removed already stays removed.
+//
+// Subject: loom.v1.svc.members. Answer: MembersReply. For operators alone.
+type MembersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The host to take out. It must not be running.
+	Remove string `protobuf:"bytes,1,opt,name=remove,proto3" json:"remove,omitempty"`
+	// The authority that signs the certificates of newcomers from now on, in PEM;
+	// what an earlier one signed counts for the hosts that are listed alone.
+	Authority string `protobuf:"bytes,2,opt,name=authority,proto3" json:"authority,omitempty"`
+	// How many hosts the deployment shall have: 3 or 5.
+	Hosts uint32 `protobuf:"varint,3,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	// Why, for the record; at most 1,024 bytes.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersRequest) Reset() {
+	*x = MembersRequest{}
+	mi := &file_loom_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersRequest) ProtoMessage() {}
+
+func (x *MembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
+func (*MembersRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *MembersRequest) GetRemove() string {
+	if x != nil {
+		return x.Remove
+	}
+	return ""
+}
+
+func (x *MembersRequest) GetAuthority() string {
+	if x != nil {
+		return x.Authority
+	}
+	return ""
+}
+
+func (x *MembersRequest) GetHosts() uint32 {
+	if x != nil {
+		return x.Hosts
+	}
+	return 0
+}
+
+func (x *MembersRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// MembersReply says what a newcomer must know, once the change is durable.
+type MembersReply struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Error      *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Deployment string                 `protobuf:"bytes,2,opt,name=deployment,proto3" json:"deployment,omitempty"`
+	Cluster    string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Lineage    string                 `protobuf:"bytes,4,opt,name=lineage,proto3" json:"lineage,omitempty"`
+	Generation uint64                 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	Hosts      uint32                 `protobuf:"varint,6,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	Replicas   uint32                 `protobuf:"varint,7,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	Partitions uint32                 `protobuf:"varint,8,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	Epoch      uint64                 `protobuf:"varint,9,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Ceo        string                 `protobuf:"bytes,10,opt,name=ceo,proto3" json:"ceo,omitempty"`
+	// Where the hosts meet each other, HOST:PORT.
+	Routes []string `protobuf:"bytes,11,rep,name=routes,proto3" json:"routes,omitempty"`
+	// How many hosts can join.
+	Places        uint32 `protobuf:"varint,12,opt,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersReply) Reset() {
+	*x = MembersReply{}
+	mi := &file_loom_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersReply) ProtoMessage() {}
+
+func (x *MembersReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
+func (*MembersReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *MembersReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *MembersReply) GetDeployment() string {
+	if x != nil {
+		return x.Deployment
+	}
+	return ""
+}
+
+func (x *MembersReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *MembersReply) GetLineage() string {
+	if x != nil {
+		return x.Lineage
+	}
+	return ""
+}
+
+func (x *MembersReply) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *MembersReply) GetHosts() uint32 {
+	if x != nil {
+		return x.Hosts
+	}
+	return 0
+}
+
+func (x *MembersReply) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *MembersReply) GetPartitions() uint32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *MembersReply) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *MembersReply) GetCeo() string {
+	if x != nil {
+		return x.Ceo
+	}
+	return ""
+}
+
+func (x *MembersReply) GetRoutes() []string {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+func (x *MembersReply) GetPlaces() uint32 {
+	if x != nil {
+		return x.Places
+	}
+	return 0
+}
+
 // ClusterHost is a host that keeps streams.
 type ClusterHost struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Host      string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	Connected bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`
 	// How many streams it leads, and in how many it is behind.
-	Leads         uint32 `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`
-	Behind        uint32 `protobuf:"varint,4,opt,name=behind,proto3" json:"behind,omitempty"`
+	Leads  uint32 `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`
+	Behind uint32 `protobuf:"varint,4,opt,name=behind,proto3" json:"behind,omitempty"`
+	// Whether the deployment's list has it.
+	Member bool `protobuf:"varint,420,opt,name=member,proto3" json:"member,omitempty"`
+	// Where the others meet it, HOST:PORT; empty when it has not said.
+	Address string `protobuf:"bytes,421,opt,name=address,proto3" json:"address,omitempty"`
+	// Since when it belongs to the deployment, and when it last said that it
+	// lives, within a minute.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,422,opt,name=since,proto3" json:"since,omitempty"`
+	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,423,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	Version       string                 `protobuf:"bytes,424,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClusterHost) Reset() {
 	*x = ClusterHost{}
-	mi := &file_loom_v1_cluster_proto_msgTypes[3]
+	mi := &file_loom_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -255,7 +585,7 @@ func (x *ClusterHost) String() string {
 func (*ClusterHost) ProtoMessage() {}
 
 func (x *ClusterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_cluster_proto_msgTypes[3]
+	mi := &file_loom_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -268,7 +598,7 @@ func (x *ClusterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterHost.ProtoReflect.Descriptor instead.
 func (*ClusterHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ClusterHost) GetHost() string {
@@ -299,6 +629,41 @@ func (x *ClusterHost) GetBehind() uint32 {
 	return 0
 }
 
+func (x *ClusterHost) GetMember() bool {
+	if x != nil {
+		return x.Member
+	}
+	return false
+}
+
+func (x *ClusterHost) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ClusterHost) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ClusterHost) GetLastSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeen
+	}
+	return nil
+}
+
+func (x *ClusterHost) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 // ClusterStream is how a stream is kept.
 type ClusterStream struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -317,7 +682,7 @@ type ClusterStream struct {
 
 func (x *ClusterStream) Reset() {
 	*x = ClusterStream{}
-	mi := &file_loom_v1_cluster_proto_msgTypes[4]
+	mi := &file_loom_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +694,7 @@ func (x *ClusterStream) String() string {
 func (*ClusterStream) ProtoMessage() {}
 
 func (x *ClusterStream) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_cluster_proto_msgTypes[4]
+	mi := &file_loom_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +707,7 @@ func (x *ClusterStream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStream.ProtoReflect.Descriptor instead.
 func (*ClusterStream) Descriptor() ([]byte, []int) {
-	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClusterStream) GetName() string {
@@ -402,7 +767,7 @@ type ClusterReplica struct {
 
 func (x *ClusterReplica) Reset() {
 	*x = ClusterReplica{}
-	mi := &file_loom_v1_cluster_proto_msgTypes[5]
+	mi := &file_loom_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +779,7 @@ func (x *ClusterReplica) String() string {
 func (*ClusterReplica) ProtoMessage() {}
 
 func (x *ClusterReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_cluster_proto_msgTypes[5]
+	mi := &file_loom_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +792,7 @@ func (x *ClusterReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterReplica.ProtoReflect.Descriptor instead.
 func (*ClusterReplica) Descriptor() ([]byte, []int) {
-	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClusterReplica) GetHost() string {
@@ -462,11 +827,11 @@ var File_loom_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/cluster.proto\x12\aloom.v1\x1a\x14loom/v1/common.proto\"\x10\n" +
+	"\x15loom/v1/cluster.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\x10\n" +
 	"\x0eClusterRequest\"d\n" +
 	"\fClusterReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12.\n" +
-	"\x06status\x18\x02 \x01(\v2\x16.loom.v1.ClusterStatusR\x06status\"\xa8\x02\n" +
+	"\x06status\x18\x02 \x01(\v2\x16.loom.v1.ClusterStatusR\x06status\"\xac\x03\n" +
 	"\rClusterStatus\x12\x1e\n" +
 	"\n" +
 	"deployment\x18\x01 \x01(\tR\n" +
@@ -478,12 +843,53 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x06quorum\x18\x06 \x01(\bR\x06quorum\x12\x18\n" +
 	"\amissing\x18\a \x01(\tR\amissing\x12*\n" +
 	"\x05hosts\x18\b \x03(\v2\x14.loom.v1.ClusterHostR\x05hosts\x120\n" +
-	"\astreams\x18\t \x03(\v2\x16.loom.v1.ClusterStreamR\astreams\"m\n" +
+	"\astreams\x18\t \x03(\v2\x16.loom.v1.ClusterStreamR\astreams\x12\x15\n" +
+	"\x05whole\x18\xa4\x03 \x01(\bR\x05whole\x12\x19\n" +
+	"\awaiting\x18\xa5\x03 \x03(\tR\awaiting\x12\x1f\n" +
+	"\n" +
+	"generation\x18\xa6\x03 \x01(\x04R\n" +
+	"generation\x12/\n" +
+	"\aremoved\x18\xa7\x03 \x03(\v2\x14.loom.v1.RemovedHostR\aremoved\"u\n" +
+	"\vRemovedHost\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"t\n" +
+	"\x0eMembersRequest\x12\x16\n" +
+	"\x06remove\x18\x01 \x01(\tR\x06remove\x12\x1c\n" +
+	"\tauthority\x18\x02 \x01(\tR\tauthority\x12\x14\n" +
+	"\x05hosts\x18\x03 \x01(\rR\x05hosts\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xd2\x02\n" +
+	"\fMembersReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
+	"\n" +
+	"deployment\x18\x02 \x01(\tR\n" +
+	"deployment\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\x12\x18\n" +
+	"\alineage\x18\x04 \x01(\tR\alineage\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\x04R\n" +
+	"generation\x12\x14\n" +
+	"\x05hosts\x18\x06 \x01(\rR\x05hosts\x12\x1a\n" +
+	"\breplicas\x18\a \x01(\rR\breplicas\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\b \x01(\rR\n" +
+	"partitions\x12\x14\n" +
+	"\x05epoch\x18\t \x01(\x04R\x05epoch\x12\x10\n" +
+	"\x03ceo\x18\n" +
+	" \x01(\tR\x03ceo\x12\x16\n" +
+	"\x06routes\x18\v \x03(\tR\x06routes\x12\x16\n" +
+	"\x06places\x18\f \x01(\rR\x06places\"\xa9\x02\n" +
 	"\vClusterHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\bR\tconnected\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\rR\x05leads\x12\x16\n" +
-	"\x06behind\x18\x04 \x01(\rR\x06behind\"\xbc\x01\n" +
+	"\x06behind\x18\x04 \x01(\rR\x06behind\x12\x17\n" +
+	"\x06member\x18\xa4\x03 \x01(\bR\x06member\x12\x19\n" +
+	"\aaddress\x18\xa5\x03 \x01(\tR\aaddress\x121\n" +
+	"\x05since\x18\xa6\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
+	"\tlast_seen\x18\xa7\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
+	"\aversion\x18\xa8\x03 \x01(\tR\aversion\"\xbc\x01\n" +
 	"\rClusterStream\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05truth\x18\x02 \x01(\bR\x05truth\x12\x16\n" +
@@ -509,27 +915,36 @@ func file_loom_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_loom_v1_cluster_proto_rawDescData
 }
 
-var file_loom_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_loom_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_loom_v1_cluster_proto_goTypes = []any{
-	(*ClusterRequest)(nil), // 0: loom.v1.ClusterRequest
-	(*ClusterReply)(nil),   // 1: loom.v1.ClusterReply
-	(*ClusterStatus)(nil),  // 2: loom.v1.ClusterStatus
-	(*ClusterHost)(nil),    // 3: loom.v1.ClusterHost
-	(*ClusterStream)(nil),  // 4: loom.v1.ClusterStream
-	(*ClusterReplica)(nil), // 5: loom.v1.ClusterReplica
-	(*Error)(nil),          // 6: loom.v1.Error
+	(*ClusterRequest)(nil),        // 0: loom.v1.ClusterRequest
+	(*ClusterReply)(nil),          // 1: loom.v1.ClusterReply
+	(*ClusterStatus)(nil),         // 2: loom.v1.ClusterStatus
+	(*RemovedHost)(nil),           // 3: loom.v1.RemovedHost
+	(*MembersRequest)(nil),        // 4: loom.v1.MembersRequest
+	(*MembersReply)(nil),          // 5: loom.v1.MembersReply
+	(*ClusterHost)(nil),           // 6: loom.v1.ClusterHost
+	(*ClusterStream)(nil),         // 7: loom.v1.ClusterStream
+	(*ClusterReplica)(nil),        // 8: loom.v1.ClusterReplica
+	(*Error)(nil),                 // 9: loom.v1.Error
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_loom_v1_cluster_proto_depIdxs = []int32{
-	6, // 0: loom.v1.ClusterReply.error:type_name -> loom.v1.Error
-	2, // 1: loom.v1.ClusterReply.status:type_name -> loom.v1.ClusterStatus
-	3, // 2: loom.v1.ClusterStatus.hosts:type_name -> loom.v1.ClusterHost
-	4, // 3: loom.v1.ClusterStatus.streams:type_name -> loom.v1.ClusterStream
-	5, // 4: loom.v1.ClusterStream.replicas:type_name -> loom.v1.ClusterReplica
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	9,  // 0: loom.v1.ClusterReply.error:type_name -> loom.v1.Error
+	2,  // 1: loom.v1.ClusterReply.status:type_name -> loom.v1.ClusterStatus
+	6,  // 2: loom.v1.ClusterStatus.hosts:type_name -> loom.v1.ClusterHost
+	7,  // 3: loom.v1.ClusterStatus.streams:type_name -> loom.v1.ClusterStream
+	3,  // 4: loom.v1.ClusterStatus.removed:type_name -> loom.v1.RemovedHost
+	10, // 5: loom.v1.RemovedHost.at:type_name -> google.protobuf.Timestamp
+	9,  // 6: loom.v1.MembersReply.error:type_name -> loom.v1.Error
+	10, // 7: loom.v1.ClusterHost.since:type_name -> google.protobuf.Timestamp
+	10, // 8: loom.v1.ClusterHost.last_seen:type_name -> google.protobuf.Timestamp
+	8,  // 9: loom.v1.ClusterStream.replicas:type_name -> loom.v1.ClusterReplica
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_cluster_proto_init() }
@@ -544,7 +959,7 @@ func file_loom_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_cluster_proto_rawDesc), len(file_loom_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

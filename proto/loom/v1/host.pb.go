@@ -43,7 +43,13 @@ type HostPresence struct {
 	// Takes no new work.
 	Drained bool `protobuf:"varint,11,opt,name=drained,proto3" json:"drained,omitempty"`
 	// Whether it lives, as far as the host knows that answers.
-	Alive         bool `protobuf:"varint,12,opt,name=alive,proto3" json:"alive,omitempty"`
+	Alive bool `protobuf:"varint,12,opt,name=alive,proto3" json:"alive,omitempty"`
+	// Since when it belongs to the deployment, and when it last said that it
+	// lives, within a minute; only in deployments of several hosts.
+	Since    *timestamppb.Timestamp `protobuf:"bytes,420,opt,name=since,proto3" json:"since,omitempty"`
+	LastSeen *timestamppb.Timestamp `protobuf:"bytes,421,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	// Where the other hosts meet it, HOST:PORT.
+	Address       string `protobuf:"bytes,422,opt,name=address,proto3" json:"address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -162,6 +168,27 @@ func (x *HostPresence) GetAlive() bool {
 	return false
 }
 
+func (x *HostPresence) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *HostPresence) GetLastSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeen
+	}
+	return nil
+}
+
+func (x *HostPresence) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 // HostsRequest asks which hosts a deployment has.
 //
 // Subject: loom.v1.svc.hosts. Answer: HostsReply.
@@ -201,8 +228,8 @@ func (*HostsRequest) Descriptor() ([]byte, []int) {
 	return file_loom_v1_host_proto_rawDescGZIP(), []int{1}
 }
 
-// HostsReply lists hosts by name, those that were seen since the answering
-// host started and are gone included.
+// HostsReply lists hosts by name: those that the deployment has, and those that
+// were seen since the answering host started; those that are gone included.
 type HostsReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
@@ -329,7 +356,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\x8d\x04\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\x95\x05\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -346,7 +373,10 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\x04http\x18\n" +
 	" \x01(\tR\x04http\x12\x18\n" +
 	"\adrained\x18\v \x01(\bR\adrained\x12\x14\n" +
-	"\x05alive\x18\f \x01(\bR\x05alive\x1a9\n" +
+	"\x05alive\x18\f \x01(\bR\x05alive\x121\n" +
+	"\x05since\x18\xa4\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
+	"\tlast_seen\x18\xa5\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
+	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
@@ -390,20 +420,22 @@ var file_loom_v1_host_proto_goTypes = []any{
 	(*Staffing)(nil),              // 9: loom.v1.Staffing
 }
 var file_loom_v1_host_proto_depIdxs = []int32{
-	6, // 0: loom.v1.HostPresence.started_at:type_name -> google.protobuf.Timestamp
-	4, // 1: loom.v1.HostPresence.labels:type_name -> loom.v1.HostPresence.LabelsEntry
-	7, // 2: loom.v1.HostPresence.roles:type_name -> loom.v1.RoleCount
-	5, // 3: loom.v1.HostPresence.own:type_name -> loom.v1.HostPresence.OwnEntry
-	8, // 4: loom.v1.HostsReply.error:type_name -> loom.v1.Error
-	0, // 5: loom.v1.HostsReply.hosts:type_name -> loom.v1.HostPresence
-	9, // 6: loom.v1.HostsReply.staffing:type_name -> loom.v1.Staffing
-	8, // 7: loom.v1.StaffingReply.error:type_name -> loom.v1.Error
-	9, // 8: loom.v1.StaffingReply.staffing:type_name -> loom.v1.Staffing
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	6,  // 0: loom.v1.HostPresence.started_at:type_name -> google.protobuf.Timestamp
+	4,  // 1: loom.v1.HostPresence.labels:type_name -> loom.v1.HostPresence.LabelsEntry
+	7,  // 2: loom.v1.HostPresence.roles:type_name -> loom.v1.RoleCount
+	5,  // 3: loom.v1.HostPresence.own:type_name -> loom.v1.HostPresence.OwnEntry
+	6,  // 4: loom.v1.HostPresence.since:type_name -> google.protobuf.Timestamp
+	6,  // 5: loom.v1.HostPresence.last_seen:type_name -> google.protobuf.Timestamp
+	8,  // 6: loom.v1.HostsReply.error:type_name -> loom.v1.Error
+	0,  // 7: loom.v1.HostsReply.hosts:type_name -> loom.v1.HostPresence
+	9,  // 8: loom.v1.HostsReply.staffing:type_name -> loom.v1.Staffing
+	8,  // 9: loom.v1.StaffingReply.error:type_name -> loom.v1.Error
+	9,  // 10: loom.v1.StaffingReply.staffing:type_name -> loom.v1.Staffing
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_host_proto_init() }
