@@ -15,7 +15,7 @@ import (
 // characters. What others wrote (goals, model answers, tool output) is quoted
 // as it is but for that; nothing may be decided by it.
 func Summary(e *loomv1.Event) string {
-	for _, sentence := range []func(*loomv1.Event) string{flow, attempts, turns, beads, approvals, changes, locks, decisions, overrides, kin} {
+	for _, sentence := range []func(*loomv1.Event) string{flow, attempts, turns, beads, approvals, changes, locks, decisions, overrides, allowances, kin} {
 		// An escape that is never ended can take the whole sentence with it.
 		if s := cut(clean(sentence(e)), most); s != "" {
 			return s

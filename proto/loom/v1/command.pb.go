@@ -61,6 +61,9 @@ type Command struct {
 	//	*Command_Signed
 	//	*Command_Tick
 	//	*Command_NoteSecurity
+	//	*Command_AskPermission
+	//	*Command_ReserveCall
+	//	*Command_SettleCall
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -378,6 +381,33 @@ func (x *Command) GetNoteSecurity() *NoteSecurity {
 	return nil
 }
 
+func (x *Command) GetAskPermission() *AskPermission {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AskPermission); ok {
+			return x.AskPermission
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetReserveCall() *ReserveCall {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ReserveCall); ok {
+			return x.ReserveCall
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSettleCall() *SettleCall {
+	if x != nil {
+		if x, ok := x.Body.(*Command_SettleCall); ok {
+			return x.SettleCall
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -498,6 +528,18 @@ type Command_NoteSecurity struct {
 	NoteSecurity *NoteSecurity `protobuf:"bytes,61,opt,name=note_security,json=noteSecurity,proto3,oneof"`
 }
 
+type Command_AskPermission struct {
+	AskPermission *AskPermission `protobuf:"bytes,500,opt,name=ask_permission,json=askPermission,proto3,oneof"`
+}
+
+type Command_ReserveCall struct {
+	ReserveCall *ReserveCall `protobuf:"bytes,501,opt,name=reserve_call,json=reserveCall,proto3,oneof"`
+}
+
+type Command_SettleCall struct {
+	SettleCall *SettleCall `protobuf:"bytes,502,opt,name=settle_call,json=settleCall,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -556,6 +598,12 @@ func (*Command_Tick) isCommand_Body() {}
 
 func (*Command_NoteSecurity) isCommand_Body() {}
 
+func (*Command_AskPermission) isCommand_Body() {}
+
+func (*Command_ReserveCall) isCommand_Body() {}
+
+func (*Command_SettleCall) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -568,6 +616,8 @@ type Answer struct {
 	//	*Answer_Brief
 	//	*Answer_Lock
 	//	*Answer_Decision
+	//	*Answer_Permits
+	//	*Answer_Reservation
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -665,6 +715,24 @@ func (x *Answer) GetDecision() *DecisionNode {
 	return nil
 }
 
+func (x *Answer) GetPermits() *Permits {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Permits); ok {
+			return x.Permits
+		}
+	}
+	return nil
+}
+
+func (x *Answer) GetReservation() *Reservation {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Reservation); ok {
+			return x.Reservation
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -696,6 +764,14 @@ type Answer_Decision struct {
 	Decision *DecisionNode `protobuf:"bytes,6,opt,name=decision,proto3,oneof"`
 }
 
+type Answer_Permits struct {
+	Permits *Permits `protobuf:"bytes,500,opt,name=permits,proto3,oneof"`
+}
+
+type Answer_Reservation struct {
+	Reservation *Reservation `protobuf:"bytes,501,opt,name=reservation,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -705,6 +781,10 @@ func (*Answer_Brief) isAnswer_Body() {}
 func (*Answer_Lock) isAnswer_Body() {}
 
 func (*Answer_Decision) isAnswer_Body() {}
+
+func (*Answer_Permits) isAnswer_Body() {}
+
+func (*Answer_Reservation) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -2511,6 +2591,9 @@ type CeoCommand struct {
 	//	*CeoCommand_Define
 	//	*CeoCommand_Release
 	//	*CeoCommand_Rotate
+	//	*CeoCommand_Permit
+	//	*CeoCommand_Revoke
+	//	*CeoCommand_Budget
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2660,6 +2743,33 @@ func (x *CeoCommand) GetRotate() *RotateKey {
 	return nil
 }
 
+func (x *CeoCommand) GetPermit() *SetPermission {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Permit); ok {
+			return x.Permit
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetRevoke() *RevokePermission {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Revoke); ok {
+			return x.Revoke
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetBudget() *SetProjectBudget {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Budget); ok {
+			return x.Budget
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -2696,6 +2806,18 @@ type CeoCommand_Rotate struct {
 	Rotate *RotateKey `protobuf:"bytes,17,opt,name=rotate,proto3,oneof"`
 }
 
+type CeoCommand_Permit struct {
+	Permit *SetPermission `protobuf:"bytes,500,opt,name=permit,proto3,oneof"`
+}
+
+type CeoCommand_Revoke struct {
+	Revoke *RevokePermission `protobuf:"bytes,501,opt,name=revoke,proto3,oneof"`
+}
+
+type CeoCommand_Budget struct {
+	Budget *SetProjectBudget `protobuf:"bytes,502,opt,name=budget,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -2711,6 +2833,12 @@ func (*CeoCommand_Define) isCeoCommand_Verb() {}
 func (*CeoCommand_Release) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Rotate) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Permit) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Revoke) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Budget) isCeoCommand_Verb() {}
 
 // RotateKey gives the CEO another key in a project: the one that signs this is
 // worth nothing there afterwards. Rotating to the key that holds changes
@@ -3222,7 +3350,9 @@ type Brief struct {
 	Context *DecisionContext `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
 	// The definition that the execution is pinned to, where it is made of a
 	// process with phases or guides those who work by it; to be read only.
-	Definition    *Definition `protobuf:"bytes,13,opt,name=definition,proto3" json:"definition,omitempty"`
+	Definition *Definition `protobuf:"bytes,13,opt,name=definition,proto3" json:"definition,omitempty"`
+	// Standing permissions that can be about the attempt's role.
+	Permissions   []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3348,11 +3478,495 @@ func (x *Brief) GetDefinition() *Definition {
 	return nil
 }
 
+func (x *Brief) GetPermissions() []*Permission {
+	if x != nil {
+		return x.Permissions
+	}
+	return nil
+}
+
+// AskPermission asks whether tool calls of an attempt may be made; answered by
+// Permits. Where the CEO has to be asked about one, she is, once, and the attempt
+// is parked until all that was asked is answered; asking again afterwards gives
+// her answers.
+type AskPermission struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	// At most 32.
+	Calls         []*PermissionRequest `protobuf:"bytes,3,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskPermission) Reset() {
+	*x = AskPermission{}
+	mi := &file_loom_v1_command_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskPermission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskPermission) ProtoMessage() {}
+
+func (x *AskPermission) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
+func (*AskPermission) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *AskPermission) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *AskPermission) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *AskPermission) GetCalls() []*PermissionRequest {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// PermissionRequest is a tool call that is to be made.
+type PermissionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Call  *ToolCall              `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	// Whether the role's own definition says that it asks.
+	Ask           bool `protobuf:"varint,2,opt,name=ask,proto3" json:"ask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermissionRequest) Reset() {
+	*x = PermissionRequest{}
+	mi := &file_loom_v1_command_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermissionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PermissionRequest) ProtoMessage() {}
+
+func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
+func (*PermissionRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PermissionRequest) GetCall() *ToolCall {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *PermissionRequest) GetAsk() bool {
+	if x != nil {
+		return x.Ask
+	}
+	return false
+}
+
+// Permits answers AskPermission, one for each call, in their order.
+type Permits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Permits       []*Permit              `protobuf:"bytes,1,rep,name=permits,proto3" json:"permits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Permits) Reset() {
+	*x = Permits{}
+	mi := &file_loom_v1_command_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Permits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Permits) ProtoMessage() {}
+
+func (x *Permits) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Permits.ProtoReflect.Descriptor instead.
+func (*Permits) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Permits) GetPermits() []*Permit {
+	if x != nil {
+		return x.Permits
+	}
+	return nil
+}
+
+// ReserveCall holds back what a model call may use at most; answered by the
+// Reservation, which is empty where no limit holds. Refused with
+// budget/contended while only what others hold back is in the way, with
+// attempt/paused when the CEO had to be asked, and with turn/budget when the
+// attempt has a limit of its own that it would pass.
+type ReserveCall struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Attempt     string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant    *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Reservation *Reservation           `protobuf:"bytes,3,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	// What the attempt may use in all, as its role has it; unset is no limit.
+	Limit         *Budget `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReserveCall) Reset() {
+	*x = ReserveCall{}
+	mi := &file_loom_v1_command_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReserveCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReserveCall) ProtoMessage() {}
+
+func (x *ReserveCall) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
+func (*ReserveCall) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ReserveCall) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *ReserveCall) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *ReserveCall) GetReservation() *Reservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+func (x *ReserveCall) GetLimit() *Budget {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+// SettleCall ends a reservation whose call gave no answer that is recorded.
+type SettleCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Request       string                 `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleCall) Reset() {
+	*x = SettleCall{}
+	mi := &file_loom_v1_command_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleCall) ProtoMessage() {}
+
+func (x *SettleCall) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
+func (*SettleCall) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *SettleCall) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *SettleCall) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *SettleCall) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *SettleCall) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *SettleCall) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SetPermission makes a permission; its id, who and when are set by the project.
+type SetPermission struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Permission *Permission            `protobuf:"bytes,1,opt,name=permission,proto3" json:"permission,omitempty"`
+	// Why; required, at most 4 KiB, as with all verbs.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPermission) Reset() {
+	*x = SetPermission{}
+	mi := &file_loom_v1_command_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPermission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPermission) ProtoMessage() {}
+
+func (x *SetPermission) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
+func (*SetPermission) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *SetPermission) GetPermission() *Permission {
+	if x != nil {
+		return x.Permission
+	}
+	return nil
+}
+
+func (x *SetPermission) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RevokePermission ends a permission.
+type RevokePermission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokePermission) Reset() {
+	*x = RevokePermission{}
+	mi := &file_loom_v1_command_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokePermission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokePermission) ProtoMessage() {}
+
+func (x *RevokePermission) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
+func (*RevokePermission) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *RevokePermission) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RevokePermission) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SetProjectBudget says what all work of a project may use from its beginning on,
+// in place of what was said before. An empty budget takes the limit away.
+type SetProjectBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Wall time is not limited here.
+	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
+	Reason        string  `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetProjectBudget) Reset() {
+	*x = SetProjectBudget{}
+	mi := &file_loom_v1_command_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetProjectBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetProjectBudget) ProtoMessage() {}
+
+func (x *SetProjectBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetProjectBudget.ProtoReflect.Descriptor instead.
+func (*SetProjectBudget) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *SetProjectBudget) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *SetProjectBudget) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xfc\r\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb3\x0f\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -3394,15 +4008,21 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\tcast_vote\x18, \x01(\v2\x11.loom.v1.CastVoteH\x00R\bcastVote\x120\n" +
 	"\x06signed\x182 \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
 	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
-	"\rnote_security\x18= \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurityB\x06\n" +
-	"\x04body\"\xab\x02\n" +
+	"\rnote_security\x18= \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurity\x12@\n" +
+	"\x0eask_permission\x18\xf4\x03 \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x12:\n" +
+	"\freserve_call\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
+	"\vsettle_call\x18\xf6\x03 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
+	"settleCallB\x06\n" +
+	"\x04body\"\x95\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
 	"\x06submit\x18\x03 \x01(\v2\x14.loom.v1.SubmitReplyH\x00R\x06submit\x12&\n" +
 	"\x05brief\x18\x04 \x01(\v2\x0e.loom.v1.BriefH\x00R\x05brief\x12(\n" +
 	"\x04lock\x18\x05 \x01(\v2\x12.loom.v1.LockClaimH\x00R\x04lock\x123\n" +
-	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12\x17\n" +
+	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12-\n" +
+	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x129\n" +
+	"\vreservation\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReservationH\x00R\vreservation\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\"\x06\n" +
 	"\x04Done\"A\n" +
@@ -3518,7 +4138,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xde\x04\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xfd\x05\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -3536,7 +4156,10 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06resume\x18\x0e \x01(\v2\x13.loom.v1.ResumeWorkH\x00R\x06resume\x123\n" +
 	"\x06define\x18\x0f \x01(\v2\x19.loom.v1.ChangeDefinitionH\x00R\x06define\x126\n" +
 	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
-	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotateB\x06\n" +
+	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x121\n" +
+	"\x06permit\x18\xf4\x03 \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x124\n" +
+	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x124\n" +
+	"\x06budget\x18\xf6\x03 \x01(\v2\x19.loom.v1.SetProjectBudgetH\x00R\x06budgetB\x06\n" +
 	"\x04verb\"B\n" +
 	"\tRotateKey\x12\x1d\n" +
 	"\n" +
@@ -3571,7 +4194,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xae\x04\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xe6\x04\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -3590,7 +4213,40 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\acontext\x18\f \x01(\v2\x18.loom.v1.DecisionContextR\acontext\x123\n" +
 	"\n" +
 	"definition\x18\r \x01(\v2\x13.loom.v1.DefinitionR\n" +
-	"definitionB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"definition\x126\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\"\x8a\x01\n" +
+	"\rAskPermission\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
+	"\x05calls\x18\x03 \x03(\v2\x1a.loom.v1.PermissionRequestR\x05calls\"L\n" +
+	"\x11PermissionRequest\x12%\n" +
+	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12\x10\n" +
+	"\x03ask\x18\x02 \x01(\bR\x03ask\"4\n" +
+	"\aPermits\x12)\n" +
+	"\apermits\x18\x01 \x03(\v2\x0f.loom.v1.PermitR\apermits\"\xb5\x01\n" +
+	"\vReserveCall\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x126\n" +
+	"\vreservation\x18\x03 \x01(\v2\x14.loom.v1.ReservationR\vreservation\x12%\n" +
+	"\x05limit\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\x05limit\"\xad\x01\n" +
+	"\n" +
+	"SettleCall\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\x12$\n" +
+	"\x05usage\x18\x04 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\\\n" +
+	"\rSetPermission\x123\n" +
+	"\n" +
+	"permission\x18\x01 \x01(\v2\x13.loom.v1.PermissionR\n" +
+	"permission\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\":\n" +
+	"\x10RevokePermission\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"S\n" +
+	"\x10SetProjectBudget\x12'\n" +
+	"\x06budget\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_command_proto_rawDescOnce sync.Once
@@ -3604,7 +4260,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
@@ -3649,132 +4305,166 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*ChangeDefinition)(nil),      // 40: loom.v1.ChangeDefinition
 	(*DecideApproval)(nil),        // 41: loom.v1.DecideApproval
 	(*Brief)(nil),                 // 42: loom.v1.Brief
-	(*Identity)(nil),              // 43: loom.v1.Identity
-	(*ScaleRole)(nil),             // 44: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 45: loom.v1.DrainHost
-	(*Error)(nil),                 // 46: loom.v1.Error
-	(*SubmitReply)(nil),           // 47: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 48: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 49: loom.v1.DecisionNode
-	(*ProjectConfig)(nil),         // 50: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 51: loom.v1.Definition
-	(*Submission)(nil),            // 52: loom.v1.Submission
-	(*ErrorReport)(nil),           // 53: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 54: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 55: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 56: loom.v1.ToolStep
-	(*BlobRef)(nil),               // 57: loom.v1.BlobRef
-	(*ToolResult)(nil),            // 58: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 60: loom.v1.Outcome
-	(*HostRoles)(nil),             // 61: loom.v1.HostRoles
-	(*Bead)(nil),                  // 62: loom.v1.Bead
-	(*Execution)(nil),             // 63: loom.v1.Execution
-	(*DecisionEdge)(nil),          // 64: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 65: loom.v1.Ballot
-	(*Vote)(nil),                  // 66: loom.v1.Vote
-	(PauseScope)(0),               // 67: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 68: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 69: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 70: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 71: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 72: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 73: loom.v1.DecisionContext
+	(*AskPermission)(nil),         // 43: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 44: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 45: loom.v1.Permits
+	(*ReserveCall)(nil),           // 46: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 47: loom.v1.SettleCall
+	(*SetPermission)(nil),         // 48: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 49: loom.v1.RevokePermission
+	(*SetProjectBudget)(nil),      // 50: loom.v1.SetProjectBudget
+	(*Identity)(nil),              // 51: loom.v1.Identity
+	(*ScaleRole)(nil),             // 52: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 53: loom.v1.DrainHost
+	(*Error)(nil),                 // 54: loom.v1.Error
+	(*SubmitReply)(nil),           // 55: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 56: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 57: loom.v1.DecisionNode
+	(*Reservation)(nil),           // 58: loom.v1.Reservation
+	(*ProjectConfig)(nil),         // 59: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 60: loom.v1.Definition
+	(*Submission)(nil),            // 61: loom.v1.Submission
+	(*ErrorReport)(nil),           // 62: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 63: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 64: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 65: loom.v1.ToolStep
+	(*BlobRef)(nil),               // 66: loom.v1.BlobRef
+	(*ToolResult)(nil),            // 67: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 69: loom.v1.Outcome
+	(*HostRoles)(nil),             // 70: loom.v1.HostRoles
+	(*Bead)(nil),                  // 71: loom.v1.Bead
+	(*Execution)(nil),             // 72: loom.v1.Execution
+	(*DecisionEdge)(nil),          // 73: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 74: loom.v1.Ballot
+	(*Vote)(nil),                  // 75: loom.v1.Vote
+	(PauseScope)(0),               // 76: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 77: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 78: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 79: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 80: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 81: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 82: loom.v1.DecisionContext
+	(*Permission)(nil),            // 83: loom.v1.Permission
+	(*ToolCall)(nil),              // 84: loom.v1.ToolCall
+	(*Permit)(nil),                // 85: loom.v1.Permit
+	(*Budget)(nil),                // 86: loom.v1.Budget
+	(*Usage)(nil),                 // 87: loom.v1.Usage
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	43, // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
-	3,  // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
-	4,  // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
-	5,  // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
-	6,  // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
-	7,  // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	19, // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	20, // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	21, // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	22, // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	9,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	10, // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	14, // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	15, // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	16, // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	17, // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	18, // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	44, // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	45, // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	23, // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	24, // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	25, // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	26, // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	27, // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	28, // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	29, // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	30, // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	32, // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	31, // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	8,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	46, // 30: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,  // 31: loom.v1.Answer.done:type_name -> loom.v1.Done
-	47, // 32: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	42, // 33: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	48, // 34: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	49, // 35: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	50, // 36: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	51, // 37: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	52, // 38: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	53, // 39: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	46, // 40: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	54, // 41: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	54, // 42: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	11, // 43: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	12, // 44: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	55, // 45: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	56, // 46: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	13, // 47: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	57, // 48: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	58, // 49: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	54, // 50: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	59, // 51: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	54, // 52: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	60, // 53: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	54, // 54: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	61, // 55: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	62, // 56: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	63, // 57: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	54, // 58: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	49, // 59: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	64, // 60: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	64, // 61: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	65, // 62: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	66, // 63: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	59, // 64: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	59, // 65: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	41, // 66: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	35, // 67: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	36, // 68: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	37, // 69: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	38, // 70: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	40, // 71: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	39, // 72: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	34, // 73: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	67, // 74: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	67, // 75: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	51, // 76: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	68, // 77: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	69, // 78: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	70, // 79: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	62, // 80: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	63, // 81: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	50, // 82: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	71, // 83: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	49, // 84: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	72, // 85: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	73, // 86: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	51, // 87: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	88, // [88:88] is the sub-list for method output_type
-	88, // [88:88] is the sub-list for method input_type
-	88, // [88:88] is the sub-list for extension type_name
-	88, // [88:88] is the sub-list for extension extendee
-	0,  // [0:88] is the sub-list for field type_name
+	51,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	3,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
+	4,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
+	5,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
+	6,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
+	7,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
+	19,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	20,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	21,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	22,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	9,   // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	10,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	14,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	15,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	16,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	17,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	18,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	52,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	53,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	23,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	24,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	25,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	26,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	27,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	28,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	29,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	30,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	32,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	31,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	8,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
+	43,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	46,  // 31: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	47,  // 32: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	54,  // 33: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,   // 34: loom.v1.Answer.done:type_name -> loom.v1.Done
+	55,  // 35: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	42,  // 36: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	56,  // 37: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	57,  // 38: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	45,  // 39: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	58,  // 40: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
+	59,  // 41: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	60,  // 42: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	61,  // 43: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	62,  // 44: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	54,  // 45: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	63,  // 46: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	63,  // 47: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	11,  // 48: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	12,  // 49: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	64,  // 50: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	65,  // 51: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	13,  // 52: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	66,  // 53: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	67,  // 54: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	63,  // 55: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	68,  // 56: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	63,  // 57: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	69,  // 58: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	63,  // 59: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	70,  // 60: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	71,  // 61: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	72,  // 62: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	63,  // 63: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	57,  // 64: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	73,  // 65: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	73,  // 66: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	74,  // 67: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	75,  // 68: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	68,  // 69: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	68,  // 70: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	41,  // 71: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	35,  // 72: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	36,  // 73: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	37,  // 74: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	38,  // 75: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	40,  // 76: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	39,  // 77: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	34,  // 78: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	48,  // 79: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	49,  // 80: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	50,  // 81: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
+	76,  // 82: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	76,  // 83: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	60,  // 84: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	77,  // 85: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	78,  // 86: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	79,  // 87: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	71,  // 88: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	72,  // 89: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	59,  // 90: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	80,  // 91: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	57,  // 92: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	81,  // 93: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	82,  // 94: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	60,  // 95: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	83,  // 96: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	63,  // 97: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	44,  // 98: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	84,  // 99: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	85,  // 100: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	63,  // 101: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	58,  // 102: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
+	86,  // 103: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
+	63,  // 104: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	87,  // 105: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	83,  // 106: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	86,  // 107: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -3785,6 +4475,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
@@ -3820,6 +4511,9 @@ func file_loom_v1_command_proto_init() {
 		(*Command_Signed)(nil),
 		(*Command_Tick)(nil),
 		(*Command_NoteSecurity)(nil),
+		(*Command_AskPermission)(nil),
+		(*Command_ReserveCall)(nil),
+		(*Command_SettleCall)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -3827,6 +4521,8 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Brief)(nil),
 		(*Answer_Lock)(nil),
 		(*Answer_Decision)(nil),
+		(*Answer_Permits)(nil),
+		(*Answer_Reservation)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[11].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),
@@ -3843,6 +4539,9 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Define)(nil),
 		(*CeoCommand_Release)(nil),
 		(*CeoCommand_Rotate)(nil),
+		(*CeoCommand_Permit)(nil),
+		(*CeoCommand_Revoke)(nil),
+		(*CeoCommand_Budget)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3850,7 +4549,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

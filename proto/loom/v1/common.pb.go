@@ -492,9 +492,12 @@ type Usage struct {
 	// Price in micro-dollars; meaningless unless cost_known.
 	CostMicroUsd uint64 `protobuf:"varint,3,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
 	// Whether the price is known. A scripted model costs 0 and is known.
-	CostKnown     bool `protobuf:"varint,4,opt,name=cost_known,json=costKnown,proto3" json:"cost_known,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CostKnown bool `protobuf:"varint,4,opt,name=cost_known,json=costKnown,proto3" json:"cost_known,omitempty"`
+	// Of the prompt's tokens: taken from the provider's cache, and put into it.
+	CacheReadTokens  uint64 `protobuf:"varint,500,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
+	CacheWriteTokens uint64 `protobuf:"varint,501,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
@@ -555,6 +558,20 @@ func (x *Usage) GetCostKnown() bool {
 	return false
 }
 
+func (x *Usage) GetCacheReadTokens() uint64 {
+	if x != nil {
+		return x.CacheReadTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetCacheWriteTokens() uint64 {
+	if x != nil {
+		return x.CacheWriteTokens
+	}
+	return 0
+}
+
 // Budget bounds what a bead may spend. Zero means the project's default.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -563,7 +580,9 @@ type Budget struct {
 	// Money in micro-dollars.
 	MicroUsd int64 `protobuf:"varint,2,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
 	// Wall time in seconds of journal time.
-	WallSeconds   int64 `protobuf:"varint,3,opt,name=wall_seconds,json=wallSeconds,proto3" json:"wall_seconds,omitempty"`
+	WallSeconds int64 `protobuf:"varint,3,opt,name=wall_seconds,json=wallSeconds,proto3" json:"wall_seconds,omitempty"`
+	// Calls of models.
+	Calls         int64 `protobuf:"varint,500,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -615,6 +634,13 @@ func (x *Budget) GetMicroUsd() int64 {
 func (x *Budget) GetWallSeconds() int64 {
 	if x != nil {
 		return x.WallSeconds
+	}
+	return 0
+}
+
+func (x *Budget) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
 	}
 	return 0
 }
@@ -698,17 +724,20 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\rR\x05index\"9\n" +
 	"\x06Cursor\x12/\n" +
-	"\tpositions\x18\x01 \x03(\v2\x11.loom.v1.PositionR\tpositions\"\x94\x01\n" +
+	"\tpositions\x18\x01 \x03(\v2\x11.loom.v1.PositionR\tpositions\"\xf0\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12$\n" +
 	"\x0ecost_micro_usd\x18\x03 \x01(\x04R\fcostMicroUsd\x12\x1d\n" +
 	"\n" +
-	"cost_known\x18\x04 \x01(\bR\tcostKnown\"`\n" +
+	"cost_known\x18\x04 \x01(\bR\tcostKnown\x12+\n" +
+	"\x11cache_read_tokens\x18\xf4\x03 \x01(\x04R\x0fcacheReadTokens\x12-\n" +
+	"\x12cache_write_tokens\x18\xf5\x03 \x01(\x04R\x10cacheWriteTokens\"w\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1b\n" +
 	"\tmicro_usd\x18\x02 \x01(\x03R\bmicroUsd\x12!\n" +
-	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\"J\n" +
+	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\x12\x15\n" +
+	"\x05calls\x18\xf4\x03 \x01(\x03R\x05calls\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text*\xe7\x01\n" +

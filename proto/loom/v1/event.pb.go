@@ -100,6 +100,11 @@ type Event struct {
 	//	*Event_SecurityNoted
 	//	*Event_RoleScaled
 	//	*Event_HostDrained
+	//	*Event_PermissionSet
+	//	*Event_PermissionRevoked
+	//	*Event_CallReserved
+	//	*Event_CallSettled
+	//	*Event_ProjectBudgetSet
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -738,6 +743,51 @@ func (x *Event) GetHostDrained() *HostDrained {
 	return nil
 }
 
+func (x *Event) GetPermissionSet() *PermissionSet {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_PermissionSet); ok {
+			return x.PermissionSet
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPermissionRevoked() *PermissionRevoked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_PermissionRevoked); ok {
+			return x.PermissionRevoked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCallReserved() *CallReserved {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_CallReserved); ok {
+			return x.CallReserved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCallSettled() *CallSettled {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_CallSettled); ok {
+			return x.CallSettled
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetProjectBudgetSet() *ProjectBudgetSet {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ProjectBudgetSet); ok {
+			return x.ProjectBudgetSet
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -982,6 +1032,26 @@ type Event_HostDrained struct {
 	HostDrained *HostDrained `protobuf:"bytes,91,opt,name=host_drained,json=hostDrained,proto3,oneof"`
 }
 
+type Event_PermissionSet struct {
+	PermissionSet *PermissionSet `protobuf:"bytes,500,opt,name=permission_set,json=permissionSet,proto3,oneof"`
+}
+
+type Event_PermissionRevoked struct {
+	PermissionRevoked *PermissionRevoked `protobuf:"bytes,501,opt,name=permission_revoked,json=permissionRevoked,proto3,oneof"`
+}
+
+type Event_CallReserved struct {
+	CallReserved *CallReserved `protobuf:"bytes,502,opt,name=call_reserved,json=callReserved,proto3,oneof"`
+}
+
+type Event_CallSettled struct {
+	CallSettled *CallSettled `protobuf:"bytes,503,opt,name=call_settled,json=callSettled,proto3,oneof"`
+}
+
+type Event_ProjectBudgetSet struct {
+	ProjectBudgetSet *ProjectBudgetSet `protobuf:"bytes,504,opt,name=project_budget_set,json=projectBudgetSet,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1101,6 +1171,16 @@ func (*Event_SecurityNoted) isEvent_Fact() {}
 func (*Event_RoleScaled) isEvent_Fact() {}
 
 func (*Event_HostDrained) isEvent_Fact() {}
+
+func (*Event_PermissionSet) isEvent_Fact() {}
+
+func (*Event_PermissionRevoked) isEvent_Fact() {}
+
+func (*Event_CallReserved) isEvent_Fact() {}
+
+func (*Event_CallSettled) isEvent_Fact() {}
+
+func (*Event_ProjectBudgetSet) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -4486,11 +4566,270 @@ func (x *ToolFinished) GetResult() *ToolResult {
 	return nil
 }
 
+// PermissionSet is a standing word of the CEO about tool calls.
+type PermissionSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Permission    *Permission            `protobuf:"bytes,1,opt,name=permission,proto3" json:"permission,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermissionSet) Reset() {
+	*x = PermissionSet{}
+	mi := &file_loom_v1_event_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermissionSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PermissionSet) ProtoMessage() {}
+
+func (x *PermissionSet) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
+func (*PermissionSet) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *PermissionSet) GetPermission() *Permission {
+	if x != nil {
+		return x.Permission
+	}
+	return nil
+}
+
+// PermissionRevoked ends a permission.
+type PermissionRevoked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermissionRevoked) Reset() {
+	*x = PermissionRevoked{}
+	mi := &file_loom_v1_event_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermissionRevoked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PermissionRevoked) ProtoMessage() {}
+
+func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
+func (*PermissionRevoked) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *PermissionRevoked) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PermissionRevoked) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// CallReserved holds back what a model call of an attempt may use at most.
+type CallReserved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reservation   *Reservation           `protobuf:"bytes,1,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallReserved) Reset() {
+	*x = CallReserved{}
+	mi := &file_loom_v1_event_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallReserved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallReserved) ProtoMessage() {}
+
+func (x *CallReserved) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
+func (*CallReserved) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *CallReserved) GetReservation() *Reservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+// CallSettled ends a reservation that no answer has ended.
+type CallSettled struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// What counts as used: what was counted, or, where nobody can say, all of the
+	// reservation.
+	Usage         *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallSettled) Reset() {
+	*x = CallSettled{}
+	mi := &file_loom_v1_event_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallSettled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallSettled) ProtoMessage() {}
+
+func (x *CallSettled) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
+func (*CallSettled) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *CallSettled) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *CallSettled) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *CallSettled) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ProjectBudgetSet says what all work of the project may use.
+type ProjectBudgetSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Budget        *Budget                `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProjectBudgetSet) Reset() {
+	*x = ProjectBudgetSet{}
+	mi := &file_loom_v1_event_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProjectBudgetSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProjectBudgetSet) ProtoMessage() {}
+
+func (x *ProjectBudgetSet) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProjectBudgetSet.ProtoReflect.Descriptor instead.
+func (*ProjectBudgetSet) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *ProjectBudgetSet) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *ProjectBudgetSet) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x98 \n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xef\"\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -4564,7 +4903,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0esecurity_noted\x18U \x01(\v2\x16.loom.v1.SecurityNotedH\x00R\rsecurityNoted\x126\n" +
 	"\vrole_scaled\x18Z \x01(\v2\x13.loom.v1.RoleScaledH\x00R\n" +
 	"roleScaled\x129\n" +
-	"\fhost_drained\x18[ \x01(\v2\x14.loom.v1.HostDrainedH\x00R\vhostDrainedB\x06\n" +
+	"\fhost_drained\x18[ \x01(\v2\x14.loom.v1.HostDrainedH\x00R\vhostDrained\x12@\n" +
+	"\x0epermission_set\x18\xf4\x03 \x01(\v2\x16.loom.v1.PermissionSetH\x00R\rpermissionSet\x12L\n" +
+	"\x12permission_revoked\x18\xf5\x03 \x01(\v2\x1a.loom.v1.PermissionRevokedH\x00R\x11permissionRevoked\x12=\n" +
+	"\rcall_reserved\x18\xf6\x03 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
+	"\fcall_settled\x18\xf7\x03 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x12J\n" +
+	"\x12project_budget_set\x18\xf8\x03 \x01(\v2\x19.loom.v1.ProjectBudgetSetH\x00R\x10projectBudgetSetB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -4797,7 +5141,23 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fToolFinished\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12+\n" +
-	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06resultB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\"D\n" +
+	"\rPermissionSet\x123\n" +
+	"\n" +
+	"permission\x18\x01 \x01(\v2\x13.loom.v1.PermissionR\n" +
+	"permission\";\n" +
+	"\x11PermissionRevoked\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"F\n" +
+	"\fCallReserved\x126\n" +
+	"\vreservation\x18\x01 \x01(\v2\x14.loom.v1.ReservationR\vreservation\"e\n" +
+	"\vCallSettled\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12$\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"S\n" +
+	"\x10ProjectBudgetSet\x12'\n" +
+	"\x06budget\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_event_proto_rawDescOnce sync.Once
@@ -4811,7 +5171,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -4872,45 +5232,53 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ModelAnswered)(nil),         // 56: loom.v1.ModelAnswered
 	(*ToolIntended)(nil),          // 57: loom.v1.ToolIntended
 	(*ToolFinished)(nil),          // 58: loom.v1.ToolFinished
-	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
-	(*Identity)(nil),              // 60: loom.v1.Identity
-	(*RoleScaled)(nil),            // 61: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 62: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 63: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 64: loom.v1.Definition
-	(*SignedCommand)(nil),         // 65: loom.v1.SignedCommand
-	(*Error)(nil),                 // 66: loom.v1.Error
-	(*Pause)(nil),                 // 67: loom.v1.Pause
-	(PauseScope)(0),               // 68: loom.v1.PauseScope
-	(GateAction)(0),               // 69: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 70: loom.v1.ForkPoint
-	(*Execution)(nil),             // 71: loom.v1.Execution
-	(*Budget)(nil),                // 72: loom.v1.Budget
-	(*HostRoles)(nil),             // 73: loom.v1.HostRoles
-	(*Bead)(nil),                  // 74: loom.v1.Bead
-	(BeadStatus)(0),               // 75: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 76: loom.v1.Claimant
-	(*Outcome)(nil),               // 77: loom.v1.Outcome
-	(*Approval)(nil),              // 78: loom.v1.Approval
-	(ApprovalDecision)(0),         // 79: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 80: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 81: loom.v1.Change
-	(*Candidate)(nil),             // 82: loom.v1.Candidate
-	(*Landing)(nil),               // 83: loom.v1.Landing
-	(*DecisionNode)(nil),          // 84: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 85: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 86: loom.v1.Ballot
-	(*Vote)(nil),                  // 87: loom.v1.Vote
-	(BallotStatus)(0),             // 88: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 89: loom.v1.LockClaim
-	(*BlobRef)(nil),               // 90: loom.v1.BlobRef
-	(*ModelAnswer)(nil),           // 91: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 92: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 93: loom.v1.ToolResult
+	(*PermissionSet)(nil),         // 59: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 60: loom.v1.PermissionRevoked
+	(*CallReserved)(nil),          // 61: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 62: loom.v1.CallSettled
+	(*ProjectBudgetSet)(nil),      // 63: loom.v1.ProjectBudgetSet
+	(*timestamppb.Timestamp)(nil), // 64: google.protobuf.Timestamp
+	(*Identity)(nil),              // 65: loom.v1.Identity
+	(*RoleScaled)(nil),            // 66: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 67: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 68: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 69: loom.v1.Definition
+	(*SignedCommand)(nil),         // 70: loom.v1.SignedCommand
+	(*Error)(nil),                 // 71: loom.v1.Error
+	(*Pause)(nil),                 // 72: loom.v1.Pause
+	(PauseScope)(0),               // 73: loom.v1.PauseScope
+	(GateAction)(0),               // 74: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 75: loom.v1.ForkPoint
+	(*Execution)(nil),             // 76: loom.v1.Execution
+	(*Budget)(nil),                // 77: loom.v1.Budget
+	(*HostRoles)(nil),             // 78: loom.v1.HostRoles
+	(*Bead)(nil),                  // 79: loom.v1.Bead
+	(BeadStatus)(0),               // 80: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 81: loom.v1.Claimant
+	(*Outcome)(nil),               // 82: loom.v1.Outcome
+	(*Approval)(nil),              // 83: loom.v1.Approval
+	(ApprovalDecision)(0),         // 84: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 85: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 86: loom.v1.Change
+	(*Candidate)(nil),             // 87: loom.v1.Candidate
+	(*Landing)(nil),               // 88: loom.v1.Landing
+	(*DecisionNode)(nil),          // 89: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 90: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 91: loom.v1.Ballot
+	(*Vote)(nil),                  // 92: loom.v1.Vote
+	(BallotStatus)(0),             // 93: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 94: loom.v1.LockClaim
+	(*BlobRef)(nil),               // 95: loom.v1.BlobRef
+	(*ModelAnswer)(nil),           // 96: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 97: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 98: loom.v1.ToolResult
+	(*Permission)(nil),            // 99: loom.v1.Permission
+	(*Reservation)(nil),           // 100: loom.v1.Reservation
+	(*Usage)(nil),                 // 101: loom.v1.Usage
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	59,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	60,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	64,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	65,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -4969,57 +5337,66 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	58,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	61,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	62,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	63,  // 62: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	64,  // 63: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	65,  // 64: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	66,  // 65: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	67,  // 66: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	68,  // 67: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	69,  // 68: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	70,  // 69: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	71,  // 70: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	72,  // 71: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	59,  // 72: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	73,  // 73: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	74,  // 74: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	59,  // 75: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	74,  // 76: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	75,  // 77: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	66,  // 78: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	59,  // 79: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	76,  // 80: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	59,  // 81: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	77,  // 82: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	59,  // 83: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	78,  // 84: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	79,  // 85: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	65,  // 86: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	66,  // 87: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	80,  // 88: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	81,  // 89: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	82,  // 90: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	83,  // 91: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	84,  // 92: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	85,  // 93: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	85,  // 94: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	86,  // 95: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	87,  // 96: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	88,  // 97: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	59,  // 98: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	89,  // 99: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	59,  // 100: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	59,  // 101: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	90,  // 102: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	91,  // 103: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	92,  // 104: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	93,  // 105: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	66,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	67,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	59,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	60,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	61,  // 64: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	62,  // 65: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	63,  // 66: loom.v1.Event.project_budget_set:type_name -> loom.v1.ProjectBudgetSet
+	68,  // 67: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	69,  // 68: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	70,  // 69: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	71,  // 70: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	72,  // 71: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	73,  // 72: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	74,  // 73: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	75,  // 74: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	76,  // 75: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	77,  // 76: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	64,  // 77: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	78,  // 78: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	79,  // 79: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	64,  // 80: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	79,  // 81: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	80,  // 82: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	71,  // 83: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	64,  // 84: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	81,  // 85: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	64,  // 86: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	82,  // 87: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	64,  // 88: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	83,  // 89: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	84,  // 90: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	70,  // 91: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	71,  // 92: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	85,  // 93: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	86,  // 94: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	87,  // 95: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	88,  // 96: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	89,  // 97: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	90,  // 98: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	90,  // 99: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	91,  // 100: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	92,  // 101: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	93,  // 102: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	64,  // 103: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	94,  // 104: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	64,  // 105: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	64,  // 106: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	95,  // 107: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	96,  // 108: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	97,  // 109: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	98,  // 110: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	99,  // 111: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	100, // 112: loom.v1.CallReserved.reservation:type_name -> loom.v1.Reservation
+	101, // 113: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	77,  // 114: loom.v1.ProjectBudgetSet.budget:type_name -> loom.v1.Budget
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5031,6 +5408,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
@@ -5097,6 +5475,11 @@ func file_loom_v1_event_proto_init() {
 		(*Event_SecurityNoted)(nil),
 		(*Event_RoleScaled)(nil),
 		(*Event_HostDrained)(nil),
+		(*Event_PermissionSet)(nil),
+		(*Event_PermissionRevoked)(nil),
+		(*Event_CallReserved)(nil),
+		(*Event_CallSettled)(nil),
+		(*Event_ProjectBudgetSet)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5104,7 +5487,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   59,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -520,9 +520,14 @@ type ProjectState struct {
 	// What is wanted of roles and hosts; in the project "system" alone.
 	Staffing *Staffing `protobuf:"bytes,30,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	// The CEO's keys that were replaced, in lower-case hex, and those after them.
-	Rotations     map[string][]byte `protobuf:"bytes,31,rep,name=rotations,proto3" json:"rotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rotations map[string][]byte `protobuf:"bytes,31,rep,name=rotations,proto3" json:"rotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Standing permissions, oldest first.
+	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// How many permissions there were.
+	PermissionCount uint64   `protobuf:"varint,501,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
+	Account         *Account `protobuf:"bytes,502,opt,name=account,proto3" json:"account,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ProjectState) Reset() {
@@ -730,6 +735,27 @@ func (x *ProjectState) GetRotations() map[string][]byte {
 	return nil
 }
 
+func (x *ProjectState) GetPermissions() []*Permission {
+	if x != nil {
+		return x.Permissions
+	}
+	return nil
+}
+
+func (x *ProjectState) GetPermissionCount() uint64 {
+	if x != nil {
+		return x.PermissionCount
+	}
+	return 0
+}
+
+func (x *ProjectState) GetAccount() *Account {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -796,7 +822,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x02\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x02\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -845,7 +871,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x87\x13\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x98\x14\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -878,7 +904,10 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"rolesSince\x12<\n" +
 	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x12-\n" +
 	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
-	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x1aG\n" +
+	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x126\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12*\n" +
+	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12+\n" +
+	"\aaccount\x18\xf6\x03 \x01(\v2\x10.loom.v1.AccountR\aaccount\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -973,12 +1002,14 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*CommitLocks)(nil),           // 27: loom.v1.CommitLocks
 	(*Pause)(nil),                 // 28: loom.v1.Pause
 	(*Staffing)(nil),              // 29: loom.v1.Staffing
-	(*Bead)(nil),                  // 30: loom.v1.Bead
-	(*Execution)(nil),             // 31: loom.v1.Execution
-	(*Approval)(nil),              // 32: loom.v1.Approval
-	(*Definition)(nil),            // 33: loom.v1.Definition
-	(*Turn)(nil),                  // 34: loom.v1.Turn
-	(*Error)(nil),                 // 35: loom.v1.Error
+	(*Permission)(nil),            // 30: loom.v1.Permission
+	(*Account)(nil),               // 31: loom.v1.Account
+	(*Bead)(nil),                  // 32: loom.v1.Bead
+	(*Execution)(nil),             // 33: loom.v1.Execution
+	(*Approval)(nil),              // 34: loom.v1.Approval
+	(*Definition)(nil),            // 35: loom.v1.Definition
+	(*Turn)(nil),                  // 36: loom.v1.Turn
+	(*Error)(nil),                 // 37: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
@@ -1011,22 +1042,24 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	21, // 27: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
 	29, // 28: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
 	22, // 29: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	25, // 30: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	30, // 31: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	31, // 32: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	32, // 33: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	33, // 34: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	34, // 35: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 36: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 37: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	25, // 38: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	25, // 39: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	35, // 40: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	30, // 30: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	31, // 31: loom.v1.ProjectState.account:type_name -> loom.v1.Account
+	25, // 32: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	32, // 33: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	33, // 34: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	34, // 35: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	35, // 36: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	36, // 37: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 38: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 39: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	25, // 40: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	25, // 41: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	37, // 42: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1037,6 +1070,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_permission_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_turn_proto_init()

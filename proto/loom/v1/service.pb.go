@@ -115,10 +115,79 @@ func (GraphQuestion) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_service_proto_rawDescGZIP(), []int{0}
 }
 
+// CostGroup says what costs are added up by.
+type CostGroup int32
+
+const (
+	// The same as process.
+	CostGroup_COST_GROUP_UNSPECIFIED CostGroup = 0
+	// "ROLE/N@HOST".
+	CostGroup_COST_GROUP_AGENT   CostGroup = 1
+	CostGroup_COST_GROUP_ROLE    CostGroup = 2
+	CostGroup_COST_GROUP_BEAD    CostGroup = 3
+	CostGroup_COST_GROUP_PROCESS CostGroup = 4
+	// "PROVIDER:MODEL".
+	CostGroup_COST_GROUP_MODEL   CostGroup = 5
+	CostGroup_COST_GROUP_PROJECT CostGroup = 6
+	// In UTC, "2006-01-02".
+	CostGroup_COST_GROUP_DAY CostGroup = 7
+)
+
+// Enum value maps for CostGroup.
+var (
+	CostGroup_name = map[int32]string{
+		0: "COST_GROUP_UNSPECIFIED",
+		1: "COST_GROUP_AGENT",
+		2: "COST_GROUP_ROLE",
+		3: "COST_GROUP_BEAD",
+		4: "COST_GROUP_PROCESS",
+		5: "COST_GROUP_MODEL",
+		6: "COST_GROUP_PROJECT",
+		7: "COST_GROUP_DAY",
+	}
+	CostGroup_value = map[string]int32{
+		"COST_GROUP_UNSPECIFIED": 0,
+		"COST_GROUP_AGENT":       1,
+		"COST_GROUP_ROLE":        2,
+		"COST_GROUP_BEAD":        3,
+		"COST_GROUP_PROCESS":     4,
+		"COST_GROUP_MODEL":       5,
+		"COST_GROUP_PROJECT":     6,
+		"COST_GROUP_DAY":         7,
+	}
+)
+
+func (x CostGroup) Enum() *CostGroup {
+	p := new(CostGroup)
+	*p = x
+	return p
+}
+
+func (x CostGroup) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CostGroup) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_service_proto_enumTypes[1].Descriptor()
+}
+
+func (CostGroup) Type() protoreflect.EnumType {
+	return &file_loom_v1_service_proto_enumTypes[1]
+}
+
+func (x CostGroup) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CostGroup.Descriptor instead.
+func (CostGroup) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
 // Query asks for a view of a project.
 //
 // Subjects: loom.v1.svc.VIEW, with VIEW one of bead, execution, inbox, graph,
-// lock, project, workflow, pause. Answer: View. Reads change nothing and see everything that
+// lock, project, workflow, pause, permission, budget. Answer: View. Reads change nothing and see everything that
 // was acknowledged before they were asked.
 type Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1396,7 +1465,11 @@ type View struct {
 	// Of the view graph: the number of the project's last event that it has seen.
 	Number uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
 	// Of the view graph: what a node rests on that was superseded, by its id.
-	Stale         map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Stale map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of the view permission.
+	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// Of the view budget.
+	Account       *Account `protobuf:"bytes,501,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1539,6 +1612,20 @@ func (x *View) GetNumber() uint64 {
 func (x *View) GetStale() map[string]string {
 	if x != nil {
 		return x.Stale
+	}
+	return nil
+}
+
+func (x *View) GetPermissions() []*Permission {
+	if x != nil {
+		return x.Permissions
+	}
+	return nil
+}
+
+func (x *View) GetAccount() *Account {
+	if x != nil {
+		return x.Account
 	}
 	return nil
 }
@@ -2589,11 +2676,334 @@ func (*DecisionRequest_Open) isDecisionRequest_Verb() {}
 
 func (*DecisionRequest_Vote) isDecisionRequest_Verb() {}
 
+// CostRequest asks what model calls have cost, and how attempts fared.
+//
+// Subject: loom.v1.svc.cost; HTTP: /api/v1/cost. Answer: CostReply.
+type CostRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	By    CostGroup              `protobuf:"varint,1,opt,name=by,proto3,enum=loom.v1.CostGroup" json:"by,omitempty"`
+	// Empty means all.
+	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// Calls and ends of attempts at or after from and before to; unset is open.
+	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CostRequest) Reset() {
+	*x = CostRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CostRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CostRequest) ProtoMessage() {}
+
+func (x *CostRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
+func (*CostRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *CostRequest) GetBy() CostGroup {
+	if x != nil {
+		return x.By
+	}
+	return CostGroup_COST_GROUP_UNSPECIFIED
+}
+
+func (x *CostRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *CostRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *CostRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// CostReply has an entry for each group, the dearest first, at most 1,000.
+type CostReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Costs []*Cost                `protobuf:"bytes,2,rep,name=costs,proto3" json:"costs,omitempty"`
+	// Of all groups, also of those that are left out.
+	Total *Cost                  `protobuf:"bytes,3,opt,name=total,proto3" json:"total,omitempty"`
+	AsOf  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// When the table of prices was last compared with its sources: "2006-01-02".
+	Prices        string `protobuf:"bytes,5,opt,name=prices,proto3" json:"prices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CostReply) Reset() {
+	*x = CostReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CostReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CostReply) ProtoMessage() {}
+
+func (x *CostReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
+func (*CostReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *CostReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *CostReply) GetCosts() []*Cost {
+	if x != nil {
+		return x.Costs
+	}
+	return nil
+}
+
+func (x *CostReply) GetTotal() *Cost {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+func (x *CostReply) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *CostReply) GetPrices() string {
+	if x != nil {
+		return x.Prices
+	}
+	return ""
+}
+
+// Cost is what model calls of a group have used, and how its attempts fared.
+type Cost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The agent, role, bead and so on.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Answers of models, and calls that gave none but used something.
+	Calls        uint64 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	Lost         uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
+	InputTokens  uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens uint64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Of the input: taken from the provider's cache.
+	CachedTokens uint64 `protobuf:"varint,6,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"`
+	CostMicroUsd uint64 `protobuf:"varint,7,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	// Calls whose price is not known, or not wholly.
+	Unpriced uint64 `protobuf:"varint,8,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
+	// How long answers took; those of earlier releases did not say.
+	Latency *Quantiles `protobuf:"bytes,9,opt,name=latency,proto3" json:"latency,omitempty"`
+	// Attempts that ended; of them those that ended well, by giving a success or
+	// asking for another cycle; those whose time ran out.
+	Attempts  uint64 `protobuf:"varint,10,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Succeeded uint64 `protobuf:"varint,11,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	TimedOut  uint64 `protobuf:"varint,12,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	// Times that an attempt was taken from an agent, because it or its host broke
+	// down, or the host stopped.
+	Released uint64 `protobuf:"varint,13,opt,name=released,proto3" json:"released,omitempty"`
+	// Of the attempts that ended, those that ended well; 0 to 1. Unset while none
+	// ended. Models and days have no attempts of their own: days have those that
+	// ended in them.
+	Completion *float64 `protobuf:"fixed64,14,opt,name=completion,proto3,oneof" json:"completion,omitempty"`
+	// Of attempts that ended and times that one was taken away, those that were
+	// neither taken away nor out of time; 0 to 1.
+	Reliability   *float64 `protobuf:"fixed64,15,opt,name=reliability,proto3,oneof" json:"reliability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cost) Reset() {
+	*x = Cost{}
+	mi := &file_loom_v1_service_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cost) ProtoMessage() {}
+
+func (x *Cost) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cost.ProtoReflect.Descriptor instead.
+func (*Cost) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Cost) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Cost) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *Cost) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *Cost) GetInputTokens() uint64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *Cost) GetOutputTokens() uint64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *Cost) GetCachedTokens() uint64 {
+	if x != nil {
+		return x.CachedTokens
+	}
+	return 0
+}
+
+func (x *Cost) GetCostMicroUsd() uint64 {
+	if x != nil {
+		return x.CostMicroUsd
+	}
+	return 0
+}
+
+func (x *Cost) GetUnpriced() uint64 {
+	if x != nil {
+		return x.Unpriced
+	}
+	return 0
+}
+
+func (x *Cost) GetLatency() *Quantiles {
+	if x != nil {
+		return x.Latency
+	}
+	return nil
+}
+
+func (x *Cost) GetAttempts() uint64 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Cost) GetSucceeded() uint64 {
+	if x != nil {
+		return x.Succeeded
+	}
+	return 0
+}
+
+func (x *Cost) GetTimedOut() uint64 {
+	if x != nil {
+		return x.TimedOut
+	}
+	return 0
+}
+
+func (x *Cost) GetReleased() uint64 {
+	if x != nil {
+		return x.Released
+	}
+	return 0
+}
+
+func (x *Cost) GetCompletion() float64 {
+	if x != nil && x.Completion != nil {
+		return *x.Completion
+	}
+	return 0
+}
+
+func (x *Cost) GetReliability() float64 {
+	if x != nil && x.Reliability != nil {
+		return *x.Reliability
+	}
+	return 0
+}
+
 var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -2711,7 +3121,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xe4\x05\n" +
+	"\x04_met\"\xc9\x06\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -2733,7 +3143,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\x12-\n" +
 	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06number\x12/\n" +
-	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x1a8\n" +
+	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x126\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12+\n" +
+	"\aaccount\x18\xf5\x03 \x01(\v2\x10.loom.v1.AccountR\aaccount\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2831,7 +3243,39 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\tsupersede\x18\f \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\tsupersede\x12)\n" +
 	"\x04open\x18\r \x01(\v2\x13.loom.v1.OpenBallotH\x00R\x04open\x12'\n" +
 	"\x04vote\x18\x0e \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04voteB\x06\n" +
-	"\x04verb*\x81\x03\n" +
+	"\x04verb\"\xa7\x01\n" +
+	"\vCostRequest\x12\"\n" +
+	"\x02by\x18\x01 \x01(\x0e2\x12.loom.v1.CostGroupR\x02by\x12\x18\n" +
+	"\aproject\x18\x02 \x01(\tR\aproject\x12.\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\xc4\x01\n" +
+	"\tCostReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
+	"\x05costs\x18\x02 \x03(\v2\r.loom.v1.CostR\x05costs\x12#\n" +
+	"\x05total\x18\x03 \x01(\v2\r.loom.v1.CostR\x05total\x12/\n" +
+	"\x05as_of\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12\x16\n" +
+	"\x06prices\x18\x05 \x01(\tR\x06prices\"\xff\x03\n" +
+	"\x04Cost\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12!\n" +
+	"\finput_tokens\x18\x04 \x01(\x04R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x05 \x01(\x04R\foutputTokens\x12#\n" +
+	"\rcached_tokens\x18\x06 \x01(\x04R\fcachedTokens\x12$\n" +
+	"\x0ecost_micro_usd\x18\a \x01(\x04R\fcostMicroUsd\x12\x1a\n" +
+	"\bunpriced\x18\b \x01(\x04R\bunpriced\x12,\n" +
+	"\alatency\x18\t \x01(\v2\x12.loom.v1.QuantilesR\alatency\x12\x1a\n" +
+	"\battempts\x18\n" +
+	" \x01(\x04R\battempts\x12\x1c\n" +
+	"\tsucceeded\x18\v \x01(\x04R\tsucceeded\x12\x1b\n" +
+	"\ttimed_out\x18\f \x01(\x04R\btimedOut\x12\x1a\n" +
+	"\breleased\x18\r \x01(\x04R\breleased\x12#\n" +
+	"\n" +
+	"completion\x18\x0e \x01(\x01H\x00R\n" +
+	"completion\x88\x01\x01\x12%\n" +
+	"\vreliability\x18\x0f \x01(\x01H\x01R\vreliability\x88\x01\x01B\r\n" +
+	"\v_completionB\x0e\n" +
+	"\f_reliability*\x81\x03\n" +
 	"\rGraphQuestion\x12\x1e\n" +
 	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
@@ -2846,7 +3290,16 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x18GRAPH_QUESTION_NARRATIVE\x10\n" +
 	"\x12\x18\n" +
 	"\x14GRAPH_QUESTION_PULSE\x10\v\x12\x1a\n" +
-	"\x16GRAPH_QUESTION_BALLOTS\x10\fB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x16GRAPH_QUESTION_BALLOTS\x10\f*\xc1\x01\n" +
+	"\tCostGroup\x12\x1a\n" +
+	"\x16COST_GROUP_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10COST_GROUP_AGENT\x10\x01\x12\x13\n" +
+	"\x0fCOST_GROUP_ROLE\x10\x02\x12\x13\n" +
+	"\x0fCOST_GROUP_BEAD\x10\x03\x12\x16\n" +
+	"\x12COST_GROUP_PROCESS\x10\x04\x12\x14\n" +
+	"\x10COST_GROUP_MODEL\x10\x05\x12\x16\n" +
+	"\x12COST_GROUP_PROJECT\x10\x06\x12\x12\n" +
+	"\x0eCOST_GROUP_DAY\x10\aB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_service_proto_rawDescOnce sync.Once
@@ -2860,140 +3313,156 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 	return file_loom_v1_service_proto_rawDescData
 }
 
-var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
-	(*Query)(nil),                 // 1: loom.v1.Query
-	(*StoredDefinition)(nil),      // 2: loom.v1.StoredDefinition
-	(*BeadRequest)(nil),           // 3: loom.v1.BeadRequest
-	(*ForkRequest)(nil),           // 4: loom.v1.ForkRequest
-	(*StateRequest)(nil),          // 5: loom.v1.StateRequest
-	(*StateReply)(nil),            // 6: loom.v1.StateReply
-	(*MetricsRequest)(nil),        // 7: loom.v1.MetricsRequest
-	(*MetricsReply)(nil),          // 8: loom.v1.MetricsReply
-	(*WorkflowMetrics)(nil),       // 9: loom.v1.WorkflowMetrics
-	(*Quantiles)(nil),             // 10: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 11: loom.v1.NodeMetrics
-	(*Target)(nil),                // 12: loom.v1.Target
-	(*View)(nil),                  // 13: loom.v1.View
-	(*NoticesRequest)(nil),        // 14: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 15: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 16: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 17: loom.v1.HistoryReply
-	(*Transition)(nil),            // 18: loom.v1.Transition
-	(*HostRequest)(nil),           // 19: loom.v1.HostRequest
-	(*HostReply)(nil),             // 20: loom.v1.HostReply
-	(*RoleCount)(nil),             // 21: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 22: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 23: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 24: loom.v1.DecisionRequest
-	nil,                           // 25: loom.v1.View.StaleEntry
-	nil,                           // 26: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*Definition)(nil),            // 28: loom.v1.Definition
-	(*UpdateBead)(nil),            // 29: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 30: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 31: loom.v1.ReopenBead
-	(*Position)(nil),              // 32: loom.v1.Position
-	(*Error)(nil),                 // 33: loom.v1.Error
-	(*Execution)(nil),             // 34: loom.v1.Execution
-	(*Bead)(nil),                  // 35: loom.v1.Bead
-	(*Approval)(nil),              // 36: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 37: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 38: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 39: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 40: loom.v1.Pause
-	(*FileClaim)(nil),             // 41: loom.v1.FileClaim
-	(*Staffing)(nil),              // 42: loom.v1.Staffing
-	(*Cursor)(nil),                // 43: loom.v1.Cursor
-	(*Notice)(nil),                // 44: loom.v1.Notice
-	(*Identity)(nil),              // 45: loom.v1.Identity
-	(DecisionType)(0),             // 46: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 47: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 48: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 49: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 50: loom.v1.Narrative
-	(*Pulse)(nil),                 // 51: loom.v1.Pulse
-	(*Ballot)(nil),                // 52: loom.v1.Ballot
-	(*AddDecision)(nil),           // 53: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 54: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 55: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 56: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 57: loom.v1.CastVote
+	(CostGroup)(0),                // 1: loom.v1.CostGroup
+	(*Query)(nil),                 // 2: loom.v1.Query
+	(*StoredDefinition)(nil),      // 3: loom.v1.StoredDefinition
+	(*BeadRequest)(nil),           // 4: loom.v1.BeadRequest
+	(*ForkRequest)(nil),           // 5: loom.v1.ForkRequest
+	(*StateRequest)(nil),          // 6: loom.v1.StateRequest
+	(*StateReply)(nil),            // 7: loom.v1.StateReply
+	(*MetricsRequest)(nil),        // 8: loom.v1.MetricsRequest
+	(*MetricsReply)(nil),          // 9: loom.v1.MetricsReply
+	(*WorkflowMetrics)(nil),       // 10: loom.v1.WorkflowMetrics
+	(*Quantiles)(nil),             // 11: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 12: loom.v1.NodeMetrics
+	(*Target)(nil),                // 13: loom.v1.Target
+	(*View)(nil),                  // 14: loom.v1.View
+	(*NoticesRequest)(nil),        // 15: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 16: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 17: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 18: loom.v1.HistoryReply
+	(*Transition)(nil),            // 19: loom.v1.Transition
+	(*HostRequest)(nil),           // 20: loom.v1.HostRequest
+	(*HostReply)(nil),             // 21: loom.v1.HostReply
+	(*RoleCount)(nil),             // 22: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 23: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 24: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 25: loom.v1.DecisionRequest
+	(*CostRequest)(nil),           // 26: loom.v1.CostRequest
+	(*CostReply)(nil),             // 27: loom.v1.CostReply
+	(*Cost)(nil),                  // 28: loom.v1.Cost
+	nil,                           // 29: loom.v1.View.StaleEntry
+	nil,                           // 30: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*Definition)(nil),            // 32: loom.v1.Definition
+	(*UpdateBead)(nil),            // 33: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 34: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 35: loom.v1.ReopenBead
+	(*Position)(nil),              // 36: loom.v1.Position
+	(*Error)(nil),                 // 37: loom.v1.Error
+	(*Execution)(nil),             // 38: loom.v1.Execution
+	(*Bead)(nil),                  // 39: loom.v1.Bead
+	(*Approval)(nil),              // 40: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 41: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 42: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 43: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 44: loom.v1.Pause
+	(*FileClaim)(nil),             // 45: loom.v1.FileClaim
+	(*Staffing)(nil),              // 46: loom.v1.Staffing
+	(*Permission)(nil),            // 47: loom.v1.Permission
+	(*Account)(nil),               // 48: loom.v1.Account
+	(*Cursor)(nil),                // 49: loom.v1.Cursor
+	(*Notice)(nil),                // 50: loom.v1.Notice
+	(*Identity)(nil),              // 51: loom.v1.Identity
+	(DecisionType)(0),             // 52: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 53: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 54: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 55: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 56: loom.v1.Narrative
+	(*Pulse)(nil),                 // 57: loom.v1.Pulse
+	(*Ballot)(nil),                // 58: loom.v1.Ballot
+	(*AddDecision)(nil),           // 59: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 60: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 61: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 62: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 63: loom.v1.CastVote
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	27, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	28, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	29, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	30, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	31, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	32, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	27, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	32, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	27, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	33, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	34, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	28, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	27, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	32, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	27, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	27, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	33, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
-	9,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	27, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	10, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	10, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	11, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	12, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	10, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	33, // 24: loom.v1.View.error:type_name -> loom.v1.Error
-	35, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
-	34, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
-	36, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	37, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	38, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	39, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	28, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
-	2,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	40, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	41, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	42, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	25, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	43, // 37: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	27, // 38: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	33, // 39: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	44, // 40: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	43, // 41: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	33, // 42: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	18, // 43: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	27, // 44: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	45, // 45: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	33, // 46: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	21, // 47: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	27, // 48: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 49: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	46, // 50: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	47, // 51: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	48, // 52: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	27, // 53: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	33, // 54: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	37, // 55: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	49, // 56: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	50, // 57: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	51, // 58: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	52, // 59: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	26, // 60: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	53, // 61: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	54, // 62: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	55, // 63: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	56, // 64: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	57, // 65: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	31, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	32, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	33, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	34, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	35, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	36, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	31, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	36, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	31, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	37, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	38, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	32, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	31, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	36, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	31, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	37, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	10, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	31, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	11, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	11, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	12, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	13, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	11, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	37, // 24: loom.v1.View.error:type_name -> loom.v1.Error
+	39, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
+	38, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
+	40, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	41, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	42, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	43, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	32, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
+	3,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	44, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	45, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	46, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	29, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	47, // 37: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	48, // 38: loom.v1.View.account:type_name -> loom.v1.Account
+	49, // 39: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	31, // 40: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	37, // 41: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	50, // 42: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	49, // 43: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	37, // 44: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	19, // 45: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	31, // 46: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	51, // 47: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	37, // 48: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	22, // 49: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	31, // 50: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 51: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	52, // 52: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	53, // 53: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	54, // 54: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	31, // 55: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	37, // 56: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	41, // 57: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	55, // 58: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	56, // 59: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	57, // 60: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	58, // 61: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	30, // 62: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	59, // 63: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	60, // 64: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	61, // 65: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	62, // 66: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	63, // 67: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	1,  // 68: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	31, // 69: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 70: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	37, // 71: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	28, // 72: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	28, // 73: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	31, // 74: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	11, // 75: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -3006,6 +3475,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
@@ -3026,13 +3496,14 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Open)(nil),
 		(*DecisionRequest_Vote)(nil),
 	}
+	file_loom_v1_service_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   26,
+			NumEnums:      2,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -396,7 +396,9 @@ type ModelAnswer struct {
 	// again with these words.
 	Problem string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
 	// What its provider wants back when the conversation goes on.
-	Opaque        *BlobRef `protobuf:"bytes,9,opt,name=opaque,proto3" json:"opaque,omitempty"`
+	Opaque *BlobRef `protobuf:"bytes,9,opt,name=opaque,proto3" json:"opaque,omitempty"`
+	// How long the answer took, with all tries.
+	Milliseconds  uint64 `protobuf:"varint,500,opt,name=milliseconds,proto3" json:"milliseconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -494,6 +496,13 @@ func (x *ModelAnswer) GetOpaque() *BlobRef {
 	return nil
 }
 
+func (x *ModelAnswer) GetMilliseconds() uint64 {
+	if x != nil {
+		return x.Milliseconds
+	}
+	return 0
+}
+
 // ToolStep is a tool call and its result.
 type ToolStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -576,7 +585,11 @@ type Turn struct {
 	Steps     []*TurnStep            `protobuf:"bytes,4,rep,name=steps,proto3" json:"steps,omitempty"`
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Model answers so far.
-	Iterations    uint32 `protobuf:"varint,6,opt,name=iterations,proto3" json:"iterations,omitempty"`
+	Iterations uint32 `protobuf:"varint,6,opt,name=iterations,proto3" json:"iterations,omitempty"`
+	// What is held back for the call that is under way.
+	Reservation *Reservation `protobuf:"bytes,500,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	// What calls have used that gave no answer.
+	Lost          *Usage `protobuf:"bytes,501,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -653,11 +666,25 @@ func (x *Turn) GetIterations() uint32 {
 	return 0
 }
 
+func (x *Turn) GetReservation() *Reservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+func (x *Turn) GetLost() *Usage {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
 var File_loom_v1_turn_proto protoreflect.FileDescriptor
 
 const file_loom_v1_turn_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/turn.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"L\n" +
+	"\x12loom/v1/turn.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\"L\n" +
 	"\bToolCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
@@ -673,7 +700,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12'\n" +
 	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04toolB\x06\n" +
-	"\x04step\"\xac\x02\n" +
+	"\x04step\"\xd1\x02\n" +
 	"\vModelAnswer\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
 	"\bscripted\x18\x02 \x01(\bR\bscripted\x12$\n" +
@@ -683,12 +710,13 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\arequest\x18\x06 \x01(\tR\arequest\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12\x18\n" +
 	"\aproblem\x18\b \x01(\tR\aproblem\x12(\n" +
-	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\"\xa2\x01\n" +
+	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\x12#\n" +
+	"\fmilliseconds\x18\xf4\x03 \x01(\x04R\fmilliseconds\"\xa2\x01\n" +
 	"\bToolStep\x12%\n" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\x12\x18\n" +
-	"\aruntime\x18\x04 \x01(\bR\aruntime\"\xe4\x01\n" +
+	"\aruntime\x18\x04 \x01(\bR\aruntime\"\xc2\x02\n" +
 	"\x04Turn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
@@ -698,7 +726,9 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"started_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x1e\n" +
 	"\n" +
 	"iterations\x18\x06 \x01(\rR\n" +
-	"iterations*g\n" +
+	"iterations\x127\n" +
+	"\vreservation\x18\xf4\x03 \x01(\v2\x14.loom.v1.ReservationR\vreservation\x12#\n" +
+	"\x04lost\x18\xf5\x03 \x01(\v2\x0e.loom.v1.UsageR\x04lost*g\n" +
 	"\tToolClass\x12\x1a\n" +
 	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTOOL_CLASS_READ\x10\x01\x12\x14\n" +
@@ -738,6 +768,7 @@ var file_loom_v1_turn_proto_goTypes = []any{
 	(*BlobRef)(nil),               // 8: loom.v1.BlobRef
 	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 	(*Usage)(nil),                 // 10: loom.v1.Usage
+	(*Reservation)(nil),           // 11: loom.v1.Reservation
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
@@ -755,11 +786,13 @@ var file_loom_v1_turn_proto_depIdxs = []int32{
 	8,  // 12: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
 	4,  // 13: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
 	9,  // 14: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	11, // 15: loom.v1.Turn.reservation:type_name -> loom.v1.Reservation
+	10, // 16: loom.v1.Turn.lost:type_name -> loom.v1.Usage
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -768,6 +801,7 @@ func file_loom_v1_turn_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_permission_proto_init()
 	file_loom_v1_turn_proto_msgTypes[2].OneofWrappers = []any{
 		(*TurnStep_Answer)(nil),
 		(*TurnStep_Tool)(nil),

@@ -755,19 +755,23 @@ const (
 	ApprovalKind_APPROVAL_KIND_APPROVAL ApprovalKind = 1
 	// Something could not go on by itself.
 	ApprovalKind_APPROVAL_KIND_ESCALATION ApprovalKind = 2
+	// An agent wants to make a tool call that has to be asked for.
+	ApprovalKind_APPROVAL_KIND_PERMISSION ApprovalKind = 500
 )
 
 // Enum value maps for ApprovalKind.
 var (
 	ApprovalKind_name = map[int32]string{
-		0: "APPROVAL_KIND_UNSPECIFIED",
-		1: "APPROVAL_KIND_APPROVAL",
-		2: "APPROVAL_KIND_ESCALATION",
+		0:   "APPROVAL_KIND_UNSPECIFIED",
+		1:   "APPROVAL_KIND_APPROVAL",
+		2:   "APPROVAL_KIND_ESCALATION",
+		500: "APPROVAL_KIND_PERMISSION",
 	}
 	ApprovalKind_value = map[string]int32{
 		"APPROVAL_KIND_UNSPECIFIED": 0,
 		"APPROVAL_KIND_APPROVAL":    1,
 		"APPROVAL_KIND_ESCALATION":  2,
+		"APPROVAL_KIND_PERMISSION":  500,
 	}
 )
 
@@ -814,17 +818,20 @@ const (
 	ApprovalDecision_APPROVAL_DECISION_RETRY ApprovalDecision = 4
 	// Go on without the escalated node; never a commit, verify or land node.
 	ApprovalDecision_APPROVAL_DECISION_SKIP ApprovalDecision = 5
+	// Go on, now and whenever the same is asked.
+	ApprovalDecision_APPROVAL_DECISION_ALWAYS ApprovalDecision = 500
 )
 
 // Enum value maps for ApprovalDecision.
 var (
 	ApprovalDecision_name = map[int32]string{
-		0: "APPROVAL_DECISION_UNSPECIFIED",
-		1: "APPROVAL_DECISION_APPROVE",
-		2: "APPROVAL_DECISION_REJECT",
-		3: "APPROVAL_DECISION_REQUEST_CHANGES",
-		4: "APPROVAL_DECISION_RETRY",
-		5: "APPROVAL_DECISION_SKIP",
+		0:   "APPROVAL_DECISION_UNSPECIFIED",
+		1:   "APPROVAL_DECISION_APPROVE",
+		2:   "APPROVAL_DECISION_REJECT",
+		3:   "APPROVAL_DECISION_REQUEST_CHANGES",
+		4:   "APPROVAL_DECISION_RETRY",
+		5:   "APPROVAL_DECISION_SKIP",
+		500: "APPROVAL_DECISION_ALWAYS",
 	}
 	ApprovalDecision_value = map[string]int32{
 		"APPROVAL_DECISION_UNSPECIFIED":     0,
@@ -833,6 +840,7 @@ var (
 		"APPROVAL_DECISION_REQUEST_CHANGES": 3,
 		"APPROVAL_DECISION_RETRY":           4,
 		"APPROVAL_DECISION_SKIP":            5,
+		"APPROVAL_DECISION_ALWAYS":          500,
 	}
 )
 
@@ -1937,8 +1945,10 @@ type Execution struct {
 	Moved *Mark `protobuf:"bytes,41,opt,name=moved,proto3" json:"moved,omitempty"`
 	// The one deadline that the CEO has lifted; another of its bead counts.
 	LiftedDeadline *timestamppb.Timestamp `protobuf:"bytes,42,opt,name=lifted_deadline,json=liftedDeadline,proto3" json:"lifted_deadline,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Questions that are open about tool calls of its agents.
+	Permissions   []string `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -2247,6 +2257,13 @@ func (x *Execution) GetMoved() *Mark {
 func (x *Execution) GetLiftedDeadline() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LiftedDeadline
+	}
+	return nil
+}
+
+func (x *Execution) GetPermissions() []string {
+	if x != nil {
+		return x.Permissions
 	}
 	return nil
 }
@@ -3605,7 +3622,11 @@ type Approval struct {
 	Choices []*Choice `protobuf:"bytes,23,rep,name=choices,proto3" json:"choices,omitempty"`
 	// Files of its change that changes of other work, proposed before, touch too.
 	// Set in answers to a query for one approval, not kept.
-	Overlaps      []*FileClaim `protobuf:"bytes,24,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
+	Overlaps []*FileClaim `protobuf:"bytes,24,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
+	// For a tool call: what is asked.
+	Permission *PermissionQuestion `protobuf:"bytes,500,opt,name=permission,proto3" json:"permission,omitempty"`
+	// For a budget: what the call would use at most that did not fit.
+	Wanted        *Budget `protobuf:"bytes,501,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3808,6 +3829,20 @@ func (x *Approval) GetOverlaps() []*FileClaim {
 	return nil
 }
 
+func (x *Approval) GetPermission() *PermissionQuestion {
+	if x != nil {
+		return x.Permission
+	}
+	return nil
+}
+
+func (x *Approval) GetWanted() *Budget {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
 // FileClaim says that a change that is proposed, and neither landed nor given
 // up, touches a file. Whoever proposed first holds the file; when that lands,
 // later changes of it begin anew on the newest target.
@@ -3901,7 +3936,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xe0\x01\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\"\xe0\x01\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -3989,7 +4024,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xb7\x0e\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xda\x0e\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -4039,7 +4074,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"held_since\x18' \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x124\n" +
 	"\bheld_for\x18( \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
 	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x12C\n" +
-	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x1aL\n" +
+	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12!\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\tR\vpermissions\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -4164,7 +4200,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xc0\x06\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xa8\a\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4193,7 +4229,11 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04gate\x18\x15 \x01(\bR\x04gate\x12\x16\n" +
 	"\x06ballot\x18\x16 \x01(\tR\x06ballot\x12)\n" +
 	"\achoices\x18\x17 \x03(\v2\x0f.loom.v1.ChoiceR\achoices\x12.\n" +
-	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\"\xc4\x01\n" +
+	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12<\n" +
+	"\n" +
+	"permission\x18\xf4\x03 \x01(\v2\x1b.loom.v1.PermissionQuestionR\n" +
+	"permission\x12(\n" +
+	"\x06wanted\x18\xf5\x03 \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\"\xc4\x01\n" +
 	"\tFileClaim\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4272,18 +4312,20 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x1aOUTCOME_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_SUCCESS\x10\x01\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_FAILURE\x10\x02\x12\x1b\n" +
-	"\x17OUTCOME_STATUS_CONTINUE\x10\x03*g\n" +
+	"\x17OUTCOME_STATUS_CONTINUE\x10\x03*\x86\x01\n" +
 	"\fApprovalKind\x12\x1d\n" +
 	"\x19APPROVAL_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPROVAL_KIND_APPROVAL\x10\x01\x12\x1c\n" +
-	"\x18APPROVAL_KIND_ESCALATION\x10\x02*\xd2\x01\n" +
+	"\x18APPROVAL_KIND_ESCALATION\x10\x02\x12\x1d\n" +
+	"\x18APPROVAL_KIND_PERMISSION\x10\xf4\x03*\xf1\x01\n" +
 	"\x10ApprovalDecision\x12!\n" +
 	"\x1dAPPROVAL_DECISION_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19APPROVAL_DECISION_APPROVE\x10\x01\x12\x1c\n" +
 	"\x18APPROVAL_DECISION_REJECT\x10\x02\x12%\n" +
 	"!APPROVAL_DECISION_REQUEST_CHANGES\x10\x03\x12\x1b\n" +
 	"\x17APPROVAL_DECISION_RETRY\x10\x04\x12\x1a\n" +
-	"\x16APPROVAL_DECISION_SKIP\x10\x05B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x16APPROVAL_DECISION_SKIP\x10\x05\x12\x1d\n" +
+	"\x18APPROVAL_DECISION_ALWAYS\x10\xf4\x03B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_workflow_proto_rawDescOnce sync.Once
@@ -4355,6 +4397,7 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Mark)(nil),                  // 52: loom.v1.Mark
 	(*Identity)(nil),              // 53: loom.v1.Identity
 	(*BlobRef)(nil),               // 54: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 55: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -4439,14 +4482,16 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	48, // 79: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
 	39, // 80: loom.v1.Approval.choices:type_name -> loom.v1.Choice
 	41, // 81: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	31, // 82: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	48, // 83: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 84: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	55, // 82: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	51, // 83: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	31, // 84: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	48, // 85: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 86: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -4455,6 +4500,7 @@ func file_loom_v1_workflow_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_permission_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
