@@ -104,8 +104,7 @@ func (a *acquisition) try(ctx context.Context) *Held {
 // settle finds out whether a write that was not acknowledged is stored.
 func (a *acquisition) settle(ctx context.Context, h *Held) {
 	for {
-		if r, err := a.store.read(ctx, a.key); err == nil {
-			a.fold.see(a.key, r)
+		if r, err := a.lookKey(ctx, a.key); err == nil {
 			h.tenure.read(r, a.now())
 			h.term = r.term
 			return

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -95,6 +96,15 @@ func (f *fold) entries(prefix string) (all []Entry) {
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 	return all
+}
+
+// with returns keys, and those that are known besides.
+func (f *fold) with(keys []string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := slices.AppendSeq(slices.Clone(keys), maps.Keys(f.sights))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // lapsing returns the keys that have lapsed unless they were renewed, and how

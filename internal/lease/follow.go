@@ -88,33 +88,35 @@ func (b *Bucket) lookAt(everything bool, keys []string, away bool) error {
 		return b.lookAll(b.over)
 	}
 	for _, key := range keys {
-		if err := b.lookKey(b.over, key); err != nil {
+		if _, err := b.lookKey(b.over, key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// lookAll asks about what the bucket has, and what it is believed to have: one
+// that was made anew lacks that.
 func (b *Bucket) lookAll(ctx context.Context) error {
 	keys, err := b.store.keys(ctx)
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		if err := b.lookKey(ctx, key); err != nil {
+	for _, key := range b.fold.with(keys) {
+		if _, err := b.lookKey(ctx, key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lookKey asks the bucket's leader for the newest record of key.
-func (b *Bucket) lookKey(ctx context.Context, key string) error {
+// lookKey asks the bucket's leader for the newest record of key, takes it in
+// and returns it.
+func (b *Bucket) lookKey(ctx context.Context, key string) (record, error) {
 	asked := b.now()
 	r, err := b.store.read(ctx, key)
-	if err != nil {
-		return err
+	if err == nil {
+		b.fold.confirm(key, asked, r)
 	}
-	b.fold.confirm(key, asked, r)
-	return nil
+	return r, err
 }

@@ -173,6 +173,40 @@ func TestF3_SleepEndsALease(t *testing.T) {
 	}
 }
 
+// Somebody deletes the bucket: it is made anew, terms go on rising, and whoever
+// waits has the lease, also one who knew that it was free.
+func TestABucketThatIsGoneIsMadeAnew(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before func(t *testing.T, old *Held)
+	}{
+		{"under a holder", func(*testing.T, *Held) {}},
+		{"after a holder", func(t *testing.T, old *Held) {
+			if err := old.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := alone(t, Config{TTL: 500 * time.Millisecond})
+			old := acquire(t, a, "k", "a")
+			tt.before(t, old)
+			eventually(t, "b knows", func() bool {
+				e := b.Entries("k")
+				return len(e) == 1 && e[0].Alive == old.Valid()
+			})
+			if err := a.store.js.DeleteStream(t.Context(), "KV_LEASES"); err != nil {
+				t.Fatal(err)
+			}
+			ended(t, old)
+			next := acquire(t, b, "k", "b")
+			if !next.Valid() || next.Term() <= old.Term() {
+				t.Errorf("term %d after %d, valid: %t", next.Term(), old.Term(), next.Valid())
+			}
+		})
+	}
+}
+
 func TestSetChangesWhatOthersSee(t *testing.T) {
 	a, b := alone(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
