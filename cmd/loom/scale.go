@@ -157,6 +157,9 @@ func (a *app) host() *cobra.Command {
 }
 
 func hostsText(w io.Writer, reply *loomv1.HostsReply) {
+	if reply.Unknown != nil {
+		fmt.Fprintf(w, "what is wanted of roles, and which hosts are drained, is not known now: %s\n\n", line(reply.Unknown.Message, 300))
+	}
 	var rows [][]string
 	for _, h := range reply.Hosts {
 		rows = append(rows, []string{h.Host, hostState(h), agentsOf(h), dash(partitions(h)), dash(labels(h)), h.Version, uptime(h)})
@@ -177,6 +180,8 @@ func hostState(h *loomv1.HostPresence) string {
 		return "gone"
 	case h.Drained:
 		return "drained"
+	case h.Leaf:
+		return "up, agents only"
 	}
 	return "up"
 }

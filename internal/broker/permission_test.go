@@ -155,6 +155,8 @@ var matrix = []cell{
 	{"loom.v1.svc.lock", readers, nobody},
 	{"loom.v1.svc.project", readers, nobody},
 	{"loom.v1.svc.host", readers, nobody},
+	{"loom.v1.svc.hosts", readers, nobody},
+	{"loom.v1.svc.cluster", readers, nobody},
 	{"loom.v1.svc.scale", operator, nobody},
 	{"loom.v1.svc.ask", readers, nobody},
 	{"loom.v1.svc.update", operator, nobody},

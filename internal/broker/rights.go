@@ -33,7 +33,7 @@ type rights struct {
 // project they are asked; looks are all that only look.
 var (
 	views = []string{"notices", "history", "bead", "execution", "inbox", "graph", "lock", "project", "workflow"}
-	looks = append([]string{"state", "ask", "metrics", "host", "role"}, views...)
+	looks = append([]string{"state", "ask", "metrics", "host", "hosts", "cluster", "role"}, views...)
 )
 
 // table says what each kind of user may do. Named users of the edge account

@@ -187,11 +187,13 @@ func (h *Host) wanted(ctx context.Context) (*loomv1.Staffing, error) {
 }
 
 func (h *Host) serveHosts(ctx context.Context, _ call) proto.Message {
+	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
 	wanted, err := h.wanted(ctx)
-	if err != nil {
-		return &loomv1.HostsReply{Error: fault.From(err).Proto()}
-	}
 	reply := &loomv1.HostsReply{Hosts: h.hosts(), By: h.name(), Staffing: wanted}
+	if err != nil { // what is known of the hosts is needed most when something is wrong
+		reply.Unknown, reply.Staffing = fault.From(err).Proto(), nil
+	}
 	for _, p := range reply.Hosts {
 		p.Drained = wanted.GetDrained()[p.Host]
 	}

@@ -189,6 +189,15 @@ func (d *decision) acquire(c *loomv1.AcquireLock) (*loomv1.Answer, error) {
 	return &loomv1.Answer{Body: &loomv1.Answer_Lock{Lock: claim}}, nil
 }
 
+// grantOf refuses a token whose grant is somebody else's than who's; nil is
+// anybody.
+func (d *decision) grantOf(token uint64, who *loomv1.Claimant) error {
+	if holder := d.s.locks.Status(d.repository()).GetHolder(); who != nil && (holder.GetToken() != token || !proto.Equal(holder.GetHolder(), who)) {
+		return fault.New("lock/stale", "token %d is not that of a grant of agent %s", token, who.Agent)
+	}
+	return nil
+}
+
 // lock emits the facts of the commit lock, each about the execution whose
 // claim it is.
 func (d *decision) lock(events []*loomv1.Event, err error) error {

@@ -111,8 +111,14 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	case *loomv1.Command_AcquireLock:
 		return d.acquire(c.AcquireLock)
 	case *loomv1.Command_RenewLock:
+		if err := d.grantOf(c.RenewLock.Token, c.RenewLock.Holder); err != nil {
+			return nil, err
+		}
 		return nil, d.lock(d.s.locks.Renew(d.now, d.repository(), c.RenewLock.Token))
 	case *loomv1.Command_ReleaseLock:
+		if err := d.grantOf(c.ReleaseLock.Token, c.ReleaseLock.Holder); err != nil {
+			return nil, err
+		}
 		return nil, d.lock(d.s.locks.Release(d.now, d.repository(), c.ReleaseLock.Token))
 	case *loomv1.Command_AddDecision:
 		return d.addDecision(c.AddDecision)

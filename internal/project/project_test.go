@@ -203,6 +203,14 @@ func TestLOCK01_AParkedAttemptIsQueuedAgainWhenTheLockIsItsTurn(t *testing.T) {
 	if q := d.s.Queued(); len(q) != 0 {
 		t.Fatalf("queued while parked: %v", q)
 	}
+	for _, theirs := range []*loomv1.Command{
+		{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: first.Token, Holder: who2}}},
+		{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: first.Token, Holder: who2}}},
+	} {
+		if _, err := d.do(theirs); fault.Code(err) != "lock/stale" {
+			t.Errorf("somebody else's grant: %v, want lock/stale", err)
+		}
+	}
 	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: first.Token}}})
 	q := d.s.Queued()
 	if len(q) != 1 || q[0].Attempt != b2.Attempt.Id {

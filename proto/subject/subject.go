@@ -12,6 +12,8 @@
 //	loom.v1.lease.BUCKET.KEY                      a lease's record, once it is stored     CORE
 //	loom.v1.actor.HOST.EPOCH                      messages for the actors of a start       CORE
 //	loom.v1.name.NAME                             requests to whoever bears a name         CORE
+//	loom.v1.seat                                  what agents of leaf hosts ask            CORE, imported into WORKERS
+//	loom.v1.leaf.NAME                             a leaf host says that it lives           WORKERS, imported into CORE
 //	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
 //	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
 //
@@ -133,6 +135,15 @@ func Actor(host Token, epoch uint64) string { return join("actor", host.s, fmt.S
 
 // Name is where requests to whoever bears a name at present go.
 func Name(name Token) string { return join("name", name.s) }
+
+// Seat is where agents of leaf hosts ask.
+func Seat() string { return join("seat") }
+
+// Leaf is where a leaf host says that it lives.
+func Leaf(name Token) string { return join("leaf", name.s) }
+
+// Leaves matches every Leaf subject.
+func Leaves() string { return join("leaf", "*") }
 
 // DLQ is where messages of a stream are set aside.
 func DLQ(stream Token) string { return join("dlq", stream.s) }

@@ -618,6 +618,7 @@ type Answer struct {
 	//	*Answer_Decision
 	//	*Answer_Permits
 	//	*Answer_Reservation
+	//	*Answer_BriefBlob
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -733,6 +734,15 @@ func (x *Answer) GetReservation() *Reservation {
 	return nil
 }
 
+func (x *Answer) GetBriefBlob() *BlobRef {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_BriefBlob); ok {
+			return x.BriefBlob
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -772,6 +782,11 @@ type Answer_Reservation struct {
 	Reservation *Reservation `protobuf:"bytes,501,opt,name=reservation,proto3,oneof"`
 }
 
+type Answer_BriefBlob struct {
+	// A brief that is too large for one message: the encoded Brief.
+	BriefBlob *BlobRef `protobuf:"bytes,400,opt,name=brief_blob,json=briefBlob,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -785,6 +800,8 @@ func (*Answer_Decision) isAnswer_Body() {}
 func (*Answer_Permits) isAnswer_Body() {}
 
 func (*Answer_Reservation) isAnswer_Body() {}
+
+func (*Answer_BriefBlob) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -2107,8 +2124,10 @@ func (x *AcquireLock) GetHolder() *Claimant {
 
 // RenewLock keeps a grant; refused with lock/stale when it is gone.
 type RenewLock struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// Who must hold it, if that is to be checked.
+	Holder        *Claimant `protobuf:"bytes,400,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2150,10 +2169,19 @@ func (x *RenewLock) GetToken() uint64 {
 	return 0
 }
 
+func (x *RenewLock) GetHolder() *Claimant {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
 // ReleaseLock gives a grant back; a token that no longer holds is refused.
 type ReleaseLock struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// Who must hold it, if that is to be checked.
+	Holder        *Claimant `protobuf:"bytes,400,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2193,6 +2221,13 @@ func (x *ReleaseLock) GetToken() uint64 {
 		return x.Token
 	}
 	return 0
+}
+
+func (x *ReleaseLock) GetHolder() *Claimant {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
 }
 
 // AddDecision adds a node and its links to the decision graph.
@@ -4013,7 +4048,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\freserve_call\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
 	"\vsettle_call\x18\xf6\x03 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCallB\x06\n" +
-	"\x04body\"\x95\x03\n" +
+	"\x04body\"\xc9\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4022,7 +4057,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x04lock\x18\x05 \x01(\v2\x12.loom.v1.LockClaimH\x00R\x04lock\x123\n" +
 	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12-\n" +
 	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x129\n" +
-	"\vreservation\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReservationH\x00R\vreservation\x12\x17\n" +
+	"\vreservation\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReservationH\x00R\vreservation\x122\n" +
+	"\n" +
+	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\"\x06\n" +
 	"\x04Done\"A\n" +
@@ -4112,11 +4149,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vAcquireLock\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
-	"\x06holder\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"!\n" +
+	"\x06holder\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"M\n" +
 	"\tRenewLock\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\x04R\x05token\"#\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12*\n" +
+	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"O\n" +
 	"\vReleaseLock\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\x04R\x05token\"\x7f\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12*\n" +
+	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"\x7f\n" +
 	"\vAddDecision\x12)\n" +
 	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12+\n" +
 	"\x05links\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05links\x12\x18\n" +
@@ -4321,14 +4360,14 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*LockClaim)(nil),             // 56: loom.v1.LockClaim
 	(*DecisionNode)(nil),          // 57: loom.v1.DecisionNode
 	(*Reservation)(nil),           // 58: loom.v1.Reservation
-	(*ProjectConfig)(nil),         // 59: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 60: loom.v1.Definition
-	(*Submission)(nil),            // 61: loom.v1.Submission
-	(*ErrorReport)(nil),           // 62: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 63: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 64: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 65: loom.v1.ToolStep
-	(*BlobRef)(nil),               // 66: loom.v1.BlobRef
+	(*BlobRef)(nil),               // 59: loom.v1.BlobRef
+	(*ProjectConfig)(nil),         // 60: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 61: loom.v1.Definition
+	(*Submission)(nil),            // 62: loom.v1.Submission
+	(*ErrorReport)(nil),           // 63: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 64: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 65: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 66: loom.v1.ToolStep
 	(*ToolResult)(nil),            // 67: loom.v1.ToolResult
 	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
 	(*Outcome)(nil),               // 69: loom.v1.Outcome
@@ -4393,78 +4432,81 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	57,  // 38: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
 	45,  // 39: loom.v1.Answer.permits:type_name -> loom.v1.Permits
 	58,  // 40: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
-	59,  // 41: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	60,  // 42: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	61,  // 43: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	62,  // 44: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	54,  // 45: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	63,  // 46: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	63,  // 47: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	11,  // 48: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	12,  // 49: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	64,  // 50: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	65,  // 51: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	13,  // 52: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	66,  // 53: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	67,  // 54: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	63,  // 55: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	68,  // 56: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	63,  // 57: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	69,  // 58: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	63,  // 59: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	70,  // 60: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	71,  // 61: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	72,  // 62: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	63,  // 63: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	57,  // 64: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	73,  // 65: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	73,  // 66: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	74,  // 67: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	75,  // 68: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	68,  // 69: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	68,  // 70: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	41,  // 71: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	35,  // 72: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	36,  // 73: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	37,  // 74: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	38,  // 75: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	40,  // 76: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	39,  // 77: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	34,  // 78: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	48,  // 79: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	49,  // 80: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	50,  // 81: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
-	76,  // 82: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	76,  // 83: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	60,  // 84: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	77,  // 85: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	78,  // 86: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	79,  // 87: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	71,  // 88: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	72,  // 89: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	59,  // 90: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	80,  // 91: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	57,  // 92: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	81,  // 93: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	82,  // 94: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	60,  // 95: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	83,  // 96: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	63,  // 97: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	44,  // 98: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	84,  // 99: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	85,  // 100: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	63,  // 101: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	58,  // 102: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
-	86,  // 103: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
-	63,  // 104: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	87,  // 105: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	83,  // 106: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	86,  // 107: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	59,  // 41: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	60,  // 42: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	61,  // 43: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	62,  // 44: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	63,  // 45: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	54,  // 46: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	64,  // 47: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	64,  // 48: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	11,  // 49: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	12,  // 50: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	65,  // 51: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	66,  // 52: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	13,  // 53: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	59,  // 54: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	67,  // 55: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	64,  // 56: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	68,  // 57: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	64,  // 58: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	69,  // 59: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	64,  // 60: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	70,  // 61: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	71,  // 62: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	72,  // 63: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	64,  // 64: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	64,  // 65: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	64,  // 66: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	57,  // 67: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	73,  // 68: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	73,  // 69: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	74,  // 70: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	75,  // 71: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	68,  // 72: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	68,  // 73: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	41,  // 74: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	35,  // 75: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	36,  // 76: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	37,  // 77: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	38,  // 78: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	40,  // 79: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	39,  // 80: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	34,  // 81: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	48,  // 82: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	49,  // 83: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	50,  // 84: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
+	76,  // 85: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	76,  // 86: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	61,  // 87: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	77,  // 88: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	78,  // 89: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	79,  // 90: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	71,  // 91: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	72,  // 92: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	60,  // 93: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	80,  // 94: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	57,  // 95: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	81,  // 96: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	82,  // 97: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	61,  // 98: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	83,  // 99: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	64,  // 100: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	44,  // 101: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	84,  // 102: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	85,  // 103: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	64,  // 104: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	58,  // 105: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
+	86,  // 106: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
+	64,  // 107: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	87,  // 108: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	83,  // 109: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	86,  // 110: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
+	111, // [111:111] is the sub-list for method output_type
+	111, // [111:111] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -4523,6 +4565,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Decision)(nil),
 		(*Answer_Permits)(nil),
 		(*Answer_Reservation)(nil),
+		(*Answer_BriefBlob)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[11].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),

@@ -42,19 +42,22 @@ const (
 	IdentityKind_IDENTITY_KIND_AGENT IdentityKind = 6
 	// A service or person that reads and changes nothing.
 	IdentityKind_IDENTITY_KIND_OBSERVER IdentityKind = 7
+	// A host that only runs agents, elsewhere.
+	IdentityKind_IDENTITY_KIND_WORKER IdentityKind = 400
 )
 
 // Enum value maps for IdentityKind.
 var (
 	IdentityKind_name = map[int32]string{
-		0: "IDENTITY_KIND_UNSPECIFIED",
-		1: "IDENTITY_KIND_ANONYMOUS",
-		2: "IDENTITY_KIND_PUBLISHER",
-		3: "IDENTITY_KIND_OPERATOR",
-		4: "IDENTITY_KIND_CEO",
-		5: "IDENTITY_KIND_HOST",
-		6: "IDENTITY_KIND_AGENT",
-		7: "IDENTITY_KIND_OBSERVER",
+		0:   "IDENTITY_KIND_UNSPECIFIED",
+		1:   "IDENTITY_KIND_ANONYMOUS",
+		2:   "IDENTITY_KIND_PUBLISHER",
+		3:   "IDENTITY_KIND_OPERATOR",
+		4:   "IDENTITY_KIND_CEO",
+		5:   "IDENTITY_KIND_HOST",
+		6:   "IDENTITY_KIND_AGENT",
+		7:   "IDENTITY_KIND_OBSERVER",
+		400: "IDENTITY_KIND_WORKER",
 	}
 	IdentityKind_value = map[string]int32{
 		"IDENTITY_KIND_UNSPECIFIED": 0,
@@ -65,6 +68,7 @@ var (
 		"IDENTITY_KIND_HOST":        5,
 		"IDENTITY_KIND_AGENT":       6,
 		"IDENTITY_KIND_OBSERVER":    7,
+		"IDENTITY_KIND_WORKER":      400,
 	}
 )
 
@@ -740,7 +744,7 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\x05calls\x18\xf4\x03 \x01(\x03R\x05calls\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text*\xe7\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text*\x82\x02\n" +
 	"\fIdentityKind\x12\x1d\n" +
 	"\x19IDENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17IDENTITY_KIND_ANONYMOUS\x10\x01\x12\x1b\n" +
@@ -749,7 +753,8 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\x11IDENTITY_KIND_CEO\x10\x04\x12\x16\n" +
 	"\x12IDENTITY_KIND_HOST\x10\x05\x12\x17\n" +
 	"\x13IDENTITY_KIND_AGENT\x10\x06\x12\x1a\n" +
-	"\x16IDENTITY_KIND_OBSERVER\x10\a*`\n" +
+	"\x16IDENTITY_KIND_OBSERVER\x10\a\x12\x19\n" +
+	"\x14IDENTITY_KIND_WORKER\x10\x90\x03*`\n" +
 	"\bPriority\x12\x18\n" +
 	"\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPRIORITY_URGENT\x10\x01\x12\x13\n" +

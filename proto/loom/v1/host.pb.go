@@ -49,7 +49,9 @@ type HostPresence struct {
 	Since    *timestamppb.Timestamp `protobuf:"bytes,420,opt,name=since,proto3" json:"since,omitempty"`
 	LastSeen *timestamppb.Timestamp `protobuf:"bytes,421,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
 	// Where the other hosts meet it, HOST:PORT.
-	Address       string `protobuf:"bytes,422,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,422,opt,name=address,proto3" json:"address,omitempty"`
+	// It only runs agents: no partitions, no journals.
+	Leaf          bool `protobuf:"varint,400,opt,name=leaf,proto3" json:"leaf,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,6 +191,13 @@ func (x *HostPresence) GetAddress() string {
 	return ""
 }
 
+func (x *HostPresence) GetLeaf() bool {
+	if x != nil {
+		return x.Leaf
+	}
+	return false
+}
+
 // HostsRequest asks which hosts a deployment has.
 //
 // Subject: loom.v1.svc.hosts. Answer: HostsReply.
@@ -235,8 +244,11 @@ type HostsReply struct {
 	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	Hosts []*HostPresence        `protobuf:"bytes,2,rep,name=hosts,proto3" json:"hosts,omitempty"`
 	// The host that answers.
-	By            string    `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	Staffing      *Staffing `protobuf:"bytes,4,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	By       string    `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Staffing *Staffing `protobuf:"bytes,4,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	// Why what is wanted of roles and hosts is not known now; then staffing is
+	// empty, and no host is said to be drained.
+	Unknown       *Error `protobuf:"bytes,400,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -299,6 +311,13 @@ func (x *HostsReply) GetStaffing() *Staffing {
 	return nil
 }
 
+func (x *HostsReply) GetUnknown() *Error {
+	if x != nil {
+		return x.Unknown
+	}
+	return nil
+}
+
 // StaffingReply answers a change of what is wanted, once it is durable.
 type StaffingReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -356,7 +375,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\x95\x05\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xaa\x05\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -376,20 +395,22 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\x05alive\x18\f \x01(\bR\x05alive\x121\n" +
 	"\x05since\x18\xa4\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
 	"\tlast_seen\x18\xa5\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
-	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x1a9\n" +
+	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x12\x13\n" +
+	"\x04leaf\x18\x90\x03 \x01(\bR\x04leaf\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
 	"\bOwnEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x0e\n" +
-	"\fHostsRequest\"\x9e\x01\n" +
+	"\fHostsRequest\"\xc9\x01\n" +
 	"\n" +
 	"HostsReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12+\n" +
 	"\x05hosts\x18\x02 \x03(\v2\x15.loom.v1.HostPresenceR\x05hosts\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12-\n" +
-	"\bstaffing\x18\x04 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\"d\n" +
+	"\bstaffing\x18\x04 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12)\n" +
+	"\aunknown\x18\x90\x03 \x01(\v2\x0e.loom.v1.ErrorR\aunknown\"d\n" +
 	"\rStaffingReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12-\n" +
 	"\bstaffing\x18\x02 \x01(\v2\x11.loom.v1.StaffingR\bstaffingB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
@@ -429,13 +450,14 @@ var file_loom_v1_host_proto_depIdxs = []int32{
 	8,  // 6: loom.v1.HostsReply.error:type_name -> loom.v1.Error
 	0,  // 7: loom.v1.HostsReply.hosts:type_name -> loom.v1.HostPresence
 	9,  // 8: loom.v1.HostsReply.staffing:type_name -> loom.v1.Staffing
-	8,  // 9: loom.v1.StaffingReply.error:type_name -> loom.v1.Error
-	9,  // 10: loom.v1.StaffingReply.staffing:type_name -> loom.v1.Staffing
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	8,  // 9: loom.v1.HostsReply.unknown:type_name -> loom.v1.Error
+	8,  // 10: loom.v1.StaffingReply.error:type_name -> loom.v1.Error
+	9,  // 11: loom.v1.StaffingReply.staffing:type_name -> loom.v1.Staffing
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_host_proto_init() }
