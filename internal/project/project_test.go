@@ -203,9 +203,10 @@ func TestLOCK01_AParkedAttemptIsQueuedAgainWhenTheLockIsItsTurn(t *testing.T) {
 	if q := d.s.Queued(); len(q) != 0 {
 		t.Fatalf("queued while parked: %v", q)
 	}
+	stranger := &loomv1.Claimant{Agent: who2.Agent, Host: "another", Epoch: who2.Epoch}
 	for _, theirs := range []*loomv1.Command{
-		{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: first.Token, Holder: who2}}},
-		{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: first.Token, Holder: who2}}},
+		{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: first.Token, Holder: stranger}}},
+		{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: first.Token, Holder: stranger}}},
 	} {
 		if _, err := d.do(theirs); fault.Code(err) != "lock/stale" {
 			t.Errorf("somebody else's grant: %v, want lock/stale", err)
