@@ -27,6 +27,8 @@ func (t *Table) Apply(e *loomv1.Event) error {
 		return t.ended(e, f.LockExpired)
 	case *loomv1.Event_LockWithdrawn:
 		return t.withdrawn(e, f.LockWithdrawn)
+	case *loomv1.Event_LockCoupled:
+		return t.coupled(e, f.LockCoupled)
 	}
 	return nil
 }
@@ -42,7 +44,7 @@ func (t *Table) requested(e *loomv1.Event, f *loomv1.LockRequested) error {
 		t.locks[repository] = l
 	}
 	c = proto.CloneOf(c)
-	c.Token, c.GrantedAt, c.Until = 0, nil, nil
+	c.Token, c.GrantedAt, c.Until, c.Car = 0, nil, nil, 0
 	if c.AskedAt == nil {
 		c.AskedAt = proto.CloneOf(e.Time)
 	}
@@ -57,8 +59,8 @@ func (t *Table) granted(e *loomv1.Event, f *loomv1.LockGranted) error {
 		return wrong(e, l.Repository, "granted to %q while %q holds it", f.Request, l.Holder.Request)
 	case len(l.GetQueue()) == 0 || l.Queue[0].Request != f.Request:
 		return wrong(e, f.GetRepository(), "granted to %q, who is not the first in its queue", f.GetRequest())
-	case f.Token <= l.LastToken:
-		return wrong(e, l.Repository, "token %d is not above %d", f.Token, l.LastToken)
+	case f.Token <= newestToken(l):
+		return wrong(e, l.Repository, "token %d is not above %d", f.Token, newestToken(l))
 	case !f.Until.IsValid():
 		return wrong(e, l.Repository, "grant %d has no end", f.Token)
 	}
@@ -89,7 +91,7 @@ func (t *Table) ended(e *loomv1.Event, f end) error {
 	if !holds(l, f.GetToken()) {
 		return wrong(e, f.GetRepository(), "token %d ended, and it does not hold", f.GetToken())
 	}
-	l.Holder = nil
+	vacate(l)
 	return nil
 }
 
@@ -100,6 +102,19 @@ func (t *Table) withdrawn(e *loomv1.Event, f *loomv1.LockWithdrawn) error {
 		return wrong(e, f.GetRepository(), "request %q withdrawn, and it does not wait", f.GetRequest())
 	}
 	leave(l, i)
+	return nil
+}
+
+func (t *Table) coupled(e *loomv1.Event, f *loomv1.LockCoupled) error {
+	l := t.locks[f.GetRepository()]
+	i := place(l, f.GetRequest())
+	switch {
+	case l.GetHolder() == nil || i < 0 || l.Holder.Request == f.Request:
+		return wrong(e, f.GetRepository(), "%q is coupled, and it does not wait for a holder", f.GetRequest())
+	case f.Token <= newestToken(l):
+		return wrong(e, l.Repository, "token %d is not above %d", f.Token, newestToken(l))
+	}
+	couple(l, i, f.Token)
 	return nil
 }
 

@@ -61,6 +61,27 @@ func (t *Table) Release(now time.Time, repository string, token uint64) ([]*loom
 	return p.settle(), nil
 }
 
+// Couple gives requests that wait, in this order, places in the train that the
+// holder of token drives. One that is in the train already gets a new place,
+// with a new token. A token that does not hold is lock/stale, a request that does
+// not wait lock/unknown; then nobody gets a place.
+func (t *Table) Couple(now time.Time, repository string, token uint64, requests []string) ([]*loomv1.Event, error) {
+	l := t.locks[repository]
+	if !holds(l, token) || lapsed(l, now) {
+		return nil, stale(repository, l, token, now)
+	}
+	var events []*loomv1.Event
+	for _, request := range requests {
+		if place(l, request) < 0 || l.Holder.Request == request {
+			return nil, fault.New("lock/unknown", "commit lock on %q: request %q does not wait", repository, request).At("request")
+		}
+		events = append(events, &loomv1.Event{Fact: &loomv1.Event_LockCoupled{LockCoupled: &loomv1.LockCoupled{
+			Repository: repository, Request: request,
+		}}})
+	}
+	return events, nil
+}
+
 // Withdraw ends a request whose work has ended: it leaves the queue, or gives
 // back the grant. Of a request that is neither it does nothing; so it may be
 // repeated.
@@ -108,7 +129,7 @@ func (p *plan) lapse() bool {
 	p.emit(&loomv1.Event{Fact: &loomv1.Event_LockExpired{LockExpired: &loomv1.LockExpired{
 		Repository: p.lock.Repository, Token: p.lock.Holder.Token,
 	}}})
-	p.lock.Holder = nil
+	vacate(p.lock)
 	return true
 }
 
@@ -116,7 +137,7 @@ func (p *plan) release() {
 	p.emit(&loomv1.Event{Fact: &loomv1.Event_LockReleased{LockReleased: &loomv1.LockReleased{
 		Repository: p.lock.Repository, Token: p.lock.Holder.Token,
 	}}})
-	p.lock.Holder = nil
+	vacate(p.lock)
 }
 
 func (p *plan) withdraw(at int) {

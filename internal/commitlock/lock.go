@@ -16,7 +16,7 @@ import (
 // copyOf returns a lock that can change without changing l.
 func copyOf(l *loomv1.CommitLock) *loomv1.CommitLock {
 	return &loomv1.CommitLock{
-		Repository: l.Repository, Holder: l.Holder, Queue: slices.Clone(l.Queue), LastToken: l.LastToken,
+		Repository: l.Repository, Holder: l.Holder, Queue: slices.Clone(l.Queue), LastToken: l.LastToken, LastCar: l.LastCar,
 	}
 }
 
@@ -65,6 +65,28 @@ func grant(l *loomv1.CommitLock, token uint64, at, until *timestamppb.Timestamp)
 	h.Token, h.GrantedAt, h.Until = token, at, until
 	l.Holder, l.LastToken = h, token
 	leave(l, 0)
+}
+
+// newestToken returns the newest token of a grant, or of a place in a train.
+func newestToken(l *loomv1.CommitLock) uint64 { return max(l.LastToken, l.LastCar) }
+
+// couple gives the claim at a place of the queue a place in the holder's train.
+func couple(l *loomv1.CommitLock, at int, token uint64) {
+	c := proto.CloneOf(l.Queue[at])
+	c.Car, l.LastCar = token, token
+	l.Queue[at] = c
+}
+
+// vacate ends the holder's grant, and the train that it drove.
+func vacate(l *loomv1.CommitLock) {
+	l.Holder = nil
+	for i, c := range l.Queue {
+		if c.Car != 0 {
+			c = proto.CloneOf(c)
+			c.Car = 0
+			l.Queue[i] = c
+		}
+	}
 }
 
 // renew moves the end of the holder's grant.

@@ -29,6 +29,9 @@ func TestLOCK01_Invariants13_14_19(t *testing.T) {
 			"renew":    func(rt *rapid.T) { w.act(w.table.Renew(w.now, anyRepo(rt), w.anyToken(rt))) },
 			"release":  func(rt *rapid.T) { w.act(w.table.Release(w.now, anyRepo(rt), w.anyToken(rt))) },
 			"withdraw": func(rt *rapid.T) { w.act(w.table.Withdraw(w.now, anyRepo(rt), anyRequest(rt))) },
+			"couple": func(rt *rapid.T) {
+				w.act(w.table.Couple(w.now, anyRepo(rt), w.anyToken(rt), []string{anyRequest(rt), anyRequest(rt)}))
+			},
 			"tick":     func(*rapid.T) { w.act(w.table.Tick(w.now)) },
 			"wait": func(rt *rapid.T) {
 				w.now = w.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
@@ -47,7 +50,7 @@ func TestLOCK01_Invariants13_14_19(t *testing.T) {
 func (w *world) act(events []*loomv1.Event, err error) {
 	if err == nil {
 		w.take(events, nil)
-	} else if fault.Code(err) != "lock/stale" {
+	} else if code := fault.Code(err); code != "lock/stale" && code != "lock/unknown" {
 		w.t.Fatalf("refused with %v", err)
 	}
 }
@@ -64,6 +67,11 @@ func (w *world) conserves() {
 	for _, l := range w.table.Snapshot().Locks {
 		if l.Holder == nil && len(l.Queue) > 0 {
 			w.t.Fatalf("%s is free and %s waits", l.Repository, l.Queue[0].Request)
+		}
+		for _, c := range l.Queue {
+			if c.Car != 0 && c.Car <= l.Holder.Token {
+				w.t.Fatalf("%s is in a train with token %d, and its driver has %d", c.Request, c.Car, l.Holder.Token)
+			}
 		}
 	}
 }
@@ -149,7 +157,7 @@ func anyEvent(rt *rapid.T) *loomv1.Event {
 	token := rapid.Uint64Range(0, 6).Draw(rt, "token")
 	until := rapid.SampledFrom([]*timestamppb.Timestamp{nil, timestamppb.New(noon), timestamppb.New(noon.Add(time.Minute)), {Nanos: -1}}).Draw(rt, "until")
 	e := &loomv1.Event{Time: until}
-	switch rapid.IntRange(0, 8).Draw(rt, "fact") {
+	switch rapid.IntRange(0, 10).Draw(rt, "fact") {
 	case 0, 1:
 		claim := rapid.SampledFrom([]*loomv1.LockClaim{nil, {}, {Request: request}, {Request: request, Token: 3, Until: until}}).Draw(rt, "claim")
 		e.Fact = &loomv1.Event_LockRequested{LockRequested: &loomv1.LockRequested{Repository: repository, Claim: claim}}
@@ -163,6 +171,8 @@ func anyEvent(rt *rapid.T) *loomv1.Event {
 		e.Fact = &loomv1.Event_LockExpired{LockExpired: &loomv1.LockExpired{Repository: repository, Token: token}}
 	case 7:
 		e.Fact = &loomv1.Event_LockWithdrawn{LockWithdrawn: &loomv1.LockWithdrawn{Repository: repository, Request: request}}
+	case 8, 9:
+		e.Fact = &loomv1.Event_LockCoupled{LockCoupled: &loomv1.LockCoupled{Repository: repository, Request: request, Token: token}}
 	default:
 		e.Fact = rapid.SampledFrom(emptyFacts).Draw(rt, "empty").Fact
 	}
@@ -177,6 +187,7 @@ var emptyFacts = []*loomv1.Event{
 	{Fact: &loomv1.Event_LockReleased{}},
 	{Fact: &loomv1.Event_LockExpired{}},
 	{Fact: &loomv1.Event_LockWithdrawn{}},
+	{Fact: &loomv1.Event_LockCoupled{}},
 	{Fact: &loomv1.Event_TurnStarted{}},
 }
 
@@ -190,7 +201,7 @@ func TestLOCK01_Replay(t *testing.T) {
 		w.now = w.now.Add(time.Duration(random.IntN(60)) * time.Second)
 		repository, request := fmt.Sprintf("/r%d", random.IntN(3)), fmt.Sprintf("a%d", random.IntN(6))
 		token := w.table.Status(repository).GetHolder().GetToken()
-		switch random.IntN(6) {
+		switch random.IntN(7) {
 		case 0, 1:
 			w.act(w.table.Acquire(w.now, repository, ask(request, fmt.Sprintf("h%d", random.IntN(2)))))
 		case 2:
@@ -199,6 +210,8 @@ func TestLOCK01_Replay(t *testing.T) {
 			w.act(w.table.Release(w.now, repository, token))
 		case 4:
 			w.act(w.table.Withdraw(w.now, repository, request))
+		case 5:
+			w.act(w.table.Couple(w.now, repository, token, []string{request}))
 		default:
 			w.act(w.table.Tick(w.now))
 		}

@@ -17,6 +17,10 @@
 // from the old claimant and granted to the new one under a new token, so that
 // the old process is fenced.
 //
+// Whoever holds the lock may drive a merge train: requests that wait get places in
+// it, each with a token of its own above the holder's, and stay in the queue. The
+// places end with the grant.
+//
 // # What it promises
 //
 // After every fact of a log at most one request holds a repository. Tokens of
@@ -147,12 +151,15 @@ func sound(l *loomv1.CommitLock) error {
 	if l.GetRepository() == "" {
 		return wrong("it is about no repository")
 	}
-	if h := l.Holder; h != nil && (h.Request == "" || !h.Until.IsValid() || h.Token == 0 || h.Token != l.LastToken) {
+	if h := l.Holder; h != nil && (h.Request == "" || !h.Until.IsValid() || h.Token == 0 || h.Token != l.LastToken || h.Car != 0) {
 		return wrong("holder %q has token %d and the newest is %d", h.Request, h.Token, l.LastToken)
 	}
 	for i, c := range l.Queue {
 		if c.GetRequest() == "" || c.Token != 0 || place(l, c.Request) != i {
 			return wrong("number %d of its queue cannot wait: %q", i+1, c.GetRequest())
+		}
+		if c.Car != 0 && (l.Holder == nil || c.Car <= l.LastToken || c.Car > l.LastCar) {
+			return wrong("request %q has place %d in a train that nobody drives", c.Request, c.Car)
 		}
 		if l.Holder.GetRequest() == c.Request && i > 0 {
 			return wrong("request %q holds it and waits", c.Request)

@@ -379,3 +379,39 @@ func TestLOCK01_RestoreRefusesWhatNoLogLeadsTo(t *testing.T) {
 		}
 	}
 }
+
+// A place in a train is a token above the holder's, is lost with the holder's
+// grant, and changes nothing about the queue.
+func TestLOCK01_BYD08_PlacesInATrainEndWithTheGrant(t *testing.T) {
+	w := newWorld(t)
+	for _, request := range []string{"a", "b", "c"} {
+		w.acquire(request, "h1")
+	}
+	driver := w.token()
+	w.take(w.table.Couple(w.now, repo, driver, []string{"c", "b"}))
+	first, _ := w.table.Claim(repo, "c")
+	second, _ := w.table.Claim(repo, "b")
+	if first.Car <= driver || second.Car <= first.Car || w.token() != driver {
+		t.Errorf("driver %d, places %d and %d", driver, first.Car, second.Car)
+	}
+	w.take(w.table.Release(w.now, repo, driver))
+	if w.holder() != "b" || w.token() <= second.Car {
+		t.Errorf("held by %s with %d after a train up to %d", w.holder(), w.token(), second.Car)
+	}
+	if c, _ := w.table.Claim(repo, "c"); c.Car != 0 {
+		t.Errorf("place %d is left of a train that has ended", c.Car)
+	}
+	for name, tt := range map[string]struct {
+		token   uint64
+		request string
+		code    string
+	}{
+		"who held before":    {driver, "c", "lock/stale"},
+		"the holder itself":  {w.token(), "b", "lock/unknown"},
+		"one who never came": {w.token(), "z", "lock/unknown"},
+	} {
+		if events, err := w.table.Couple(w.now, repo, tt.token, []string{tt.request}); fault.Code(err) != tt.code || events != nil {
+			t.Errorf("%s: Couple = %v, %v; want %s", name, events, err, tt.code)
+		}
+	}
+}

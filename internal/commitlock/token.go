@@ -11,11 +11,14 @@ const numberBits = 40
 // place of a later epoch a greater one than all of an earlier epoch.
 func Token(epoch, number uint64) uint64 { return epoch<<numberBits | number }
 
-// Stamp gives a grant its token from the number that e has just been given.
+// Stamp gives a grant, or a place in a train, its token from the number that e has just been given.
 // Other events it leaves as they are.
 func Stamp(e *loomv1.Event, epoch uint64) {
 	if g := e.GetLockGranted(); g != nil {
 		g.Token = Token(epoch, e.Number)
+	}
+	if c := e.GetLockCoupled(); c != nil {
+		c.Token = Token(epoch, e.Number)
 	}
 }
 

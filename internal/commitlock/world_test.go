@@ -92,6 +92,8 @@ func kinds(events []*loomv1.Event) []string {
 			list = append(list, "expired")
 		case *loomv1.Event_LockWithdrawn:
 			list = append(list, "withdrawn "+f.LockWithdrawn.Request)
+		case *loomv1.Event_LockCoupled:
+			list = append(list, "coupled "+f.LockCoupled.Request)
 		}
 	}
 	return list
@@ -116,6 +118,8 @@ func (j *judge) see(e *loomv1.Event) error {
 		j.asked(f.LockRequested.Repository, f.LockRequested.Claim.Request)
 	case *loomv1.Event_LockGranted:
 		return j.granted(f.LockGranted)
+	case *loomv1.Event_LockCoupled:
+		return j.coupled(f.LockCoupled)
 	case *loomv1.Event_LockRenewed:
 		return j.must(f.LockRenewed.Repository, f.LockRenewed.Token)
 	case *loomv1.Event_LockReleased:
@@ -147,14 +151,31 @@ func (j *judge) granted(g *loomv1.LockGranted) error {
 	if token, held := j.live[r]; held {
 		return fmt.Errorf("second holder beside token %d", token)
 	}
-	if g.Token <= j.last[r] {
-		return fmt.Errorf("token %d after %d", g.Token, j.last[r])
+	if err := j.rises(r, g.Token); err != nil {
+		return err
 	}
 	if len(j.queue[r]) == 0 || j.queue[r][0] != g.Request {
 		return fmt.Errorf("%q served before %q", g.Request, j.queue[r])
 	}
-	j.live[r], j.who[r], j.last[r], j.queue[r] = g.Token, g.Request, g.Token, j.queue[r][1:]
+	j.live[r], j.who[r], j.queue[r] = g.Token, g.Request, j.queue[r][1:]
 	return nil
+}
+
+// rises wants a token above all that were given before, to whomever.
+func (j *judge) rises(repository string, token uint64) error {
+	if token <= j.last[repository] {
+		return fmt.Errorf("token %d after %d", token, j.last[repository])
+	}
+	j.last[repository] = token
+	return nil
+}
+
+// coupled wants somebody to hold, and another one to wait.
+func (j *judge) coupled(c *loomv1.LockCoupled) error {
+	if _, held := j.live[c.Repository]; !held || !slices.Contains(j.queue[c.Repository], c.Request) {
+		return fmt.Errorf("%q is coupled, held: %t, queue %q", c.Request, held, j.queue[c.Repository])
+	}
+	return j.rises(c.Repository, c.Token)
 }
 
 func (j *judge) must(repository string, token uint64) error {

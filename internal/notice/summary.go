@@ -145,6 +145,8 @@ func changes(e *loomv1.Event) string {
 	case *loomv1.Event_CandidateMade:
 		c := f.CandidateMade.GetCandidate()
 		return fmt.Sprintf("%s: candidate commit %s made (token %d)", about(e), short(c.GetCommit()), c.GetToken())
+	case *loomv1.Event_TrainTested:
+		return about(e) + ": " + tested(f.TrainTested.GetCar())
 	case *loomv1.Event_Landed:
 		l := f.Landed.GetLanding()
 		return fmt.Sprintf("%s: commit %s landed on %s (token %d)", about(e), short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken())
@@ -169,8 +171,20 @@ func locks(e *loomv1.Event) string {
 		return lock(e, f.LockExpired.GetRepository(), fmt.Sprintf("taken from a holder that did not renew it (token %d)", f.LockExpired.GetToken()))
 	case *loomv1.Event_LockWithdrawn:
 		return lock(e, f.LockWithdrawn.GetRepository(), fmt.Sprintf("no longer wanted by %s", f.LockWithdrawn.GetRequest()))
+	case *loomv1.Event_LockCoupled:
+		c := f.LockCoupled
+		return lock(e, c.GetRepository(), fmt.Sprintf("takes %s along on its holder's train (token %d)", c.GetRequest(), c.GetToken()))
 	}
 	return ""
+}
+
+// tested says what a train's tests have shown of a change.
+func tested(c *loomv1.Car) string {
+	if c.GetRefused() != "" {
+		return fmt.Sprintf("candidate %s was taken off its merge train: %s", short(c.GetVerified()), c.GetRefused())
+	}
+	return fmt.Sprintf("commit %s passed on a merge train that ends in %s (token %d)",
+		short(c.GetCandidate().GetCommit()), short(c.GetHead()), c.GetToken())
 }
 
 func lock(e *loomv1.Event, repository, what string) string {

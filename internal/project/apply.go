@@ -72,7 +72,7 @@ func (s *State) apply(e *loomv1.Event) error {
 		*loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
 		return s.graph.Apply(e)
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed,
-		*loomv1.Event_LockReleased, *loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn:
+		*loomv1.Event_LockReleased, *loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn, *loomv1.Event_LockCoupled:
 		return s.locks.Apply(e)
 	case *loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended, *loomv1.Event_ToolFinished:
 		return s.applyTurn(e)

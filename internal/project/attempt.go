@@ -226,6 +226,8 @@ func lockRequest(s *State, e *loomv1.Event) string {
 		return f.LockGranted.Request
 	case *loomv1.Event_LockWithdrawn:
 		return f.LockWithdrawn.Request
+	case *loomv1.Event_LockCoupled:
+		return f.LockCoupled.Request
 	}
 	return s.locks.Status(s.p.GetConfig().GetRepository()).GetHolder().GetRequest()
 }

@@ -50,7 +50,7 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_AttemptDispatched, *loomv1.Event_RetryScheduled,
 		*loomv1.Event_AttemptClaimed, *loomv1.Event_ClaimReleased, *loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded,
 		*loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_ApprovalLapsed,
-		*loomv1.Event_ChangeProposed, *loomv1.Event_CandidateMade, *loomv1.Event_Landed,
+		*loomv1.Event_ChangeProposed, *loomv1.Event_CandidateMade, *loomv1.Event_TrainTested, *loomv1.Event_Landed,
 		*loomv1.Event_ModelAnswered, *loomv1.Event_ExecutionEnded,
 		*loomv1.Event_ExecutionMoved, *loomv1.Event_GateFailed, *loomv1.Event_GapNoted,
 		*loomv1.Event_ChildStarted, *loomv1.Event_LimitLifted:
@@ -109,7 +109,9 @@ func (f folder) foldWork() error {
 	case *loomv1.Event_ChangeProposed:
 		f.proposed(fact.ChangeProposed.GetChange())
 	case *loomv1.Event_CandidateMade:
-		f.x.Candidate = fact.CandidateMade.GetCandidate()
+		f.x.Candidate, f.x.Car = fact.CandidateMade.GetCandidate(), nil
+	case *loomv1.Event_TrainTested:
+		f.x.Car = fact.TrainTested.GetCar()
 	case *loomv1.Event_Landed:
 		f.x.Landing = fact.Landed.GetLanding()
 	case *loomv1.Event_ModelAnswered:

@@ -146,7 +146,7 @@ func (f folder) nameCheck(command string) {
 // patch or no longer counts.
 func (f folder) proposed(c *loomv1.Change) {
 	if c.GetPatchDigest() != f.x.Change.GetPatchDigest() {
-		f.x.Candidate = nil
+		f.x.Candidate, f.x.Car = nil, nil
 	}
 	f.x.Change = c
 }

@@ -64,6 +64,8 @@ type Command struct {
 	//	*Command_AskPermission
 	//	*Command_ReserveCall
 	//	*Command_SettleCall
+	//	*Command_FormTrain
+	//	*Command_RecordTrain
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -408,6 +410,24 @@ func (x *Command) GetSettleCall() *SettleCall {
 	return nil
 }
 
+func (x *Command) GetFormTrain() *FormTrain {
+	if x != nil {
+		if x, ok := x.Body.(*Command_FormTrain); ok {
+			return x.FormTrain
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRecordTrain() *RecordTrain {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RecordTrain); ok {
+			return x.RecordTrain
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -540,6 +560,14 @@ type Command_SettleCall struct {
 	SettleCall *SettleCall `protobuf:"bytes,502,opt,name=settle_call,json=settleCall,proto3,oneof"`
 }
 
+type Command_FormTrain struct {
+	FormTrain *FormTrain `protobuf:"bytes,460,opt,name=form_train,json=formTrain,proto3,oneof"`
+}
+
+type Command_RecordTrain struct {
+	RecordTrain *RecordTrain `protobuf:"bytes,461,opt,name=record_train,json=recordTrain,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -604,6 +632,10 @@ func (*Command_ReserveCall) isCommand_Body() {}
 
 func (*Command_SettleCall) isCommand_Body() {}
 
+func (*Command_FormTrain) isCommand_Body() {}
+
+func (*Command_RecordTrain) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -619,6 +651,7 @@ type Answer struct {
 	//	*Answer_Permits
 	//	*Answer_Reservation
 	//	*Answer_BriefBlob
+	//	*Answer_Train
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -743,6 +776,15 @@ func (x *Answer) GetBriefBlob() *BlobRef {
 	return nil
 }
 
+func (x *Answer) GetTrain() *Train {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Train); ok {
+			return x.Train
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -787,6 +829,10 @@ type Answer_BriefBlob struct {
 	BriefBlob *BlobRef `protobuf:"bytes,400,opt,name=brief_blob,json=briefBlob,proto3,oneof"`
 }
 
+type Answer_Train struct {
+	Train *Train `protobuf:"bytes,460,opt,name=train,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -802,6 +848,8 @@ func (*Answer_Permits) isAnswer_Body() {}
 func (*Answer_Reservation) isAnswer_Body() {}
 
 func (*Answer_BriefBlob) isAnswer_Body() {}
+
+func (*Answer_Train) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -2230,6 +2278,305 @@ func (x *ReleaseLock) GetHolder() *Claimant {
 	return nil
 }
 
+// FormTrain has the holder of the commit lock, for a verified change that is to
+// land, take along those that wait for the same and touch other files, as many
+// as the project lets land together. Each gets a token of its own. Asked again,
+// it makes the train anew, with new tokens.
+type FormTrain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the grant that the caller holds.
+	Token         uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FormTrain) Reset() {
+	*x = FormTrain{}
+	mi := &file_loom_v1_command_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FormTrain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FormTrain) ProtoMessage() {}
+
+func (x *FormTrain) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
+func (*FormTrain) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *FormTrain) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+// Train is the changes that may land together, in the order in which they are
+// to be stacked. The first is the holder's own.
+type Train struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Fencing token of the whole: the newest of all.
+	Fence         uint64      `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
+	Cars          []*TrainCar `protobuf:"bytes,2,rep,name=cars,proto3" json:"cars,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Train) Reset() {
+	*x = Train{}
+	mi := &file_loom_v1_command_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Train) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Train) ProtoMessage() {}
+
+func (x *Train) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Train.ProtoReflect.Descriptor instead.
+func (*Train) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Train) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Train) GetCars() []*TrainCar {
+	if x != nil {
+		return x.Cars
+	}
+	return nil
+}
+
+// TrainCar is one change of a train, as its commit needs it.
+type TrainCar struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Attempt   string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Bead      string                 `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution string                 `protobuf:"bytes,3,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Decision node that records the approval; may be empty.
+	Decision string `protobuf:"bytes,4,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Token of its commit.
+	Token uint64 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
+	// Without its files and its text.
+	Change *Change `protobuf:"bytes,6,opt,name=change,proto3" json:"change,omitempty"`
+	// The verified candidate.
+	Candidate *Candidate `protobuf:"bytes,7,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	Checks    []string   `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Role that made the change, and what it said of it.
+	Role          string `protobuf:"bytes,9,opt,name=role,proto3" json:"role,omitempty"`
+	Summary       string `protobuf:"bytes,10,opt,name=summary,proto3" json:"summary,omitempty"`
+	Notes         string `protobuf:"bytes,11,opt,name=notes,proto3" json:"notes,omitempty"`
+	Goal          string `protobuf:"bytes,12,opt,name=goal,proto3" json:"goal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrainCar) Reset() {
+	*x = TrainCar{}
+	mi := &file_loom_v1_command_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrainCar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrainCar) ProtoMessage() {}
+
+func (x *TrainCar) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
+func (*TrainCar) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *TrainCar) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *TrainCar) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *TrainCar) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *TrainCar) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *TrainCar) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *TrainCar) GetChange() *Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *TrainCar) GetCandidate() *Candidate {
+	if x != nil {
+		return x.Candidate
+	}
+	return nil
+}
+
+func (x *TrainCar) GetChecks() []string {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *TrainCar) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *TrainCar) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *TrainCar) GetNotes() string {
+	if x != nil {
+		return x.Notes
+	}
+	return ""
+}
+
+func (x *TrainCar) GetGoal() string {
+	if x != nil {
+		return x.Goal
+	}
+	return ""
+}
+
+// RecordTrain makes durable what the tests of a train have shown, before
+// anything of it lands: all of it, or, when something has changed meanwhile for
+// any of the cars, nothing.
+type RecordTrain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the grant that the caller holds.
+	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// By attempt.
+	Cars          map[string]*Car `protobuf:"bytes,2,rep,name=cars,proto3" json:"cars,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordTrain) Reset() {
+	*x = RecordTrain{}
+	mi := &file_loom_v1_command_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordTrain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordTrain) ProtoMessage() {}
+
+func (x *RecordTrain) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
+func (*RecordTrain) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RecordTrain) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *RecordTrain) GetCars() map[string]*Car {
+	if x != nil {
+		return x.Cars
+	}
+	return nil
+}
+
 // AddDecision adds a node and its links to the decision graph.
 type AddDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2245,7 +2592,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2604,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2617,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -2304,7 +2651,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2663,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2676,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -2351,7 +2698,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2710,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2723,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -2413,7 +2760,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2772,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2785,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -2460,7 +2807,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2819,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2832,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -2511,7 +2858,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2870,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2883,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -2556,7 +2903,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2915,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2928,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -2636,7 +2983,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2995,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +3008,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -2891,7 +3238,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3250,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3263,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -2946,7 +3293,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2958,7 +3305,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2971,7 +3318,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -3006,7 +3353,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3365,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3378,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -3061,7 +3408,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3420,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3433,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -3122,7 +3469,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3481,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3494,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -3184,7 +3531,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3543,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3556,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -3238,7 +3585,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3597,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3610,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -3296,7 +3643,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3655,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3668,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -3387,14 +3734,17 @@ type Brief struct {
 	// process with phases or guides those who work by it; to be read only.
 	Definition *Definition `protobuf:"bytes,13,opt,name=definition,proto3" json:"definition,omitempty"`
 	// Standing permissions that can be about the attempt's role.
-	Permissions   []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// Claims of other work on files that this one's change touches too, by path.
+	// Where there are more than 50 the rest is left out.
+	Overlaps      []*FileClaim `protobuf:"bytes,460,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3756,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3769,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -3520,6 +3870,13 @@ func (x *Brief) GetPermissions() []*Permission {
 	return nil
 }
 
+func (x *Brief) GetOverlaps() []*FileClaim {
+	if x != nil {
+		return x.Overlaps
+	}
+	return nil
+}
+
 // AskPermission asks whether tool calls of an attempt may be made; answered by
 // Permits. Where the CEO has to be asked about one, she is, once, and the attempt
 // is parked until all that was asked is answered; asking again afterwards gives
@@ -3536,7 +3893,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3905,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3561,7 +3918,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -3597,7 +3954,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3609,7 +3966,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3622,7 +3979,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -3649,7 +4006,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3661,7 +4018,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3674,7 +4031,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -3702,7 +4059,7 @@ type ReserveCall struct {
 
 func (x *ReserveCall) Reset() {
 	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +4071,7 @@ func (x *ReserveCall) String() string {
 func (*ReserveCall) ProtoMessage() {}
 
 func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3727,7 +4084,7 @@ func (x *ReserveCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
 func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReserveCall) GetAttempt() string {
@@ -3772,7 +4129,7 @@ type SettleCall struct {
 
 func (x *SettleCall) Reset() {
 	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +4141,7 @@ func (x *SettleCall) String() string {
 func (*SettleCall) ProtoMessage() {}
 
 func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +4154,7 @@ func (x *SettleCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
 func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SettleCall) GetAttempt() string {
@@ -3847,7 +4204,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3859,7 +4216,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3872,7 +4229,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -3900,7 +4257,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +4269,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4282,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -3955,7 +4312,7 @@ type SetProjectBudget struct {
 
 func (x *SetProjectBudget) Reset() {
 	*x = SetProjectBudget{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4324,7 @@ func (x *SetProjectBudget) String() string {
 func (*SetProjectBudget) ProtoMessage() {}
 
 func (x *SetProjectBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4337,7 @@ func (x *SetProjectBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetProjectBudget.ProtoReflect.Descriptor instead.
 func (*SetProjectBudget) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SetProjectBudget) GetBudget() *Budget {
@@ -4001,7 +4358,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb3\x0f\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa5\x10\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4047,8 +4404,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x0eask_permission\x18\xf4\x03 \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x12:\n" +
 	"\freserve_call\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
 	"\vsettle_call\x18\xf6\x03 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
-	"settleCallB\x06\n" +
-	"\x04body\"\xc9\x03\n" +
+	"settleCall\x124\n" +
+	"\n" +
+	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
+	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrainB\x06\n" +
+	"\x04body\"\xf2\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4059,7 +4419,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x129\n" +
 	"\vreservation\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReservationH\x00R\vreservation\x122\n" +
 	"\n" +
-	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12\x17\n" +
+	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12'\n" +
+	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\"\x06\n" +
 	"\x04Done\"A\n" +
@@ -4155,7 +4516,32 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"O\n" +
 	"\vReleaseLock\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12*\n" +
-	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"\x7f\n" +
+	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"!\n" +
+	"\tFormTrain\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\"D\n" +
+	"\x05Train\x12\x14\n" +
+	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12%\n" +
+	"\x04cars\x18\x02 \x03(\v2\x11.loom.v1.TrainCarR\x04cars\"\xd3\x02\n" +
+	"\bTrainCar\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
+	"\texecution\x18\x03 \x01(\tR\texecution\x12\x1a\n" +
+	"\bdecision\x18\x04 \x01(\tR\bdecision\x12\x14\n" +
+	"\x05token\x18\x05 \x01(\x04R\x05token\x12'\n" +
+	"\x06change\x18\x06 \x01(\v2\x0f.loom.v1.ChangeR\x06change\x120\n" +
+	"\tcandidate\x18\a \x01(\v2\x12.loom.v1.CandidateR\tcandidate\x12\x16\n" +
+	"\x06checks\x18\b \x03(\tR\x06checks\x12\x12\n" +
+	"\x04role\x18\t \x01(\tR\x04role\x12\x18\n" +
+	"\asummary\x18\n" +
+	" \x01(\tR\asummary\x12\x14\n" +
+	"\x05notes\x18\v \x01(\tR\x05notes\x12\x12\n" +
+	"\x04goal\x18\f \x01(\tR\x04goal\"\x9e\x01\n" +
+	"\vRecordTrain\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x122\n" +
+	"\x04cars\x18\x02 \x03(\v2\x1e.loom.v1.RecordTrain.CarsEntryR\x04cars\x1aE\n" +
+	"\tCarsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
+	"\x05value\x18\x02 \x01(\v2\f.loom.v1.CarR\x05value:\x028\x01\"\x7f\n" +
 	"\vAddDecision\x12)\n" +
 	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12+\n" +
 	"\x05links\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05links\x12\x18\n" +
@@ -4233,7 +4619,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xe6\x04\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x97\x05\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -4253,7 +4639,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\r \x01(\v2\x13.loom.v1.DefinitionR\n" +
 	"definition\x126\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\"\x8a\x01\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12/\n" +
+	"\boverlaps\x18\xcc\x03 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -4299,7 +4686,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
@@ -4327,71 +4714,80 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*AcquireLock)(nil),           // 23: loom.v1.AcquireLock
 	(*RenewLock)(nil),             // 24: loom.v1.RenewLock
 	(*ReleaseLock)(nil),           // 25: loom.v1.ReleaseLock
-	(*AddDecision)(nil),           // 26: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 27: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 28: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 29: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 30: loom.v1.CastVote
-	(*Tick)(nil),                  // 31: loom.v1.Tick
-	(*SignedCommand)(nil),         // 32: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 33: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 34: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 35: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 36: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 37: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 38: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 39: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 40: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 41: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 42: loom.v1.Brief
-	(*AskPermission)(nil),         // 43: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 44: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 45: loom.v1.Permits
-	(*ReserveCall)(nil),           // 46: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 47: loom.v1.SettleCall
-	(*SetPermission)(nil),         // 48: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 49: loom.v1.RevokePermission
-	(*SetProjectBudget)(nil),      // 50: loom.v1.SetProjectBudget
-	(*Identity)(nil),              // 51: loom.v1.Identity
-	(*ScaleRole)(nil),             // 52: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 53: loom.v1.DrainHost
-	(*Error)(nil),                 // 54: loom.v1.Error
-	(*SubmitReply)(nil),           // 55: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 56: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 57: loom.v1.DecisionNode
-	(*Reservation)(nil),           // 58: loom.v1.Reservation
-	(*BlobRef)(nil),               // 59: loom.v1.BlobRef
-	(*ProjectConfig)(nil),         // 60: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 61: loom.v1.Definition
-	(*Submission)(nil),            // 62: loom.v1.Submission
-	(*ErrorReport)(nil),           // 63: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 64: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 65: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 66: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 67: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 69: loom.v1.Outcome
-	(*HostRoles)(nil),             // 70: loom.v1.HostRoles
-	(*Bead)(nil),                  // 71: loom.v1.Bead
-	(*Execution)(nil),             // 72: loom.v1.Execution
-	(*DecisionEdge)(nil),          // 73: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 74: loom.v1.Ballot
-	(*Vote)(nil),                  // 75: loom.v1.Vote
-	(PauseScope)(0),               // 76: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 77: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 78: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 79: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 80: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 81: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 82: loom.v1.DecisionContext
-	(*Permission)(nil),            // 83: loom.v1.Permission
-	(*ToolCall)(nil),              // 84: loom.v1.ToolCall
-	(*Permit)(nil),                // 85: loom.v1.Permit
-	(*Budget)(nil),                // 86: loom.v1.Budget
-	(*Usage)(nil),                 // 87: loom.v1.Usage
+	(*FormTrain)(nil),             // 26: loom.v1.FormTrain
+	(*Train)(nil),                 // 27: loom.v1.Train
+	(*TrainCar)(nil),              // 28: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 29: loom.v1.RecordTrain
+	(*AddDecision)(nil),           // 30: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 31: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 32: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 33: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 34: loom.v1.CastVote
+	(*Tick)(nil),                  // 35: loom.v1.Tick
+	(*SignedCommand)(nil),         // 36: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 37: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 38: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 39: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 40: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 41: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 42: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 43: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 44: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 45: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 46: loom.v1.Brief
+	(*AskPermission)(nil),         // 47: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 48: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 49: loom.v1.Permits
+	(*ReserveCall)(nil),           // 50: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 51: loom.v1.SettleCall
+	(*SetPermission)(nil),         // 52: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 53: loom.v1.RevokePermission
+	(*SetProjectBudget)(nil),      // 54: loom.v1.SetProjectBudget
+	nil,                           // 55: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 56: loom.v1.Identity
+	(*ScaleRole)(nil),             // 57: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 58: loom.v1.DrainHost
+	(*Error)(nil),                 // 59: loom.v1.Error
+	(*SubmitReply)(nil),           // 60: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 61: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 62: loom.v1.DecisionNode
+	(*Reservation)(nil),           // 63: loom.v1.Reservation
+	(*BlobRef)(nil),               // 64: loom.v1.BlobRef
+	(*ProjectConfig)(nil),         // 65: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 66: loom.v1.Definition
+	(*Submission)(nil),            // 67: loom.v1.Submission
+	(*ErrorReport)(nil),           // 68: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 69: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 70: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 71: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 72: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 73: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 74: loom.v1.Outcome
+	(*HostRoles)(nil),             // 75: loom.v1.HostRoles
+	(*Bead)(nil),                  // 76: loom.v1.Bead
+	(*Execution)(nil),             // 77: loom.v1.Execution
+	(*Change)(nil),                // 78: loom.v1.Change
+	(*Candidate)(nil),             // 79: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 80: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 81: loom.v1.Ballot
+	(*Vote)(nil),                  // 82: loom.v1.Vote
+	(PauseScope)(0),               // 83: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 84: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 85: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 86: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 87: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 89: loom.v1.DecisionContext
+	(*Permission)(nil),            // 90: loom.v1.Permission
+	(*FileClaim)(nil),             // 91: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 92: loom.v1.ToolCall
+	(*Permit)(nil),                // 93: loom.v1.Permit
+	(*Budget)(nil),                // 94: loom.v1.Budget
+	(*Usage)(nil),                 // 95: loom.v1.Usage
+	(*Car)(nil),                   // 96: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	51,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	56,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	3,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	4,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	5,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -4408,105 +4804,114 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	16,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	17,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	18,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	52,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	53,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	57,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	58,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
 	23,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
 	24,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
 	25,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	26,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	27,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	28,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	29,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	30,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	32,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	31,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	30,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	31,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	32,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	33,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	34,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	36,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	35,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	8,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	43,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	46,  // 31: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	47,  // 32: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	54,  // 33: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,   // 34: loom.v1.Answer.done:type_name -> loom.v1.Done
-	55,  // 35: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	42,  // 36: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	56,  // 37: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	57,  // 38: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	45,  // 39: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	58,  // 40: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
-	59,  // 41: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	60,  // 42: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	61,  // 43: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	62,  // 44: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	63,  // 45: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	54,  // 46: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	64,  // 47: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	64,  // 48: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	11,  // 49: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	12,  // 50: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	65,  // 51: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	66,  // 52: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	13,  // 53: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	59,  // 54: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	67,  // 55: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	64,  // 56: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	68,  // 57: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	64,  // 58: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	69,  // 59: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	64,  // 60: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	70,  // 61: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	71,  // 62: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	72,  // 63: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	64,  // 64: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	64,  // 65: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	64,  // 66: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	57,  // 67: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	73,  // 68: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	73,  // 69: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	74,  // 70: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	75,  // 71: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	68,  // 72: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	68,  // 73: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	41,  // 74: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	35,  // 75: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	36,  // 76: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	37,  // 77: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	38,  // 78: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	40,  // 79: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	39,  // 80: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	34,  // 81: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	48,  // 82: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	49,  // 83: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	50,  // 84: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
-	76,  // 85: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	76,  // 86: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	61,  // 87: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	77,  // 88: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	78,  // 89: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	79,  // 90: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	71,  // 91: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	72,  // 92: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	60,  // 93: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	80,  // 94: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	57,  // 95: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	81,  // 96: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	82,  // 97: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	61,  // 98: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	83,  // 99: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	64,  // 100: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	44,  // 101: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	84,  // 102: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	85,  // 103: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	64,  // 104: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	58,  // 105: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
-	86,  // 106: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
-	64,  // 107: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	87,  // 108: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	83,  // 109: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	86,  // 110: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
-	111, // [111:111] is the sub-list for method output_type
-	111, // [111:111] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	47,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	50,  // 31: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	51,  // 32: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	26,  // 33: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	29,  // 34: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	59,  // 35: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,   // 36: loom.v1.Answer.done:type_name -> loom.v1.Done
+	60,  // 37: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	46,  // 38: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	61,  // 39: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	62,  // 40: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	49,  // 41: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	63,  // 42: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
+	64,  // 43: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	27,  // 44: loom.v1.Answer.train:type_name -> loom.v1.Train
+	65,  // 45: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	66,  // 46: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	67,  // 47: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	68,  // 48: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	59,  // 49: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	69,  // 50: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	69,  // 51: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	11,  // 52: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	12,  // 53: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	70,  // 54: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	71,  // 55: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	13,  // 56: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	64,  // 57: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	72,  // 58: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	69,  // 59: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	73,  // 60: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	69,  // 61: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	74,  // 62: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	69,  // 63: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	75,  // 64: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	76,  // 65: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	77,  // 66: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	69,  // 67: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	69,  // 68: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	69,  // 69: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	28,  // 70: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	78,  // 71: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	79,  // 72: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	55,  // 73: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	62,  // 74: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	80,  // 75: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	80,  // 76: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	81,  // 77: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	82,  // 78: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	73,  // 79: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	73,  // 80: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	45,  // 81: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	39,  // 82: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	40,  // 83: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	41,  // 84: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	42,  // 85: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	44,  // 86: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	43,  // 87: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	38,  // 88: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	52,  // 89: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	53,  // 90: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	54,  // 91: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
+	83,  // 92: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	83,  // 93: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	66,  // 94: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	84,  // 95: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	85,  // 96: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	86,  // 97: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	76,  // 98: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	77,  // 99: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	65,  // 100: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	87,  // 101: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	62,  // 102: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	88,  // 103: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	89,  // 104: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	66,  // 105: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	90,  // 106: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	91,  // 107: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	69,  // 108: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	48,  // 109: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	92,  // 110: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	93,  // 111: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	69,  // 112: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	63,  // 113: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
+	94,  // 114: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
+	69,  // 115: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	95,  // 116: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	90,  // 117: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	94,  // 118: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
+	96,  // 119: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -4556,6 +4961,8 @@ func file_loom_v1_command_proto_init() {
 		(*Command_AskPermission)(nil),
 		(*Command_ReserveCall)(nil),
 		(*Command_SettleCall)(nil),
+		(*Command_FormTrain)(nil),
+		(*Command_RecordTrain)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -4566,6 +4973,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Permits)(nil),
 		(*Answer_Reservation)(nil),
 		(*Answer_BriefBlob)(nil),
+		(*Answer_Train)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[11].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),
@@ -4573,7 +4981,7 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Intent)(nil),
 		(*TurnRecord_Finish)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[33].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[37].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -4592,7 +5000,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

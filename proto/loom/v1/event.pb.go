@@ -105,6 +105,8 @@ type Event struct {
 	//	*Event_CallReserved
 	//	*Event_CallSettled
 	//	*Event_ProjectBudgetSet
+	//	*Event_LockCoupled
+	//	*Event_TrainTested
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -788,6 +790,24 @@ func (x *Event) GetProjectBudgetSet() *ProjectBudgetSet {
 	return nil
 }
 
+func (x *Event) GetLockCoupled() *LockCoupled {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_LockCoupled); ok {
+			return x.LockCoupled
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTrainTested() *TrainTested {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TrainTested); ok {
+			return x.TrainTested
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1052,6 +1072,14 @@ type Event_ProjectBudgetSet struct {
 	ProjectBudgetSet *ProjectBudgetSet `protobuf:"bytes,504,opt,name=project_budget_set,json=projectBudgetSet,proto3,oneof"`
 }
 
+type Event_LockCoupled struct {
+	LockCoupled *LockCoupled `protobuf:"bytes,460,opt,name=lock_coupled,json=lockCoupled,proto3,oneof"`
+}
+
+type Event_TrainTested struct {
+	TrainTested *TrainTested `protobuf:"bytes,461,opt,name=train_tested,json=trainTested,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1181,6 +1209,10 @@ func (*Event_CallReserved) isEvent_Fact() {}
 func (*Event_CallSettled) isEvent_Fact() {}
 
 func (*Event_ProjectBudgetSet) isEvent_Fact() {}
+
+func (*Event_LockCoupled) isEvent_Fact() {}
+
+func (*Event_TrainTested) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -4308,6 +4340,116 @@ func (x *LockExpired) GetToken() uint64 {
 	return 0
 }
 
+// LockCoupled gives one that waits for the lock a place in the merge train that
+// the holder drives. It keeps its place in the queue; the place in the train
+// ends with the grant of the holder.
+type LockCoupled struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Repository string                 `protobuf:"bytes,1,opt,name=repository,proto3" json:"repository,omitempty"`
+	Request    string                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	// The car's own token: this event's place in the journal.
+	Token         uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockCoupled) Reset() {
+	*x = LockCoupled{}
+	mi := &file_loom_v1_event_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockCoupled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockCoupled) ProtoMessage() {}
+
+func (x *LockCoupled) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
+func (*LockCoupled) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *LockCoupled) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *LockCoupled) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *LockCoupled) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+// TrainTested says what the test of a merge train has shown of one change. It is
+// in the journal before anything of the train lands.
+type TrainTested struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Car           *Car                   `protobuf:"bytes,1,opt,name=car,proto3" json:"car,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrainTested) Reset() {
+	*x = TrainTested{}
+	mi := &file_loom_v1_event_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrainTested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrainTested) ProtoMessage() {}
+
+func (x *TrainTested) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
+func (*TrainTested) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *TrainTested) GetCar() *Car {
+	if x != nil {
+		return x.Car
+	}
+	return nil
+}
+
 // LockWithdrawn leaves the queue without a grant.
 type LockWithdrawn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4319,7 +4461,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4473,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4486,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -4372,7 +4514,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4526,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4539,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -4424,7 +4566,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4436,7 +4578,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4449,7 +4591,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -4469,7 +4611,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4481,7 +4623,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4494,7 +4636,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -4517,7 +4659,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4529,7 +4671,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4542,7 +4684,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -4576,7 +4718,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4730,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4743,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -4622,7 +4764,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4634,7 +4776,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +4789,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -4674,7 +4816,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4686,7 +4828,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4699,7 +4841,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CallReserved) GetReservation() *Reservation {
@@ -4723,7 +4865,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +4877,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +4890,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -4783,7 +4925,7 @@ type ProjectBudgetSet struct {
 
 func (x *ProjectBudgetSet) Reset() {
 	*x = ProjectBudgetSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4795,7 +4937,7 @@ func (x *ProjectBudgetSet) String() string {
 func (*ProjectBudgetSet) ProtoMessage() {}
 
 func (x *ProjectBudgetSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4808,7 +4950,7 @@ func (x *ProjectBudgetSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectBudgetSet.ProtoReflect.Descriptor instead.
 func (*ProjectBudgetSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ProjectBudgetSet) GetBudget() *Budget {
@@ -4829,7 +4971,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xef\"\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe7#\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -4908,7 +5050,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x12permission_revoked\x18\xf5\x03 \x01(\v2\x1a.loom.v1.PermissionRevokedH\x00R\x11permissionRevoked\x12=\n" +
 	"\rcall_reserved\x18\xf6\x03 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
 	"\fcall_settled\x18\xf7\x03 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x12J\n" +
-	"\x12project_budget_set\x18\xf8\x03 \x01(\v2\x19.loom.v1.ProjectBudgetSetH\x00R\x10projectBudgetSetB\x06\n" +
+	"\x12project_budget_set\x18\xf8\x03 \x01(\v2\x19.loom.v1.ProjectBudgetSetH\x00R\x10projectBudgetSet\x12:\n" +
+	"\flock_coupled\x18\xcc\x03 \x01(\v2\x14.loom.v1.LockCoupledH\x00R\vlockCoupled\x12:\n" +
+	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTestedB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -5125,7 +5269,15 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
 	"repository\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\x04R\x05token\"I\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\"]\n" +
+	"\vLockCoupled\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x01 \x01(\tR\n" +
+	"repository\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\"-\n" +
+	"\vTrainTested\x12\x1e\n" +
+	"\x03car\x18\x01 \x01(\v2\f.loom.v1.CarR\x03car\"I\n" +
 	"\rLockWithdrawn\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -5171,7 +5323,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5227,58 +5379,61 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*LockRenewed)(nil),           // 51: loom.v1.LockRenewed
 	(*LockReleased)(nil),          // 52: loom.v1.LockReleased
 	(*LockExpired)(nil),           // 53: loom.v1.LockExpired
-	(*LockWithdrawn)(nil),         // 54: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 55: loom.v1.TurnStarted
-	(*ModelAnswered)(nil),         // 56: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 57: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 58: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 59: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 60: loom.v1.PermissionRevoked
-	(*CallReserved)(nil),          // 61: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 62: loom.v1.CallSettled
-	(*ProjectBudgetSet)(nil),      // 63: loom.v1.ProjectBudgetSet
-	(*timestamppb.Timestamp)(nil), // 64: google.protobuf.Timestamp
-	(*Identity)(nil),              // 65: loom.v1.Identity
-	(*RoleScaled)(nil),            // 66: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 67: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 68: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 69: loom.v1.Definition
-	(*SignedCommand)(nil),         // 70: loom.v1.SignedCommand
-	(*Error)(nil),                 // 71: loom.v1.Error
-	(*Pause)(nil),                 // 72: loom.v1.Pause
-	(PauseScope)(0),               // 73: loom.v1.PauseScope
-	(GateAction)(0),               // 74: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 75: loom.v1.ForkPoint
-	(*Execution)(nil),             // 76: loom.v1.Execution
-	(*Budget)(nil),                // 77: loom.v1.Budget
-	(*HostRoles)(nil),             // 78: loom.v1.HostRoles
-	(*Bead)(nil),                  // 79: loom.v1.Bead
-	(BeadStatus)(0),               // 80: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 81: loom.v1.Claimant
-	(*Outcome)(nil),               // 82: loom.v1.Outcome
-	(*Approval)(nil),              // 83: loom.v1.Approval
-	(ApprovalDecision)(0),         // 84: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 85: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 86: loom.v1.Change
-	(*Candidate)(nil),             // 87: loom.v1.Candidate
-	(*Landing)(nil),               // 88: loom.v1.Landing
-	(*DecisionNode)(nil),          // 89: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 90: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 91: loom.v1.Ballot
-	(*Vote)(nil),                  // 92: loom.v1.Vote
-	(BallotStatus)(0),             // 93: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 94: loom.v1.LockClaim
-	(*BlobRef)(nil),               // 95: loom.v1.BlobRef
-	(*ModelAnswer)(nil),           // 96: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 97: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 98: loom.v1.ToolResult
-	(*Permission)(nil),            // 99: loom.v1.Permission
-	(*Reservation)(nil),           // 100: loom.v1.Reservation
-	(*Usage)(nil),                 // 101: loom.v1.Usage
+	(*LockCoupled)(nil),           // 54: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 55: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 56: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 57: loom.v1.TurnStarted
+	(*ModelAnswered)(nil),         // 58: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 59: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 60: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 61: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 62: loom.v1.PermissionRevoked
+	(*CallReserved)(nil),          // 63: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 64: loom.v1.CallSettled
+	(*ProjectBudgetSet)(nil),      // 65: loom.v1.ProjectBudgetSet
+	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
+	(*Identity)(nil),              // 67: loom.v1.Identity
+	(*RoleScaled)(nil),            // 68: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 69: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 70: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 71: loom.v1.Definition
+	(*SignedCommand)(nil),         // 72: loom.v1.SignedCommand
+	(*Error)(nil),                 // 73: loom.v1.Error
+	(*Pause)(nil),                 // 74: loom.v1.Pause
+	(PauseScope)(0),               // 75: loom.v1.PauseScope
+	(GateAction)(0),               // 76: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 77: loom.v1.ForkPoint
+	(*Execution)(nil),             // 78: loom.v1.Execution
+	(*Budget)(nil),                // 79: loom.v1.Budget
+	(*HostRoles)(nil),             // 80: loom.v1.HostRoles
+	(*Bead)(nil),                  // 81: loom.v1.Bead
+	(BeadStatus)(0),               // 82: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 83: loom.v1.Claimant
+	(*Outcome)(nil),               // 84: loom.v1.Outcome
+	(*Approval)(nil),              // 85: loom.v1.Approval
+	(ApprovalDecision)(0),         // 86: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 87: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 88: loom.v1.Change
+	(*Candidate)(nil),             // 89: loom.v1.Candidate
+	(*Landing)(nil),               // 90: loom.v1.Landing
+	(*DecisionNode)(nil),          // 91: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 93: loom.v1.Ballot
+	(*Vote)(nil),                  // 94: loom.v1.Vote
+	(BallotStatus)(0),             // 95: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 96: loom.v1.LockClaim
+	(*Car)(nil),                   // 97: loom.v1.Car
+	(*BlobRef)(nil),               // 98: loom.v1.BlobRef
+	(*ModelAnswer)(nil),           // 99: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 100: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 101: loom.v1.ToolResult
+	(*Permission)(nil),            // 102: loom.v1.Permission
+	(*Reservation)(nil),           // 103: loom.v1.Reservation
+	(*Usage)(nil),                 // 104: loom.v1.Usage
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	64,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	65,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	66,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	67,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -5330,73 +5485,76 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	51,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
 	52,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
 	53,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	54,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	55,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	56,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	57,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	58,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	56,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	57,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	58,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	59,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	60,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	66,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	67,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	59,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	60,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	61,  // 64: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	62,  // 65: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	63,  // 66: loom.v1.Event.project_budget_set:type_name -> loom.v1.ProjectBudgetSet
-	68,  // 67: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	69,  // 68: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	70,  // 69: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	71,  // 70: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	72,  // 71: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	73,  // 72: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	74,  // 73: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	75,  // 74: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	76,  // 75: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	77,  // 76: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	64,  // 77: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	78,  // 78: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	79,  // 79: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	64,  // 80: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	79,  // 81: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	80,  // 82: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	71,  // 83: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	64,  // 84: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	81,  // 85: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	64,  // 86: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	82,  // 87: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	64,  // 88: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	83,  // 89: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	84,  // 90: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	70,  // 91: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	71,  // 92: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	85,  // 93: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	86,  // 94: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	87,  // 95: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	88,  // 96: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	89,  // 97: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	90,  // 98: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	90,  // 99: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	91,  // 100: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	92,  // 101: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	93,  // 102: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	64,  // 103: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	94,  // 104: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	64,  // 105: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	64,  // 106: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	95,  // 107: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	96,  // 108: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	97,  // 109: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	98,  // 110: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	99,  // 111: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	100, // 112: loom.v1.CallReserved.reservation:type_name -> loom.v1.Reservation
-	101, // 113: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	77,  // 114: loom.v1.ProjectBudgetSet.budget:type_name -> loom.v1.Budget
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	68,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	69,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	61,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	62,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	63,  // 64: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	64,  // 65: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	65,  // 66: loom.v1.Event.project_budget_set:type_name -> loom.v1.ProjectBudgetSet
+	54,  // 67: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	55,  // 68: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	70,  // 69: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	71,  // 70: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	72,  // 71: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	73,  // 72: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	74,  // 73: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	75,  // 74: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	76,  // 75: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	77,  // 76: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	78,  // 77: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	79,  // 78: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	66,  // 79: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	80,  // 80: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	81,  // 81: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	66,  // 82: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	81,  // 83: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	82,  // 84: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	73,  // 85: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	66,  // 86: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	83,  // 87: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	66,  // 88: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	84,  // 89: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	66,  // 90: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	85,  // 91: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	86,  // 92: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	72,  // 93: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	73,  // 94: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	87,  // 95: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	88,  // 96: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	89,  // 97: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	90,  // 98: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	91,  // 99: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	92,  // 100: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	92,  // 101: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	93,  // 102: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	94,  // 103: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	95,  // 104: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	66,  // 105: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	96,  // 106: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	66,  // 107: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	66,  // 108: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	97,  // 109: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	98,  // 110: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	99,  // 111: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	100, // 112: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	101, // 113: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	102, // 114: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	103, // 115: loom.v1.CallReserved.reservation:type_name -> loom.v1.Reservation
+	104, // 116: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	79,  // 117: loom.v1.ProjectBudgetSet.budget:type_name -> loom.v1.Budget
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5480,6 +5638,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_CallReserved)(nil),
 		(*Event_CallSettled)(nil),
 		(*Event_ProjectBudgetSet)(nil),
+		(*Event_LockCoupled)(nil),
+		(*Event_TrainTested)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5487,7 +5647,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -37,7 +37,10 @@ type LockClaim struct {
 	Token     uint64                 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
 	GrantedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	// When it goes stale unless it is renewed.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
+	// Its place in the merge train that the present holder drives: a token of its
+	// own, above the holder's, for the commit of its change; 0 for none.
+	Car           uint64 `protobuf:"varint,460,opt,name=car,proto3" json:"car,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -121,6 +124,13 @@ func (x *LockClaim) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *LockClaim) GetCar() uint64 {
+	if x != nil {
+		return x.Car
+	}
+	return 0
+}
+
 // CommitLock is the state of the lock of one repository.
 type CommitLock struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -130,7 +140,9 @@ type CommitLock struct {
 	// Who waits, first come first served.
 	Queue []*LockClaim `protobuf:"bytes,3,rep,name=queue,proto3" json:"queue,omitempty"`
 	// The newest token ever granted.
-	LastToken     uint64 `protobuf:"varint,4,opt,name=last_token,json=lastToken,proto3" json:"last_token,omitempty"`
+	LastToken uint64 `protobuf:"varint,4,opt,name=last_token,json=lastToken,proto3" json:"last_token,omitempty"`
+	// The newest token of a place in a merge train; the next grant's is above.
+	LastCar       uint64 `protobuf:"varint,460,opt,name=last_car,json=lastCar,proto3" json:"last_car,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -193,6 +205,13 @@ func (x *CommitLock) GetLastToken() uint64 {
 	return 0
 }
 
+func (x *CommitLock) GetLastCar() uint64 {
+	if x != nil {
+		return x.LastCar
+	}
+	return 0
+}
+
 // CommitLocks is the state of the commit lock core.
 type CommitLocks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -242,7 +261,7 @@ var File_loom_v1_lock_proto protoreflect.FileDescriptor
 
 const file_loom_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xa8\x02\n" +
+	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xbb\x02\n" +
 	"\tLockClaim\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
@@ -251,7 +270,8 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x05token\x18\x05 \x01(\x04R\x05token\x129\n" +
 	"\n" +
 	"granted_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x120\n" +
-	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xa1\x01\n" +
+	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x11\n" +
+	"\x03car\x18\xcc\x03 \x01(\x04R\x03car\"\xbd\x01\n" +
 	"\n" +
 	"CommitLock\x12\x1e\n" +
 	"\n" +
@@ -260,7 +280,8 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x06holder\x18\x02 \x01(\v2\x12.loom.v1.LockClaimR\x06holder\x12(\n" +
 	"\x05queue\x18\x03 \x03(\v2\x12.loom.v1.LockClaimR\x05queue\x12\x1d\n" +
 	"\n" +
-	"last_token\x18\x04 \x01(\x04R\tlastToken\"8\n" +
+	"last_token\x18\x04 \x01(\x04R\tlastToken\x12\x1a\n" +
+	"\blast_car\x18\xcc\x03 \x01(\x04R\alastCar\"8\n" +
 	"\vCommitLocks\x12)\n" +
 	"\x05locks\x18\x01 \x03(\v2\x13.loom.v1.CommitLockR\x05locksB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 

@@ -45,7 +45,10 @@ type ProjectConfig struct {
 	Grace *durationpb.Duration `protobuf:"bytes,8,opt,name=grace,proto3" json:"grace,omitempty"`
 	// Remote repository that work lands on, before the branch here follows: the
 	// name of a remote of the repository, or a URL. Empty means none.
-	Remote        string `protobuf:"bytes,9,opt,name=remote,proto3" json:"remote,omitempty"`
+	Remote string `protobuf:"bytes,9,opt,name=remote,proto3" json:"remote,omitempty"`
+	// The most changes that land together, tested as one; 0 and 1 have each land
+	// by itself.
+	Train         uint32 `protobuf:"varint,460,opt,name=train,proto3" json:"train,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,6 +144,13 @@ func (x *ProjectConfig) GetRemote() string {
 		return x.Remote
 	}
 	return ""
+}
+
+func (x *ProjectConfig) GetTrain() uint32 {
+	if x != nil {
+		return x.Train
+	}
+	return 0
 }
 
 // Route says what becomes of an error report that it matches. Patterns are
@@ -822,7 +832,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x02\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdc\x02\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -834,7 +844,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06routes\x18\x06 \x03(\v2\x0e.loom.v1.RouteR\x06routes\x12-\n" +
 	"\bgovernor\x18\a \x01(\v2\x11.loom.v1.GovernorR\bgovernor\x12/\n" +
 	"\x05grace\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x16\n" +
-	"\x06remote\x18\t \x01(\tR\x06remote\"\xa1\x03\n" +
+	"\x06remote\x18\t \x01(\tR\x06remote\x12\x15\n" +
+	"\x05train\x18\xcc\x03 \x01(\rR\x05train\"\xa1\x03\n" +
 	"\x05Route\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +

@@ -1946,7 +1946,9 @@ type Execution struct {
 	// The one deadline that the CEO has lifted; another of its bead counts.
 	LiftedDeadline *timestamppb.Timestamp `protobuf:"bytes,42,opt,name=lifted_deadline,json=liftedDeadline,proto3" json:"lifted_deadline,omitempty"`
 	// Questions that are open about tool calls of its agents.
-	Permissions   []string `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Permissions []string `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// What the newest merge train found out about its candidate.
+	Car           *Car `protobuf:"bytes,460,opt,name=car,proto3" json:"car,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2264,6 +2266,13 @@ func (x *Execution) GetLiftedDeadline() *timestamppb.Timestamp {
 func (x *Execution) GetPermissions() []string {
 	if x != nil {
 		return x.Permissions
+	}
+	return nil
+}
+
+func (x *Execution) GetCar() *Car {
+	if x != nil {
+		return x.Car
 	}
 	return nil
 }
@@ -3447,6 +3456,99 @@ func (x *Landing) GetRemote() string {
 	return ""
 }
 
+// Car is what became of a verified change on a merge train: stacked on the
+// changes before it, and tested with all of them.
+type Car struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The verified candidate that it stands for: its commit.
+	Verified string `protobuf:"bytes,1,opt,name=verified,proto3" json:"verified,omitempty"`
+	// The commit of the same patch on the train; its ref is the train's, its token
+	// the car's own. Of a car that is refused it may be unset.
+	Candidate *Candidate `protobuf:"bytes,2,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	// Last commit of the train, which lands with all before it or not at all.
+	Head string `protobuf:"bytes,3,opt,name=head,proto3" json:"head,omitempty"`
+	// The execution's required commands, on head.
+	Checks []*CheckRun `protobuf:"bytes,4,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Why it must not land as it is; empty for one that may.
+	Refused string `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`
+	// The grant of the commit lock that the train was tested under.
+	Token         uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Car) Reset() {
+	*x = Car{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Car) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Car) ProtoMessage() {}
+
+func (x *Car) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Car.ProtoReflect.Descriptor instead.
+func (*Car) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Car) GetVerified() string {
+	if x != nil {
+		return x.Verified
+	}
+	return ""
+}
+
+func (x *Car) GetCandidate() *Candidate {
+	if x != nil {
+		return x.Candidate
+	}
+	return nil
+}
+
+func (x *Car) GetHead() string {
+	if x != nil {
+		return x.Head
+	}
+	return ""
+}
+
+func (x *Car) GetChecks() []*CheckRun {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *Car) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *Car) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
 // CheckRun is one required command and how it ended.
 type CheckRun struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -3462,7 +3564,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3576,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3589,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -3537,7 +3639,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3651,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3562,7 +3664,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Choice) GetId() string {
@@ -3633,7 +3735,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3747,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3760,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Approval) GetId() string {
@@ -3862,7 +3964,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +3976,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +3989,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -4024,7 +4126,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xda\x0e\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xfb\x0e\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -4075,7 +4177,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bheld_for\x18( \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
 	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x12C\n" +
 	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12!\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\tR\vpermissions\x1aL\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\tR\vpermissions\x12\x1f\n" +
+	"\x03car\x18\xcc\x03 \x01(\v2\f.loom.v1.CarR\x03car\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -4191,7 +4294,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x04R\x05token\x12\x1a\n" +
 	"\bcheckout\x18\x05 \x01(\tR\bcheckout\x12\x16\n" +
-	"\x06remote\x18\x06 \x01(\tR\x06remote\"\x9b\x01\n" +
+	"\x06remote\x18\x06 \x01(\tR\x06remote\"\xc2\x01\n" +
+	"\x03Car\x12\x1a\n" +
+	"\bverified\x18\x01 \x01(\tR\bverified\x120\n" +
+	"\tcandidate\x18\x02 \x01(\v2\x12.loom.v1.CandidateR\tcandidate\x12\x12\n" +
+	"\x04head\x18\x03 \x01(\tR\x04head\x12)\n" +
+	"\x06checks\x18\x04 \x03(\v2\x11.loom.v1.CheckRunR\x06checks\x12\x18\n" +
+	"\arefused\x18\x05 \x01(\tR\arefused\x12\x14\n" +
+	"\x05token\x18\x06 \x01(\x04R\x05token\"\x9b\x01\n" +
 	"\bCheckRun\x12\x18\n" +
 	"\acommand\x18\x01 \x01(\tR\acommand\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -4340,7 +4450,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -4380,24 +4490,25 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*ApprovedChange)(nil),        // 35: loom.v1.ApprovedChange
 	(*Candidate)(nil),             // 36: loom.v1.Candidate
 	(*Landing)(nil),               // 37: loom.v1.Landing
-	(*CheckRun)(nil),              // 38: loom.v1.CheckRun
-	(*Choice)(nil),                // 39: loom.v1.Choice
-	(*Approval)(nil),              // 40: loom.v1.Approval
-	(*FileClaim)(nil),             // 41: loom.v1.FileClaim
-	nil,                           // 42: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 43: loom.v1.Execution.NodesEntry
-	nil,                           // 44: loom.v1.Execution.EdgesEntry
-	nil,                           // 45: loom.v1.Execution.NamedChecksEntry
-	(*durationpb.Duration)(nil),   // 46: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 47: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
-	(Priority)(0),                 // 49: loom.v1.Priority
-	(*Usage)(nil),                 // 50: loom.v1.Usage
-	(*Budget)(nil),                // 51: loom.v1.Budget
-	(*Mark)(nil),                  // 52: loom.v1.Mark
-	(*Identity)(nil),              // 53: loom.v1.Identity
-	(*BlobRef)(nil),               // 54: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 55: loom.v1.PermissionQuestion
+	(*Car)(nil),                   // 38: loom.v1.Car
+	(*CheckRun)(nil),              // 39: loom.v1.CheckRun
+	(*Choice)(nil),                // 40: loom.v1.Choice
+	(*Approval)(nil),              // 41: loom.v1.Approval
+	(*FileClaim)(nil),             // 42: loom.v1.FileClaim
+	nil,                           // 43: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 44: loom.v1.Execution.NodesEntry
+	nil,                           // 45: loom.v1.Execution.EdgesEntry
+	nil,                           // 46: loom.v1.Execution.NamedChecksEntry
+	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
+	(Priority)(0),                 // 50: loom.v1.Priority
+	(*Usage)(nil),                 // 51: loom.v1.Usage
+	(*Budget)(nil),                // 52: loom.v1.Budget
+	(*Mark)(nil),                  // 53: loom.v1.Mark
+	(*Identity)(nil),              // 54: loom.v1.Identity
+	(*BlobRef)(nil),               // 55: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 56: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -4409,89 +4520,92 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	1,  // 6: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,  // 7: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,  // 8: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	46, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	47, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,  // 10: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	42, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	43, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	22, // 12: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	20, // 13: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,  // 14: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
 	21, // 15: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	18, // 16: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,  // 17: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	46, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	46, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	47, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	47, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	23, // 20: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,  // 21: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,  // 22: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	43, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	44, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	47, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	48, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	48, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	49, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	44, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	45, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	48, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	49, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	49, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	50, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
 	33, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
 	35, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
 	36, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
 	37, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	50, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	45, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	51, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	46, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	26, // 35: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	27, // 36: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	28, // 37: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	51, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	48, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	46, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	52, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	48, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	48, // 43: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10, // 44: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	48, // 45: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	53, // 46: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,  // 47: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	30, // 48: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	30, // 49: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	32, // 50: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	48, // 51: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	12, // 52: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	48, // 53: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	48, // 54: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	31, // 55: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	48, // 56: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	32, // 57: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	48, // 58: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	48, // 59: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	48, // 60: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	46, // 61: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	11, // 62: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	47, // 63: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	33, // 64: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	36, // 65: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	37, // 66: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	38, // 67: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	34, // 68: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	54, // 69: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	48, // 70: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	54, // 71: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12, // 72: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	33, // 73: loom.v1.Approval.change:type_name -> loom.v1.Change
-	30, // 74: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13, // 75: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	48, // 76: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13, // 77: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	53, // 78: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	48, // 79: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	39, // 80: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	41, // 81: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	55, // 82: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	51, // 83: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	31, // 84: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	48, // 85: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 86: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	87, // [87:87] is the sub-list for method output_type
-	87, // [87:87] is the sub-list for method input_type
-	87, // [87:87] is the sub-list for extension type_name
-	87, // [87:87] is the sub-list for extension extendee
-	0,  // [0:87] is the sub-list for field type_name
+	52, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	49, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	47, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	53, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	49, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	38, // 43: loom.v1.Execution.car:type_name -> loom.v1.Car
+	49, // 44: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10, // 45: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	49, // 46: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	54, // 47: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,  // 48: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	30, // 49: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	30, // 50: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	32, // 51: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	49, // 52: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	12, // 53: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	49, // 54: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	49, // 55: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	31, // 56: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	49, // 57: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	32, // 58: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	49, // 59: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	49, // 60: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	49, // 61: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	47, // 62: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	11, // 63: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	48, // 64: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	33, // 65: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	36, // 66: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	37, // 67: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	39, // 68: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	34, // 69: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	55, // 70: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	49, // 71: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	36, // 72: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	39, // 73: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	55, // 74: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12, // 75: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	33, // 76: loom.v1.Approval.change:type_name -> loom.v1.Change
+	30, // 77: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13, // 78: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	49, // 79: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13, // 80: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	54, // 81: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	49, // 82: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	40, // 83: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	42, // 84: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	56, // 85: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	52, // 86: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	31, // 87: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	49, // 88: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 89: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	90, // [90:90] is the sub-list for method output_type
+	90, // [90:90] is the sub-list for method input_type
+	90, // [90:90] is the sub-list for extension type_name
+	90, // [90:90] is the sub-list for extension extendee
+	0,  // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -4507,7 +4621,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      14,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
