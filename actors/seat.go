@@ -15,6 +15,9 @@ import (
 type Seat interface {
 	// Record makes steps of the turn durable; repeating them is harmless.
 	Record(ctx context.Context, records ...*loomv1.TurnRecord) error
+	// Told returns what people have said that the agent should hear, as of the
+	// last Record.
+	Told() []*loomv1.Said
 	// AcquireLock asks for the commit lock. A claim without a token waits.
 	AcquireLock(ctx context.Context) (*loomv1.LockClaim, error)
 	// RenewLock keeps a grant.
@@ -40,6 +43,7 @@ type seat struct {
 	projects         *Projects
 	project, attempt string
 	who              *loomv1.Claimant
+	told             []*loomv1.Said // by the answer to the last Record
 }
 
 // lastWord is how long a stopping agent tries to give its attempt back.
@@ -100,11 +104,16 @@ func (s *seat) release(ctx context.Context, reason string) error {
 }
 
 func (s *seat) Record(ctx context.Context, records ...*loomv1.TurnRecord) error {
-	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
 		Attempt: s.attempt, Claimant: s.who, Records: records,
 	}}})
+	if err == nil {
+		s.told = answer.GetDone().GetSaid()
+	}
 	return err
 }
+
+func (s *seat) Told() []*loomv1.Said { return s.told }
 
 func (s *seat) AcquireLock(ctx context.Context) (*loomv1.LockClaim, error) {
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{

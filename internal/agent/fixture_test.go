@@ -181,7 +181,11 @@ type seat struct {
 	asked    []*loomv1.GraphRequest
 	opened   []*loomv1.Ballot
 	votes    []*loomv1.Vote
+	say      map[int][]*loomv1.Said // what people say, by the call of Record that it is heard of
+	told     []*loomv1.Said
 }
+
+func (s *seat) Told() []*loomv1.Said { return s.told }
 
 func (s *seat) Record(ctx context.Context, recs ...*loomv1.TurnRecord) error {
 	s.calls++
@@ -201,6 +205,7 @@ func (s *seat) Record(ctx context.Context, recs ...*loomv1.TurnRecord) error {
 		}
 	}
 	s.records++
+	s.told = s.say[s.calls]
 	if s.cutAt == s.calls {
 		return errCut
 	}

@@ -99,6 +99,12 @@ func (c *Client) Fork(ctx context.Context, q *loomv1.ForkRequest) (*loomv1.Submi
 	return reply, c.call(ctx, "fork", q, reply)
 }
 
+// Say says something to whoever works on an execution.
+func (c *Client) Say(ctx context.Context, q *loomv1.SayRequest) (*loomv1.SubmitReply, error) {
+	reply := &loomv1.SubmitReply{}
+	return reply, c.call(ctx, "say", q, reply)
+}
+
 // Ask asks the decision graph. It takes up to half a minute for a moment that
 // lies a few million events back.
 func (c *Client) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {

@@ -31,6 +31,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"history": h.serveHistory,
 		"state":   h.serveState,
 		"fork":    h.serveFork,
+		"say":     h.serveSay,
 		"ask":     h.serveAsk,
 		"decide":  h.serveDecide,
 		"metrics": h.serveMetrics,

@@ -70,6 +70,12 @@ func turns(e *loomv1.Event) string {
 		return fmt.Sprintf("%s runs %s", who(e), c.GetTool()) + after(": ", arguments(c.GetArguments()))
 	case *loomv1.Event_ToolFinished:
 		return finished(e, f.ToolFinished)
+	case *loomv1.Event_TurnCompacted:
+		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer"))
+	case *loomv1.Event_MessageHeard:
+		return fmt.Sprintf("%s was told", who(e)) + in(f.MessageHeard.GetSaid().GetText())
+	case *loomv1.Event_ExecutionTold:
+		return fmt.Sprintf("%s: %s says to who works on it", about(e), who(e)) + in(f.ExecutionTold.GetSaid().GetText())
 	}
 	return ""
 }

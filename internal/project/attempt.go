@@ -57,10 +57,13 @@ func name(c *loomv1.Claimant) string {
 	return c.Agent + "@" + c.Host
 }
 
-func (d *decision) recordTurn(c *loomv1.RecordTurn) error {
+func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	x, err := d.holding(c.Attempt, c.Claimant)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := wereSaid(x, c.Records); err != nil {
+		return nil, err
 	}
 	t := d.s.p.Turns[c.Attempt]
 	if t == nil {
@@ -68,15 +71,18 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) error {
 	}
 	events, err := turn.Decide(t, c.Records)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if d.s.held(x) && slices.ContainsFunc(events, begins) {
-		return paused(c.Attempt, x)
+		return nil, paused(c.Attempt, x)
 	}
 	defer d.about(x)()
 	_, a := d.s.attempt(c.Attempt)
 	d.node, d.attempt = a.Node, a.Id
-	return d.all(events, nil)
+	if err := d.all(events, nil); err != nil {
+		return nil, err
+	}
+	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: workflow.Unheard(x, a.Node)}}}, nil
 }
 
 // begins says whether a step of a turn leads to more work, and is not what work

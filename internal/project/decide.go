@@ -93,7 +93,9 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	case *loomv1.Command_ClaimAttempt:
 		return d.claim(c.ClaimAttempt)
 	case *loomv1.Command_RecordTurn:
-		return nil, d.recordTurn(c.RecordTurn)
+		return d.recordTurn(c.RecordTurn)
+	case *loomv1.Command_TellExecution:
+		return d.tell(c.TellExecution)
 	case *loomv1.Command_ParkAttempt:
 		return nil, d.park(c.ParkAttempt)
 	case *loomv1.Command_AnswerAttempt:

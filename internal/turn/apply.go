@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,6 +30,10 @@ func Apply(t *loomv1.Turn, e *loomv1.Event) error {
 		err = applyIntended(t, e, f.ToolIntended.GetTool())
 	case *loomv1.Event_ToolFinished:
 		err = applyFinished(t, f.ToolFinished)
+	case *loomv1.Event_TurnCompacted:
+		err = applyCompacted(t, e, f.TurnCompacted.GetCompaction())
+	case *loomv1.Event_MessageHeard:
+		err = applyHeard(t, e, f.MessageHeard.GetSaid())
 	default:
 		err = fmt.Errorf("%T is no fact of a turn", e.GetFact())
 	}
@@ -43,7 +48,7 @@ func Apply(t *loomv1.Turn, e *loomv1.Event) error {
 
 func applyStarted(t *loomv1.Turn, e *loomv1.Event, f *loomv1.TurnStarted) {
 	if !Started(t) {
-		t.Model, t.Prompt, t.StartedAt = f.GetModel(), f.GetPrompt(), e.Time
+		t.Model, t.Prompt, t.StartedAt, t.Architect = f.GetModel(), f.GetPrompt(), e.Time, f.GetArchitect()
 	}
 }
 
@@ -84,6 +89,48 @@ func applyFinished(t *loomv1.Turn, f *loomv1.ToolFinished) error {
 	}
 	done := &loomv1.ToolStep{Call: s.Call, Class: s.Class, Runtime: s.Runtime, Result: f.Result}
 	t.Steps[i] = &loomv1.TurnStep{Time: old.Time, Step: &loomv1.TurnStep_Tool{Tool: done}}
+	return nil
+}
+
+func applyCompacted(t *loomv1.Turn, e *loomv1.Event, c *loomv1.Compaction) error {
+	switch old := compaction(t); {
+	case c == nil || c.Summary == nil:
+		return fmt.Errorf("a compaction without a summary")
+	case old != nil && proto.Equal(old, c):
+		return nil
+	}
+	t.Steps = append(t.Steps, &loomv1.TurnStep{Time: e.Time, Step: &loomv1.TurnStep_Compacted{Compacted: c}})
+	return nil
+}
+
+func applyHeard(t *loomv1.Turn, e *loomv1.Event, s *loomv1.Said) error {
+	if s.GetId() == "" {
+		return fmt.Errorf("a message without an id")
+	}
+	if known := heard(t, s.Id); known != nil {
+		return same(known, s, "message", s.Id)
+	}
+	t.Steps = append(t.Steps, &loomv1.TurnStep{Time: e.Time, Step: &loomv1.TurnStep_Said{Said: s}})
+	return nil
+}
+
+// compaction returns the one that is in force, or nil.
+func compaction(t *loomv1.Turn) *loomv1.Compaction {
+	for _, s := range slices.Backward(t.GetSteps()) {
+		if c := s.GetCompacted(); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// heard returns the message of that id that the model was told, or nil.
+func heard(t *loomv1.Turn, id string) *loomv1.Said {
+	for _, s := range t.GetSteps() {
+		if said := s.GetSaid(); said != nil && said.Id == id {
+			return said
+		}
+	}
 	return nil
 }
 

@@ -62,8 +62,8 @@ func Batches(calls []Call, class func(tool string) loomv1.ToolClass) [][]Call {
 func open(all []*round) []Call {
 	var list []Call
 	for _, r := range all {
-		for _, s := range r.own {
-			if s.Result == nil {
+		for _, step := range r.own {
+			if s := step.GetTool(); s != nil && s.Result == nil {
 				list = append(list, cutOff(s))
 			}
 		}
@@ -74,7 +74,7 @@ func open(all []*round) []Call {
 	}
 	for i, c := range last.answer.GetCalls() {
 		switch s := last.steps[i]; {
-		case c.GetTool() == FinishName || s.GetResult() != nil:
+		case last.ends(c) || s.GetResult() != nil:
 		case s != nil:
 			list = append(list, cutOff(s))
 		default:

@@ -20,7 +20,7 @@ func Decide(t *loomv1.Turn, recs []*loomv1.TurnRecord) ([]*loomv1.Event, error) 
 	}
 	ahead := &loomv1.Turn{
 		Attempt: t.GetAttempt(), Model: t.GetModel(), Prompt: t.GetPrompt(),
-		Steps: slices.Clone(t.GetSteps()), Iterations: t.GetIterations(),
+		Steps: slices.Clone(t.GetSteps()), Iterations: t.GetIterations(), Architect: t.GetArchitect(),
 	}
 	var events []*loomv1.Event
 	for _, r := range recs {
@@ -58,11 +58,15 @@ func fact(t *loomv1.Turn, r *loomv1.TurnRecord) *loomv1.Event {
 	e := &loomv1.Event{Attempt: t.Attempt}
 	switch r := r.Record.(type) {
 	case *loomv1.TurnRecord_Start:
-		e.Fact = &loomv1.Event_TurnStarted{TurnStarted: &loomv1.TurnStarted{Model: r.Start.Model, Prompt: r.Start.Prompt}}
+		e.Fact = &loomv1.Event_TurnStarted{TurnStarted: &loomv1.TurnStarted{Model: r.Start.Model, Prompt: r.Start.Prompt, Architect: r.Start.Architect}}
 	case *loomv1.TurnRecord_Answer:
 		e.Fact = &loomv1.Event_ModelAnswered{ModelAnswered: &loomv1.ModelAnswered{Answer: r.Answer}}
 	case *loomv1.TurnRecord_Intent:
 		e.Fact = &loomv1.Event_ToolIntended{ToolIntended: &loomv1.ToolIntended{Tool: r.Intent}}
+	case *loomv1.TurnRecord_Compact:
+		e.Fact = &loomv1.Event_TurnCompacted{TurnCompacted: &loomv1.TurnCompacted{Compaction: r.Compact}}
+	case *loomv1.TurnRecord_Hear:
+		e.Fact = &loomv1.Event_MessageHeard{MessageHeard: &loomv1.MessageHeard{Said: r.Hear}}
 	case *loomv1.TurnRecord_Finish:
 		tool := t.Steps[stepOf(t, r.Finish.Call)].GetTool().Call.Tool
 		e.Fact = &loomv1.Event_ToolFinished{ToolFinished: &loomv1.ToolFinished{Call: r.Finish.Call, Tool: tool, Result: r.Finish.Result}}
@@ -85,6 +89,10 @@ func check(t *loomv1.Turn, r *loomv1.TurnRecord) (known bool, err error) {
 		return checkIntent(t, r.Intent)
 	case *loomv1.TurnRecord_Finish:
 		return checkFinish(t, r.Finish)
+	case *loomv1.TurnRecord_Compact:
+		return checkCompact(t, r.Compact)
+	case *loomv1.TurnRecord_Hear:
+		return checkHear(t, r.Hear)
 	}
 	return false, refuse("record", "a record without content")
 }
@@ -106,8 +114,8 @@ func checkAnswer(t *loomv1.Turn, a *loomv1.ModelAnswer) (known bool, err error) 
 		}
 		return true, nil
 	}
-	if last := lastRound(t); last != nil && len(last.pending()) > 0 {
-		return false, refuse("answer", "call %q of the answer before has not ended", last.pending()[0].Id)
+	if open := waiting(t); open != "" {
+		return false, refuse("answer", "call %q of the answer before has not ended", open)
 	}
 	if n := proto.Size(a); n > MaxAnswer {
 		return false, refuse("answer", "the answer has %d bytes; at most %d are recorded", n, MaxAnswer)

@@ -35,6 +35,10 @@ type Limits struct {
 	// Repairs is how often in a row a model is asked again because its
 	// answer was no use. Zero means 2; -1 means never.
 	Repairs int
+
+	// Window is what the conversation may take of a model's context. The zero
+	// value bounds nothing.
+	Window Window
 }
 
 // A run of rounds that change nothing is pointed out to the model, then ended.

@@ -84,7 +84,7 @@ func (r *round) signature() string {
 	}
 	var b strings.Builder
 	for i, c := range r.answer.GetCalls() {
-		if c.GetTool() == FinishName {
+		if r.ends(c) {
 			continue
 		}
 		res := r.steps[i].GetResult()

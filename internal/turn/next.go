@@ -7,8 +7,21 @@ import (
 )
 
 // Step is what a turn does next: [Begin], [AskModel], [RunTools], [Repair],
-// [Finish] or [Stop].
+// [Compact], [Finish] or [Stop].
 type Step interface{ step() }
+
+// Compact puts a summary in the place of the first answers, because the
+// conversation would not fit into the model's context: the shell has
+// [Summarise] write it, keeps it, and records a Compaction.
+type Compact struct {
+	// Answers is how many answers the summary stands for, from the first.
+	Answers uint32
+	// Clip is how many bytes are kept of each result that is not summarised;
+	// zero keeps all.
+	Clip uint64
+	// Bytes is how long the summary may be.
+	Bytes int
+}
 
 // Begin builds the prompt and records a StartTurn: nothing is recorded yet.
 type Begin struct{}
@@ -38,7 +51,7 @@ type Finish struct{ Outcome *loomv1.Outcome }
 
 // Stop ends the turn without one.
 type Stop struct {
-	// Code is turn/iterations, turn/loop or model/invalid-output.
+	// Code is turn/iterations, turn/loop, turn/context or model/invalid-output.
 	Code string
 	// Reason is a sentence for a person.
 	Reason string
@@ -50,6 +63,7 @@ func (RunTools) step() {}
 func (Repair) step()   {}
 func (Finish) step()   {}
 func (Stop) step()     {}
+func (Compact) step()  {}
 
 // Outcome is the failure that a stopped turn is answered with.
 func (s Stop) Outcome() *loomv1.Outcome {
@@ -69,7 +83,7 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 		return RunTools{calls}
 	}
 	if len(all) == 1 {
-		return AskModel{}
+		return fitting(t, n, l, AskModel{})
 	}
 	out, problem := all[len(all)-1].verdict(n)
 	if out != nil {
@@ -79,9 +93,9 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 		return stop
 	}
 	if problem != "" {
-		return Repair{problem, useless(all, n)}
+		return fitting(t, n, l, Repair{problem, useless(all, n)})
 	}
-	return AskModel{nudge(all)}
+	return fitting(t, n, l, AskModel{nudge(all)})
 }
 
 // bound says whether, and why, no other answer may be asked for.

@@ -246,9 +246,13 @@ func fitsNumber(kind string, x float64) bool {
 
 // explain lists what is wrong with an outcome, for the model.
 func explain(err error) string {
-	e := fault.From(err)
+	return listed("your call of "+FinishName+" was not taken; mend this and call it again:", fault.From(err))
+}
+
+// listed writes a line for each problem below a first line.
+func listed(first string, e *fault.Error) string {
 	var b strings.Builder
-	b.WriteString("your call of " + FinishName + " was not taken; mend this and call it again:")
+	b.WriteString(first)
 	for _, p := range append([]*fault.Error{e}, e.More...) {
 		b.WriteString("\n- " + p.Error())
 	}

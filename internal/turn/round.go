@@ -12,28 +12,34 @@ import (
 type round struct {
 	answer *loomv1.ModelAnswer
 	steps  []*loomv1.ToolStep // of the answer's calls; nil where not yet intended
-	own    []*loomv1.ToolStep // what the runtime itself called after it
+	own    []*loomv1.TurnStep // what the runtime itself called after it, and what people said
+	first  int                // index among all steps of the first after the answer
 
+	planning bool   // its answer is the architect's
 	unusable string // why nobody can act on the answer; see problem
 	mark     string // cached; see signature
 }
 
 // rounds reads the recorded steps of t; the first has no answer.
 func rounds(t *loomv1.Turn) []*round {
-	list := []*round{newRound(nil)}
-	for _, s := range t.GetSteps() {
-		switch s := s.GetStep().(type) {
-		case *loomv1.TurnStep_Answer:
-			list = append(list, newRound(s.Answer))
-		case *loomv1.TurnStep_Tool:
-			list[len(list)-1].take(s.Tool)
+	list := []*round{newRound(nil, false)}
+	planning := t.GetArchitect() != ""
+	for i, s := range t.GetSteps() {
+		last := list[len(list)-1]
+		if s.GetAnswer() == nil {
+			last.take(s)
+			continue
 		}
+		planning = planning && !last.planned()
+		next := newRound(s.GetAnswer(), planning)
+		next.first = i + 1
+		list = append(list, next)
 	}
 	return list
 }
 
-func newRound(a *loomv1.ModelAnswer) *round {
-	return &round{answer: a, steps: make([]*loomv1.ToolStep, len(a.GetCalls())), unusable: problem(a)}
+func newRound(a *loomv1.ModelAnswer, planning bool) *round {
+	return &round{answer: a, steps: make([]*loomv1.ToolStep, len(a.GetCalls())), planning: planning, unusable: problem(a, planning)}
 }
 
 // lastRound returns the round of the last answer, or nil before the first.
@@ -41,9 +47,9 @@ func lastRound(t *loomv1.Turn) *round {
 	steps := t.GetSteps()
 	for i := len(steps) - 1; i >= 0; i-- {
 		if a := steps[i].GetAnswer(); a != nil {
-			r := newRound(a)
+			r := newRound(a, t.Architect != "" && !hasPlan(steps[:i]))
 			for _, s := range steps[i+1:] {
-				r.take(s.GetTool())
+				r.take(s)
 			}
 			return r
 		}
@@ -51,24 +57,37 @@ func lastRound(t *loomv1.Turn) *round {
 	return nil
 }
 
-func (r *round) take(s *loomv1.ToolStep) {
+func (r *round) take(step *loomv1.TurnStep) {
+	s := step.GetTool()
 	for i, c := range r.answer.GetCalls() {
-		if !s.GetRuntime() && c.GetId() == s.GetCall().GetId() {
+		if s != nil && !s.Runtime && c.GetId() == s.GetCall().GetId() {
 			r.steps[i] = s
 			return
 		}
 	}
-	r.own = append(r.own, s)
+	if s != nil || step.GetSaid() != nil {
+		r.own = append(r.own, step)
+	}
+}
+
+// ends reports whether a call is one that the core itself answers: that which
+// ends the turn, or the architect's part of it.
+func (r *round) ends(c *loomv1.ToolCall) bool {
+	return c.GetTool() == FinishName || r.planning && c.GetTool() == PlanName
 }
 
 // problem says why nobody can act on an answer as it stands, or "". None of its
 // calls is run then: an answer is never carried out by halves.
-func problem(a *loomv1.ModelAnswer) string {
+func problem(a *loomv1.ModelAnswer, planning bool) string {
 	if a.GetProblem() != "" {
 		return a.Problem
 	}
+	end := FinishName
+	if planning {
+		end = PlanName
+	}
 	if len(a.GetCalls()) == 0 {
-		return "your answer calls no tool; go on with a tool, or end your turn by calling " + FinishName
+		return "your answer calls no tool; go on with a tool, or end your turn by calling " + end
 	}
 	finishes := 0
 	for _, c := range a.Calls {
@@ -76,12 +95,12 @@ func problem(a *loomv1.ModelAnswer) string {
 		if err := json.Unmarshal([]byte(c.GetArguments()), &object); err != nil || object == nil {
 			return fmt.Sprintf("the arguments of your call of %q are not one JSON object; no call of that answer was run", c.GetTool())
 		}
-		if c.GetTool() == FinishName {
+		if c.GetTool() == FinishName || c.GetTool() == end {
 			finishes++
 		}
 	}
 	if finishes > 1 {
-		return "you called " + FinishName + " more than once; no call of that answer was run"
+		return "you called " + end + " more than once; no call of that answer was run"
 	}
 	return ""
 }
@@ -93,7 +112,7 @@ func (r *round) pending() []*loomv1.ToolCall {
 	}
 	var list []*loomv1.ToolCall
 	for i, c := range r.answer.GetCalls() {
-		if c.GetTool() != FinishName && r.steps[i].GetResult() == nil {
+		if !r.ends(c) && r.steps[i].GetResult() == nil {
 			list = append(list, c)
 		}
 	}
@@ -113,7 +132,7 @@ func (r *round) finish() *loomv1.ToolCall {
 // sound says whether every call beside finish did what it was asked.
 func (r *round) sound() bool {
 	for i, c := range r.answer.GetCalls() {
-		if c.GetTool() != FinishName && r.steps[i].GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_OK {
+		if !r.ends(c) && r.steps[i].GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_OK {
 			return false
 		}
 	}
@@ -126,8 +145,15 @@ func (r *round) verdict(n *loomv1.NodeDefinition) (out *loomv1.Outcome, problem 
 	if r.unusable != "" {
 		return nil, r.unusable
 	}
+	if !r.sound() {
+		return nil, ""
+	}
+	if p := r.planCall(); p != nil {
+		_, err := ParsePlan(p.GetArguments())
+		return nil, explainPlan(err)
+	}
 	f := r.finish()
-	if f == nil || !r.sound() {
+	if f == nil {
 		return nil, ""
 	}
 	out, err := ParseOutcome(n, f.GetArguments())

@@ -17,10 +17,12 @@ const (
 )
 
 // Message is one message of the conversation that a turn is. What it says is
-// the bytes of Blob, when there is one, and then Text.
+// the bytes of Blob, when there is one, cut to Clip as [Clip] does, and then
+// Text.
 type Message struct {
 	Role Role
 	Blob *loomv1.BlobRef
+	Clip uint64
 	Text string
 
 	// Calls are the tools that an assistant message asks for.
@@ -37,31 +39,115 @@ type Message struct {
 
 // Transcript returns the conversation so far: the prompt, the answers, the
 // outcomes of their calls once all of them have ended, and what the runtime
-// has to say about them. A longer turn's transcript begins with that of a
-// shorter one; limits and node must be those that [Next] is given.
+// has to say about them. Where the beginning was summarised or planned by an
+// architect, the summary and the plan stand for it. But for that, a longer
+// turn's transcript begins with that of a shorter one; limits and node must be
+// those that [Next] is given.
 func Transcript(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) []Message {
 	if !Started(t) {
 		return nil
 	}
-	list := []Message{{Role: User, Blob: t.Prompt}}
-	all := rounds(t)
-	for i, r := range all {
-		if i > 0 {
-			list = append(list, r.said()...)
-			if len(r.pending()) > 0 {
-				return list
-			}
-			list = append(list, r.results(n)...)
-			list = append(list, remarks(all[:i+1], l)...)
-		}
-		for _, s := range r.own {
-			if s.Result == nil {
-				return list
-			}
-			list = append(list, ownMessage(s))
-		}
+	s := script{turn: t, node: n, limits: l, all: rounds(t), compacted: compaction(t)}
+	return s.whole()
+}
+
+// script puts a transcript together.
+type script struct {
+	turn      *loomv1.Turn
+	node      *loomv1.NodeDefinition
+	limits    Limits
+	all       []*round
+	compacted *loomv1.Compaction // nil for none
+}
+
+func (s *script) whole() []Message {
+	list, whole := s.beginning()
+	for i := s.from(); whole && i < len(s.all); i++ {
+		var more []Message
+		more, whole = s.round(i)
+		list = append(list, more...)
 	}
 	return list
+}
+
+// from is the first round that is told in full.
+func (s *script) from() int { return max(s.plannedAt(), int(s.compacted.GetAnswers())) + 1 }
+
+// plannedAt is the round that ended with the architect's plan, or 0.
+func (s *script) plannedAt() int {
+	for i, r := range s.all {
+		if r.planning && r.planned() {
+			return i
+		}
+	}
+	return 0
+}
+
+// beginning is what comes before all that is told in full: the prompt, what the
+// runtime did first, the plan and the summary. It is not whole while a call of
+// the runtime has not ended.
+func (s *script) beginning() (list []Message, whole bool) {
+	list = []Message{{Role: User, Blob: s.turn.Prompt}}
+	first, whole := s.own(s.all[0])
+	list = append(list, first...)
+	if i := s.plannedAt(); i > 0 && whole {
+		p, _ := ParsePlan(s.all[i].planCall().GetArguments())
+		list = append(list, Message{Role: User, Text: p.text()})
+		for _, r := range s.all[1 : i+1] {
+			more, _ := s.own(r)
+			list = append(list, more...)
+		}
+	}
+	if s.compacted != nil && whole {
+		list = append(list, Message{Role: User, Blob: s.compacted.Summary})
+	}
+	return list, whole
+}
+
+// round is an answer and what came of it; it is not whole while a call has not
+// ended.
+func (s *script) round(i int) (list []Message, whole bool) {
+	r := s.all[i]
+	list = r.said()
+	if len(r.pending()) > 0 {
+		return list, false
+	}
+	for _, m := range r.results(s.node) {
+		if r.first < int(s.compacted.GetSteps()) {
+			m.Clip = s.compacted.Clip
+		}
+		list = append(list, m)
+	}
+	list = append(list, remarks(s.all[:i+1], s.limits)...)
+	more, whole := s.own(r)
+	return append(list, more...), whole
+}
+
+// own tells what the runtime did and what people said after an answer.
+func (s *script) own(r *round) (list []Message, whole bool) {
+	for _, step := range r.own {
+		if said := step.GetSaid(); said != nil {
+			list = append(list, saidMessage(said))
+			continue
+		}
+		if step.GetTool().Result == nil {
+			return list, false
+		}
+		list = append(list, ownMessage(step.GetTool()))
+	}
+	return list, true
+}
+
+// saidMessage tells of what a person said while the turn went on.
+func saidMessage(s *loomv1.Said) Message {
+	return Message{Role: User, Text: fmt.Sprintf("%s, who watches over this work, says:\n%s", sayer(s), s.Text)}
+}
+
+func sayer(s *loomv1.Said) string {
+	if s.From.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO {
+		return "The CEO"
+	}
+	return "The operator"
 }
 
 // said is the answer. One that nobody can act on is told without its calls,
@@ -86,7 +172,7 @@ func (r *round) results(n *loomv1.NodeDefinition) []Message {
 	}
 	var list []Message
 	for i, c := range r.answer.Calls {
-		if c.GetTool() == FinishName {
+		if r.ends(c) {
 			text, taken := r.finishText(n)
 			list = append(list, Message{Role: Result, Call: c.Id, Text: text, Failed: !taken})
 		} else {
@@ -100,12 +186,16 @@ func (r *round) results(n *loomv1.NodeDefinition) []Message {
 func (r *round) finishText(n *loomv1.NodeDefinition) (text string, taken bool) {
 	out, problem := r.verdict(n)
 	switch {
-	case out != nil:
+	case out != nil, r.planned():
 		return "taken", true
 	case problem != "":
 		return problem, false
 	}
-	return FinishName + " was not taken, because a call beside it did not succeed; look at its result, then call " + FinishName + " alone", false
+	end := FinishName
+	if r.planCall() != nil {
+		end = PlanName
+	}
+	return end + " was not taken, because a call beside it did not succeed; look at its result, then call " + end + " alone", false
 }
 
 func resultMessage(call string, r *loomv1.ToolResult) Message {

@@ -86,6 +86,10 @@ func routes() []route {
 			method: http.MethodPost, pattern: "/api/v1/forks", summary: "fork an execution", scopes: []string{operate},
 			service: "fork", request: &loomv1.ForkRequest{}, reply: &loomv1.SubmitReply{},
 		},
+		{
+			method: http.MethodPost, pattern: "/api/v1/messages", summary: "say something to who works on an execution", scopes: []string{operate},
+			service: "say", request: &loomv1.SayRequest{}, reply: &loomv1.SubmitReply{},
+		},
 	}
 	return slices.Concat(all,
 		view("beads", "bead", "beads", ofBeads),

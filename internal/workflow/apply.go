@@ -53,7 +53,8 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_ChangeProposed, *loomv1.Event_CandidateMade, *loomv1.Event_TrainTested, *loomv1.Event_Landed,
 		*loomv1.Event_ModelAnswered, *loomv1.Event_ExecutionEnded,
 		*loomv1.Event_ExecutionMoved, *loomv1.Event_GateFailed, *loomv1.Event_GapNoted,
-		*loomv1.Event_ChildStarted, *loomv1.Event_LimitLifted:
+		*loomv1.Event_ChildStarted, *loomv1.Event_LimitLifted,
+		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
 		return true
 	case *loomv1.Event_WorkPaused:
 		return e.GetWorkPaused().GetPause().GetScope() == loomv1.PauseScope_PAUSE_SCOPE_EXECUTION
@@ -118,6 +119,10 @@ func (f folder) foldWork() error {
 		f.used(fact.ModelAnswered.GetAnswer())
 	case *loomv1.Event_ChildStarted:
 		return f.childStarted(fact.ChildStarted)
+	case *loomv1.Event_ExecutionTold:
+		f.told(fact.ExecutionTold.GetSaid())
+	case *loomv1.Event_MessageHeard:
+		f.heard(fact.MessageHeard.GetSaid().GetId())
 	}
 	return f.foldSteering()
 }

@@ -66,6 +66,7 @@ type Command struct {
 	//	*Command_SettleCall
 	//	*Command_FormTrain
 	//	*Command_RecordTrain
+	//	*Command_TellExecution
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -428,6 +429,15 @@ func (x *Command) GetRecordTrain() *RecordTrain {
 	return nil
 }
 
+func (x *Command) GetTellExecution() *TellExecution {
+	if x != nil {
+		if x, ok := x.Body.(*Command_TellExecution); ok {
+			return x.TellExecution
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -568,6 +578,10 @@ type Command_RecordTrain struct {
 	RecordTrain *RecordTrain `protobuf:"bytes,461,opt,name=record_train,json=recordTrain,proto3,oneof"`
 }
 
+type Command_TellExecution struct {
+	TellExecution *TellExecution `protobuf:"bytes,550,opt,name=tell_execution,json=tellExecution,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -635,6 +649,8 @@ func (*Command_SettleCall) isCommand_Body() {}
 func (*Command_FormTrain) isCommand_Body() {}
 
 func (*Command_RecordTrain) isCommand_Body() {}
+
+func (*Command_TellExecution) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -853,7 +869,10 @@ func (*Answer_Train) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In answer to a RecordTurn: what people have said that the attempt should
+	// hear next.
+	Said          []*Said `protobuf:"bytes,550,rep,name=said,proto3" json:"said,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -888,6 +907,86 @@ func (*Done) Descriptor() ([]byte, []int) {
 	return file_loom_v1_command_proto_rawDescGZIP(), []int{2}
 }
 
+func (x *Done) GetSaid() []*Said {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+// TellExecution says something to whoever works on an execution. The same
+// request again changes nothing.
+type TellExecution struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Only who works on this node is meant; empty means anybody.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// At most 2,048 bytes.
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// The caller's id for it, at most 64 bytes.
+	Request       string `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TellExecution) Reset() {
+	*x = TellExecution{}
+	mi := &file_loom_v1_command_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TellExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TellExecution) ProtoMessage() {}
+
+func (x *TellExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TellExecution.ProtoReflect.Descriptor instead.
+func (*TellExecution) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TellExecution) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *TellExecution) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *TellExecution) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *TellExecution) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // RegisterProject makes a project known or changes its registration.
 type RegisterProject struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -898,7 +997,7 @@ type RegisterProject struct {
 
 func (x *RegisterProject) Reset() {
 	*x = RegisterProject{}
-	mi := &file_loom_v1_command_proto_msgTypes[3]
+	mi := &file_loom_v1_command_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +1009,7 @@ func (x *RegisterProject) String() string {
 func (*RegisterProject) ProtoMessage() {}
 
 func (x *RegisterProject) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[3]
+	mi := &file_loom_v1_command_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +1022,7 @@ func (x *RegisterProject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterProject.ProtoReflect.Descriptor instead.
 func (*RegisterProject) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RegisterProject) GetConfig() *ProjectConfig {
@@ -943,7 +1042,7 @@ type StoreDefinition struct {
 
 func (x *StoreDefinition) Reset() {
 	*x = StoreDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[4]
+	mi := &file_loom_v1_command_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1054,7 @@ func (x *StoreDefinition) String() string {
 func (*StoreDefinition) ProtoMessage() {}
 
 func (x *StoreDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[4]
+	mi := &file_loom_v1_command_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1067,7 @@ func (x *StoreDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreDefinition.ProtoReflect.Descriptor instead.
 func (*StoreDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StoreDefinition) GetDefinition() *Definition {
@@ -988,7 +1087,7 @@ type FileBead struct {
 
 func (x *FileBead) Reset() {
 	*x = FileBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[5]
+	mi := &file_loom_v1_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1099,7 @@ func (x *FileBead) String() string {
 func (*FileBead) ProtoMessage() {}
 
 func (x *FileBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[5]
+	mi := &file_loom_v1_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1112,7 @@ func (x *FileBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileBead.ProtoReflect.Descriptor instead.
 func (*FileBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FileBead) GetSubmission() *Submission {
@@ -1033,7 +1132,7 @@ type FileError struct {
 
 func (x *FileError) Reset() {
 	*x = FileError{}
-	mi := &file_loom_v1_command_proto_msgTypes[6]
+	mi := &file_loom_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1144,7 @@ func (x *FileError) String() string {
 func (*FileError) ProtoMessage() {}
 
 func (x *FileError) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[6]
+	mi := &file_loom_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1157,7 @@ func (x *FileError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileError.ProtoReflect.Descriptor instead.
 func (*FileError) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FileError) GetReport() *ErrorReport {
@@ -1079,7 +1178,7 @@ type RecordRejection struct {
 
 func (x *RecordRejection) Reset() {
 	*x = RecordRejection{}
-	mi := &file_loom_v1_command_proto_msgTypes[7]
+	mi := &file_loom_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1190,7 @@ func (x *RecordRejection) String() string {
 func (*RecordRejection) ProtoMessage() {}
 
 func (x *RecordRejection) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[7]
+	mi := &file_loom_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1203,7 @@ func (x *RecordRejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordRejection.ProtoReflect.Descriptor instead.
 func (*RecordRejection) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RecordRejection) GetError() *Error {
@@ -1135,7 +1234,7 @@ type NoteSecurity struct {
 
 func (x *NoteSecurity) Reset() {
 	*x = NoteSecurity{}
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1246,7 @@ func (x *NoteSecurity) String() string {
 func (*NoteSecurity) ProtoMessage() {}
 
 func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1259,7 @@ func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteSecurity.ProtoReflect.Descriptor instead.
 func (*NoteSecurity) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NoteSecurity) GetWhat() string {
@@ -1193,7 +1292,7 @@ type ClaimAttempt struct {
 
 func (x *ClaimAttempt) Reset() {
 	*x = ClaimAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1304,7 @@ func (x *ClaimAttempt) String() string {
 func (*ClaimAttempt) ProtoMessage() {}
 
 func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1317,7 @@ func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAttempt.ProtoReflect.Descriptor instead.
 func (*ClaimAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ClaimAttempt) GetAttempt() string {
@@ -1262,7 +1361,7 @@ type RecordTurn struct {
 
 func (x *RecordTurn) Reset() {
 	*x = RecordTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1373,7 @@ func (x *RecordTurn) String() string {
 func (*RecordTurn) ProtoMessage() {}
 
 func (x *RecordTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1386,7 @@ func (x *RecordTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTurn.ProtoReflect.Descriptor instead.
 func (*RecordTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RecordTurn) GetAttempt() string {
@@ -1320,6 +1419,8 @@ type TurnRecord struct {
 	//	*TurnRecord_Answer
 	//	*TurnRecord_Intent
 	//	*TurnRecord_Finish
+	//	*TurnRecord_Compact
+	//	*TurnRecord_Hear
 	Record        isTurnRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1327,7 +1428,7 @@ type TurnRecord struct {
 
 func (x *TurnRecord) Reset() {
 	*x = TurnRecord{}
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1440,7 @@ func (x *TurnRecord) String() string {
 func (*TurnRecord) ProtoMessage() {}
 
 func (x *TurnRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1453,7 @@ func (x *TurnRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnRecord.ProtoReflect.Descriptor instead.
 func (*TurnRecord) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TurnRecord) GetRecord() isTurnRecord_Record {
@@ -1398,6 +1499,24 @@ func (x *TurnRecord) GetFinish() *FinishTool {
 	return nil
 }
 
+func (x *TurnRecord) GetCompact() *Compaction {
+	if x != nil {
+		if x, ok := x.Record.(*TurnRecord_Compact); ok {
+			return x.Compact
+		}
+	}
+	return nil
+}
+
+func (x *TurnRecord) GetHear() *Said {
+	if x != nil {
+		if x, ok := x.Record.(*TurnRecord_Hear); ok {
+			return x.Hear
+		}
+	}
+	return nil
+}
+
 type isTurnRecord_Record interface {
 	isTurnRecord_Record()
 }
@@ -1418,6 +1537,14 @@ type TurnRecord_Finish struct {
 	Finish *FinishTool `protobuf:"bytes,4,opt,name=finish,proto3,oneof"`
 }
 
+type TurnRecord_Compact struct {
+	Compact *Compaction `protobuf:"bytes,550,opt,name=compact,proto3,oneof"`
+}
+
+type TurnRecord_Hear struct {
+	Hear *Said `protobuf:"bytes,551,opt,name=hear,proto3,oneof"`
+}
+
 func (*TurnRecord_Start) isTurnRecord_Record() {}
 
 func (*TurnRecord_Answer) isTurnRecord_Record() {}
@@ -1426,18 +1553,24 @@ func (*TurnRecord_Intent) isTurnRecord_Record() {}
 
 func (*TurnRecord_Finish) isTurnRecord_Record() {}
 
+func (*TurnRecord_Compact) isTurnRecord_Record() {}
+
+func (*TurnRecord_Hear) isTurnRecord_Record() {}
+
 // StartTurn begins a turn; when it has begun already it changes nothing.
 type StartTurn struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	Prompt        *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Model  string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Prompt *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// The model that plans the changes; empty where one model does both.
+	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StartTurn) Reset() {
 	*x = StartTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1582,7 @@ func (x *StartTurn) String() string {
 func (*StartTurn) ProtoMessage() {}
 
 func (x *StartTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1595,7 @@ func (x *StartTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTurn.ProtoReflect.Descriptor instead.
 func (*StartTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StartTurn) GetModel() string {
@@ -1479,6 +1612,13 @@ func (x *StartTurn) GetPrompt() *BlobRef {
 	return nil
 }
 
+func (x *StartTurn) GetArchitect() string {
+	if x != nil {
+		return x.Architect
+	}
+	return ""
+}
+
 // FinishTool records the outcome of an intended tool call.
 type FinishTool struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1490,7 +1630,7 @@ type FinishTool struct {
 
 func (x *FinishTool) Reset() {
 	*x = FinishTool{}
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1642,7 @@ func (x *FinishTool) String() string {
 func (*FinishTool) ProtoMessage() {}
 
 func (x *FinishTool) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1655,7 @@ func (x *FinishTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishTool.ProtoReflect.Descriptor instead.
 func (*FinishTool) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FinishTool) GetCall() string {
@@ -1549,7 +1689,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1701,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1714,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -1617,7 +1757,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1769,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1782,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -1678,7 +1818,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1830,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1843,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -1739,7 +1879,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1891,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1904,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -1793,7 +1933,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1945,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1958,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -1851,7 +1991,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +2003,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +2016,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -1911,7 +2051,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2063,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2076,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -1967,7 +2107,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2119,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2132,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2038,7 +2178,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2190,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2203,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2121,7 +2261,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2273,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2286,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2182,7 +2322,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2334,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2347,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2236,7 +2376,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2388,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2401,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2292,7 +2432,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2444,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2457,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2340,7 +2480,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2492,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2505,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -2408,7 +2548,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2560,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2573,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -2535,7 +2675,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2687,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2700,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -2592,7 +2732,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2604,7 +2744,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2617,7 +2757,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -2651,7 +2791,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2803,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +2816,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -2698,7 +2838,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2710,7 +2850,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2723,7 +2863,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -2760,7 +2900,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +2912,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +2925,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -2807,7 +2947,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2959,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +2972,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -2858,7 +2998,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3010,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3023,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -2903,7 +3043,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2915,7 +3055,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2928,7 +3068,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -2983,7 +3123,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3135,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3148,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -3238,7 +3378,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3390,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3403,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -3293,7 +3433,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3445,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3318,7 +3458,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -3353,7 +3493,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3365,7 +3505,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3378,7 +3518,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -3408,7 +3548,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3560,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3573,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -3469,7 +3609,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3621,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3634,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -3531,7 +3671,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3683,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3696,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -3585,7 +3725,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3737,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3750,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -3643,7 +3783,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3795,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3808,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -3744,7 +3884,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3756,7 +3896,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +3909,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -3893,7 +4033,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +4045,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +4058,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -3954,7 +4094,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +4106,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3979,7 +4119,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4006,7 +4146,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +4158,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +4171,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4059,7 +4199,7 @@ type ReserveCall struct {
 
 func (x *ReserveCall) Reset() {
 	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4071,7 +4211,7 @@ func (x *ReserveCall) String() string {
 func (*ReserveCall) ProtoMessage() {}
 
 func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4084,7 +4224,7 @@ func (x *ReserveCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
 func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReserveCall) GetAttempt() string {
@@ -4129,7 +4269,7 @@ type SettleCall struct {
 
 func (x *SettleCall) Reset() {
 	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4281,7 @@ func (x *SettleCall) String() string {
 func (*SettleCall) ProtoMessage() {}
 
 func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4294,7 @@ func (x *SettleCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
 func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SettleCall) GetAttempt() string {
@@ -4204,7 +4344,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4216,7 +4356,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4229,7 +4369,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4257,7 +4397,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4409,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4422,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4312,7 +4452,7 @@ type SetProjectBudget struct {
 
 func (x *SetProjectBudget) Reset() {
 	*x = SetProjectBudget{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +4464,7 @@ func (x *SetProjectBudget) String() string {
 func (*SetProjectBudget) ProtoMessage() {}
 
 func (x *SetProjectBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +4477,7 @@ func (x *SetProjectBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetProjectBudget.ProtoReflect.Descriptor instead.
 func (*SetProjectBudget) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetProjectBudget) GetBudget() *Budget {
@@ -4358,7 +4498,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa5\x10\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe7\x10\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4407,7 +4547,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"settleCall\x124\n" +
 	"\n" +
 	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
-	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrainB\x06\n" +
+	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x12@\n" +
+	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecutionB\x06\n" +
 	"\x04body\"\xf2\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -4422,8 +4563,14 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12'\n" +
 	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
-	"\x04body\"\x06\n" +
-	"\x04Done\"A\n" +
+	"\x04body\"*\n" +
+	"\x04Done\x12\"\n" +
+	"\x04said\x18\xa6\x04 \x03(\v2\r.loom.v1.SaidR\x04said\"o\n" +
+	"\rTellExecution\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"A\n" +
 	"\x0fRegisterProject\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"F\n" +
 	"\x0fStoreDefinition\x123\n" +
@@ -4453,17 +4600,20 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"RecordTurn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12-\n" +
-	"\arecords\x18\x03 \x03(\v2\x13.loom.v1.TurnRecordR\arecords\"\xce\x01\n" +
+	"\arecords\x18\x03 \x03(\v2\x13.loom.v1.TurnRecordR\arecords\"\xa6\x02\n" +
 	"\n" +
 	"TurnRecord\x12*\n" +
 	"\x05start\x18\x01 \x01(\v2\x12.loom.v1.StartTurnH\x00R\x05start\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12+\n" +
 	"\x06intent\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x06intent\x12-\n" +
-	"\x06finish\x18\x04 \x01(\v2\x13.loom.v1.FinishToolH\x00R\x06finishB\b\n" +
-	"\x06record\"K\n" +
+	"\x06finish\x18\x04 \x01(\v2\x13.loom.v1.FinishToolH\x00R\x06finish\x120\n" +
+	"\acompact\x18\xa6\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\acompact\x12$\n" +
+	"\x04hear\x18\xa7\x04 \x01(\v2\r.loom.v1.SaidH\x00R\x04hearB\b\n" +
+	"\x06record\"j\n" +
 	"\tStartTurn\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
-	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\"M\n" +
+	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\"M\n" +
 	"\n" +
 	"FinishTool\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
@@ -4686,232 +4836,239 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
 	(*Done)(nil),                  // 2: loom.v1.Done
-	(*RegisterProject)(nil),       // 3: loom.v1.RegisterProject
-	(*StoreDefinition)(nil),       // 4: loom.v1.StoreDefinition
-	(*FileBead)(nil),              // 5: loom.v1.FileBead
-	(*FileError)(nil),             // 6: loom.v1.FileError
-	(*RecordRejection)(nil),       // 7: loom.v1.RecordRejection
-	(*NoteSecurity)(nil),          // 8: loom.v1.NoteSecurity
-	(*ClaimAttempt)(nil),          // 9: loom.v1.ClaimAttempt
-	(*RecordTurn)(nil),            // 10: loom.v1.RecordTurn
-	(*TurnRecord)(nil),            // 11: loom.v1.TurnRecord
-	(*StartTurn)(nil),             // 12: loom.v1.StartTurn
-	(*FinishTool)(nil),            // 13: loom.v1.FinishTool
-	(*ParkAttempt)(nil),           // 14: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 15: loom.v1.AnswerAttempt
-	(*ReleaseAttempt)(nil),        // 16: loom.v1.ReleaseAttempt
-	(*ReleaseHost)(nil),           // 17: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 18: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 19: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 20: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 21: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 22: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 23: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 24: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 25: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 26: loom.v1.FormTrain
-	(*Train)(nil),                 // 27: loom.v1.Train
-	(*TrainCar)(nil),              // 28: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 29: loom.v1.RecordTrain
-	(*AddDecision)(nil),           // 30: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 31: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 32: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 33: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 34: loom.v1.CastVote
-	(*Tick)(nil),                  // 35: loom.v1.Tick
-	(*SignedCommand)(nil),         // 36: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 37: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 38: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 39: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 40: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 41: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 42: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 43: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 44: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 45: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 46: loom.v1.Brief
-	(*AskPermission)(nil),         // 47: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 48: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 49: loom.v1.Permits
-	(*ReserveCall)(nil),           // 50: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 51: loom.v1.SettleCall
-	(*SetPermission)(nil),         // 52: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 53: loom.v1.RevokePermission
-	(*SetProjectBudget)(nil),      // 54: loom.v1.SetProjectBudget
-	nil,                           // 55: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 56: loom.v1.Identity
-	(*ScaleRole)(nil),             // 57: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 58: loom.v1.DrainHost
-	(*Error)(nil),                 // 59: loom.v1.Error
-	(*SubmitReply)(nil),           // 60: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 61: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 62: loom.v1.DecisionNode
-	(*Reservation)(nil),           // 63: loom.v1.Reservation
-	(*BlobRef)(nil),               // 64: loom.v1.BlobRef
-	(*ProjectConfig)(nil),         // 65: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 66: loom.v1.Definition
-	(*Submission)(nil),            // 67: loom.v1.Submission
-	(*ErrorReport)(nil),           // 68: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 69: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 70: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 71: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 72: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 73: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 74: loom.v1.Outcome
-	(*HostRoles)(nil),             // 75: loom.v1.HostRoles
-	(*Bead)(nil),                  // 76: loom.v1.Bead
-	(*Execution)(nil),             // 77: loom.v1.Execution
-	(*Change)(nil),                // 78: loom.v1.Change
-	(*Candidate)(nil),             // 79: loom.v1.Candidate
-	(*DecisionEdge)(nil),          // 80: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 81: loom.v1.Ballot
-	(*Vote)(nil),                  // 82: loom.v1.Vote
-	(PauseScope)(0),               // 83: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 84: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 85: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 86: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 87: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 89: loom.v1.DecisionContext
-	(*Permission)(nil),            // 90: loom.v1.Permission
-	(*FileClaim)(nil),             // 91: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 92: loom.v1.ToolCall
-	(*Permit)(nil),                // 93: loom.v1.Permit
-	(*Budget)(nil),                // 94: loom.v1.Budget
-	(*Usage)(nil),                 // 95: loom.v1.Usage
-	(*Car)(nil),                   // 96: loom.v1.Car
+	(*TellExecution)(nil),         // 3: loom.v1.TellExecution
+	(*RegisterProject)(nil),       // 4: loom.v1.RegisterProject
+	(*StoreDefinition)(nil),       // 5: loom.v1.StoreDefinition
+	(*FileBead)(nil),              // 6: loom.v1.FileBead
+	(*FileError)(nil),             // 7: loom.v1.FileError
+	(*RecordRejection)(nil),       // 8: loom.v1.RecordRejection
+	(*NoteSecurity)(nil),          // 9: loom.v1.NoteSecurity
+	(*ClaimAttempt)(nil),          // 10: loom.v1.ClaimAttempt
+	(*RecordTurn)(nil),            // 11: loom.v1.RecordTurn
+	(*TurnRecord)(nil),            // 12: loom.v1.TurnRecord
+	(*StartTurn)(nil),             // 13: loom.v1.StartTurn
+	(*FinishTool)(nil),            // 14: loom.v1.FinishTool
+	(*ParkAttempt)(nil),           // 15: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 16: loom.v1.AnswerAttempt
+	(*ReleaseAttempt)(nil),        // 17: loom.v1.ReleaseAttempt
+	(*ReleaseHost)(nil),           // 18: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 19: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 20: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 21: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 22: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 23: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 24: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 25: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 26: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 27: loom.v1.FormTrain
+	(*Train)(nil),                 // 28: loom.v1.Train
+	(*TrainCar)(nil),              // 29: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 30: loom.v1.RecordTrain
+	(*AddDecision)(nil),           // 31: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 32: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 33: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 34: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 35: loom.v1.CastVote
+	(*Tick)(nil),                  // 36: loom.v1.Tick
+	(*SignedCommand)(nil),         // 37: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 38: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 39: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 40: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 41: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 42: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 43: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 44: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 45: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 46: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 47: loom.v1.Brief
+	(*AskPermission)(nil),         // 48: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 49: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 50: loom.v1.Permits
+	(*ReserveCall)(nil),           // 51: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 52: loom.v1.SettleCall
+	(*SetPermission)(nil),         // 53: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 54: loom.v1.RevokePermission
+	(*SetProjectBudget)(nil),      // 55: loom.v1.SetProjectBudget
+	nil,                           // 56: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 57: loom.v1.Identity
+	(*ScaleRole)(nil),             // 58: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 59: loom.v1.DrainHost
+	(*Error)(nil),                 // 60: loom.v1.Error
+	(*SubmitReply)(nil),           // 61: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 62: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 63: loom.v1.DecisionNode
+	(*Reservation)(nil),           // 64: loom.v1.Reservation
+	(*BlobRef)(nil),               // 65: loom.v1.BlobRef
+	(*Said)(nil),                  // 66: loom.v1.Said
+	(*ProjectConfig)(nil),         // 67: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 68: loom.v1.Definition
+	(*Submission)(nil),            // 69: loom.v1.Submission
+	(*ErrorReport)(nil),           // 70: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 71: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 72: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 73: loom.v1.ToolStep
+	(*Compaction)(nil),            // 74: loom.v1.Compaction
+	(*ToolResult)(nil),            // 75: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 77: loom.v1.Outcome
+	(*HostRoles)(nil),             // 78: loom.v1.HostRoles
+	(*Bead)(nil),                  // 79: loom.v1.Bead
+	(*Execution)(nil),             // 80: loom.v1.Execution
+	(*Change)(nil),                // 81: loom.v1.Change
+	(*Candidate)(nil),             // 82: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 83: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 84: loom.v1.Ballot
+	(*Vote)(nil),                  // 85: loom.v1.Vote
+	(PauseScope)(0),               // 86: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 87: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 88: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 89: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 90: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 91: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 92: loom.v1.DecisionContext
+	(*Permission)(nil),            // 93: loom.v1.Permission
+	(*FileClaim)(nil),             // 94: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 95: loom.v1.ToolCall
+	(*Permit)(nil),                // 96: loom.v1.Permit
+	(*Budget)(nil),                // 97: loom.v1.Budget
+	(*Usage)(nil),                 // 98: loom.v1.Usage
+	(*Car)(nil),                   // 99: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	56,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
-	3,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
-	4,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
-	5,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
-	6,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
-	7,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	19,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	20,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	21,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	22,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	9,   // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	10,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	14,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	15,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	16,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	17,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	18,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	57,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	58,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	23,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	24,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	25,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	30,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	31,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	32,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	33,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	34,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	36,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	35,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	8,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	47,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	50,  // 31: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	51,  // 32: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	26,  // 33: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	29,  // 34: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	59,  // 35: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,   // 36: loom.v1.Answer.done:type_name -> loom.v1.Done
-	60,  // 37: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	46,  // 38: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	61,  // 39: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	62,  // 40: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	49,  // 41: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	63,  // 42: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
-	64,  // 43: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	27,  // 44: loom.v1.Answer.train:type_name -> loom.v1.Train
-	65,  // 45: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	66,  // 46: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	67,  // 47: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	68,  // 48: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	59,  // 49: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	69,  // 50: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	69,  // 51: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	11,  // 52: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	12,  // 53: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	70,  // 54: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	71,  // 55: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	13,  // 56: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	64,  // 57: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	72,  // 58: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	69,  // 59: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	73,  // 60: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	69,  // 61: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	74,  // 62: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	69,  // 63: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	75,  // 64: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	76,  // 65: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	77,  // 66: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	69,  // 67: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	69,  // 68: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	69,  // 69: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	28,  // 70: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	78,  // 71: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	79,  // 72: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	55,  // 73: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	62,  // 74: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	80,  // 75: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	80,  // 76: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	81,  // 77: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	82,  // 78: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	73,  // 79: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	73,  // 80: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	45,  // 81: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	39,  // 82: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	40,  // 83: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	41,  // 84: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	42,  // 85: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	44,  // 86: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	43,  // 87: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	38,  // 88: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	52,  // 89: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	53,  // 90: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	54,  // 91: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
-	83,  // 92: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	83,  // 93: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	66,  // 94: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	84,  // 95: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	85,  // 96: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	86,  // 97: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	76,  // 98: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	77,  // 99: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	65,  // 100: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	87,  // 101: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	62,  // 102: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	88,  // 103: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	89,  // 104: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	66,  // 105: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	90,  // 106: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	91,  // 107: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	69,  // 108: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	48,  // 109: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	92,  // 110: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	93,  // 111: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	69,  // 112: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	63,  // 113: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
-	94,  // 114: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
-	69,  // 115: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	95,  // 116: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	90,  // 117: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	94,  // 118: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
-	96,  // 119: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	57,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	4,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
+	5,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
+	6,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
+	7,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
+	8,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
+	20,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	21,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	22,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	23,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	10,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	11,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	15,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	16,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	17,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	18,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	19,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	58,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	59,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	24,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	25,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	26,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	31,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	32,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	33,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	34,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	35,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	37,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	36,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	9,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
+	48,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	51,  // 31: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	52,  // 32: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	27,  // 33: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	30,  // 34: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	3,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
+	60,  // 36: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,   // 37: loom.v1.Answer.done:type_name -> loom.v1.Done
+	61,  // 38: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	47,  // 39: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	62,  // 40: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	63,  // 41: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	50,  // 42: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	64,  // 43: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
+	65,  // 44: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	28,  // 45: loom.v1.Answer.train:type_name -> loom.v1.Train
+	66,  // 46: loom.v1.Done.said:type_name -> loom.v1.Said
+	67,  // 47: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	68,  // 48: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	69,  // 49: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	70,  // 50: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	60,  // 51: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	71,  // 52: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	71,  // 53: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	12,  // 54: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	13,  // 55: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	72,  // 56: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	73,  // 57: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	14,  // 58: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	74,  // 59: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	66,  // 60: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	65,  // 61: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	75,  // 62: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	71,  // 63: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	76,  // 64: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	71,  // 65: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	77,  // 66: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	71,  // 67: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	78,  // 68: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	79,  // 69: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	80,  // 70: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	71,  // 71: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	71,  // 72: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	71,  // 73: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	29,  // 74: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	81,  // 75: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	82,  // 76: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	56,  // 77: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	63,  // 78: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	83,  // 79: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	83,  // 80: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	84,  // 81: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	85,  // 82: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	76,  // 83: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	76,  // 84: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	46,  // 85: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	40,  // 86: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	41,  // 87: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	42,  // 88: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	43,  // 89: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	45,  // 90: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	44,  // 91: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	39,  // 92: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	53,  // 93: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	54,  // 94: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	55,  // 95: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
+	86,  // 96: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	86,  // 97: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	68,  // 98: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	87,  // 99: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	88,  // 100: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	89,  // 101: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	79,  // 102: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	80,  // 103: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	67,  // 104: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	90,  // 105: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	63,  // 106: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	91,  // 107: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	92,  // 108: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	68,  // 109: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	93,  // 110: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	94,  // 111: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	71,  // 112: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	49,  // 113: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	95,  // 114: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	96,  // 115: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	71,  // 116: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	64,  // 117: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
+	97,  // 118: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
+	71,  // 119: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	98,  // 120: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	93,  // 121: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	97,  // 122: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
+	99,  // 123: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	124, // [124:124] is the sub-list for method output_type
+	124, // [124:124] is the sub-list for method input_type
+	124, // [124:124] is the sub-list for extension type_name
+	124, // [124:124] is the sub-list for extension extendee
+	0,   // [0:124] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -4963,6 +5120,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_SettleCall)(nil),
 		(*Command_FormTrain)(nil),
 		(*Command_RecordTrain)(nil),
+		(*Command_TellExecution)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -4975,13 +5133,15 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_BriefBlob)(nil),
 		(*Answer_Train)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[11].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[12].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),
 		(*TurnRecord_Answer)(nil),
 		(*TurnRecord_Intent)(nil),
 		(*TurnRecord_Finish)(nil),
+		(*TurnRecord_Compact)(nil),
+		(*TurnRecord_Hear)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[37].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[38].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5000,7 +5160,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   56,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

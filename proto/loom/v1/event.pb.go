@@ -107,6 +107,9 @@ type Event struct {
 	//	*Event_ProjectBudgetSet
 	//	*Event_LockCoupled
 	//	*Event_TrainTested
+	//	*Event_TurnCompacted
+	//	*Event_MessageHeard
+	//	*Event_ExecutionTold
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -808,6 +811,33 @@ func (x *Event) GetTrainTested() *TrainTested {
 	return nil
 }
 
+func (x *Event) GetTurnCompacted() *TurnCompacted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TurnCompacted); ok {
+			return x.TurnCompacted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMessageHeard() *MessageHeard {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MessageHeard); ok {
+			return x.MessageHeard
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionTold() *ExecutionTold {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionTold); ok {
+			return x.ExecutionTold
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1080,6 +1110,18 @@ type Event_TrainTested struct {
 	TrainTested *TrainTested `protobuf:"bytes,461,opt,name=train_tested,json=trainTested,proto3,oneof"`
 }
 
+type Event_TurnCompacted struct {
+	TurnCompacted *TurnCompacted `protobuf:"bytes,550,opt,name=turn_compacted,json=turnCompacted,proto3,oneof"`
+}
+
+type Event_MessageHeard struct {
+	MessageHeard *MessageHeard `protobuf:"bytes,551,opt,name=message_heard,json=messageHeard,proto3,oneof"`
+}
+
+type Event_ExecutionTold struct {
+	ExecutionTold *ExecutionTold `protobuf:"bytes,552,opt,name=execution_told,json=executionTold,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1213,6 +1255,12 @@ func (*Event_ProjectBudgetSet) isEvent_Fact() {}
 func (*Event_LockCoupled) isEvent_Fact() {}
 
 func (*Event_TrainTested) isEvent_Fact() {}
+
+func (*Event_TurnCompacted) isEvent_Fact() {}
+
+func (*Event_MessageHeard) isEvent_Fact() {}
+
+func (*Event_ExecutionTold) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -4505,9 +4553,11 @@ func (x *LockWithdrawn) GetRequest() string {
 
 // TurnStarted begins an agent's turn.
 type TurnStarted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	Prompt        *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Model  string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Prompt *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// The model that plans the changes; empty where one model does both.
+	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4556,6 +4606,158 @@ func (x *TurnStarted) GetPrompt() *BlobRef {
 	return nil
 }
 
+func (x *TurnStarted) GetArchitect() string {
+	if x != nil {
+		return x.Architect
+	}
+	return ""
+}
+
+// TurnCompacted puts a summary in the place of a turn's first answers.
+type TurnCompacted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Compaction    *Compaction            `protobuf:"bytes,1,opt,name=compaction,proto3" json:"compaction,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnCompacted) Reset() {
+	*x = TurnCompacted{}
+	mi := &file_loom_v1_event_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnCompacted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnCompacted) ProtoMessage() {}
+
+func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
+func (*TurnCompacted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *TurnCompacted) GetCompaction() *Compaction {
+	if x != nil {
+		return x.Compaction
+	}
+	return nil
+}
+
+// MessageHeard records that an agent was told what a person said.
+type MessageHeard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Said          *Said                  `protobuf:"bytes,1,opt,name=said,proto3" json:"said,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessageHeard) Reset() {
+	*x = MessageHeard{}
+	mi := &file_loom_v1_event_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageHeard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageHeard) ProtoMessage() {}
+
+func (x *MessageHeard) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
+func (*MessageHeard) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *MessageHeard) GetSaid() *Said {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+// ExecutionTold records what a person has to say to whoever works on an
+// execution.
+type ExecutionTold struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Said  *Said                  `protobuf:"bytes,1,opt,name=said,proto3" json:"said,omitempty"`
+	// The caller's id for it.
+	Request       string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecutionTold) Reset() {
+	*x = ExecutionTold{}
+	mi := &file_loom_v1_event_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecutionTold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecutionTold) ProtoMessage() {}
+
+func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
+func (*ExecutionTold) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ExecutionTold) GetSaid() *Said {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+func (x *ExecutionTold) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // ModelAnswered records a model's answer.
 type ModelAnswered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4566,7 +4768,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4578,7 +4780,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4591,7 +4793,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -4611,7 +4813,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4825,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4636,7 +4838,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -4659,7 +4861,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4873,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +4886,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -4718,7 +4920,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4730,7 +4932,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4743,7 +4945,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -4764,7 +4966,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4776,7 +4978,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4789,7 +4991,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -4816,7 +5018,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4828,7 +5030,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4841,7 +5043,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CallReserved) GetReservation() *Reservation {
@@ -4865,7 +5067,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4877,7 +5079,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4890,7 +5092,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -4925,7 +5127,7 @@ type ProjectBudgetSet struct {
 
 func (x *ProjectBudgetSet) Reset() {
 	*x = ProjectBudgetSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5139,7 @@ func (x *ProjectBudgetSet) String() string {
 func (*ProjectBudgetSet) ProtoMessage() {}
 
 func (x *ProjectBudgetSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5152,7 @@ func (x *ProjectBudgetSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectBudgetSet.ProtoReflect.Descriptor instead.
 func (*ProjectBudgetSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ProjectBudgetSet) GetBudget() *Budget {
@@ -4971,7 +5173,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe7#\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xaa%\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5052,7 +5254,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fcall_settled\x18\xf7\x03 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x12J\n" +
 	"\x12project_budget_set\x18\xf8\x03 \x01(\v2\x19.loom.v1.ProjectBudgetSetH\x00R\x10projectBudgetSet\x12:\n" +
 	"\flock_coupled\x18\xcc\x03 \x01(\v2\x14.loom.v1.LockCoupledH\x00R\vlockCoupled\x12:\n" +
-	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTestedB\x06\n" +
+	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTested\x12@\n" +
+	"\x0eturn_compacted\x18\xa6\x04 \x01(\v2\x16.loom.v1.TurnCompactedH\x00R\rturnCompacted\x12=\n" +
+	"\rmessage_heard\x18\xa7\x04 \x01(\v2\x15.loom.v1.MessageHeardH\x00R\fmessageHeard\x12@\n" +
+	"\x0eexecution_told\x18\xa8\x04 \x01(\v2\x16.loom.v1.ExecutionToldH\x00R\rexecutionToldB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -5282,10 +5487,20 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
 	"repository\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\tR\arequest\"M\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"l\n" +
 	"\vTurnStarted\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
-	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\"=\n" +
+	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\"D\n" +
+	"\rTurnCompacted\x123\n" +
+	"\n" +
+	"compaction\x18\x01 \x01(\v2\x13.loom.v1.CompactionR\n" +
+	"compaction\"1\n" +
+	"\fMessageHeard\x12!\n" +
+	"\x04said\x18\x01 \x01(\v2\r.loom.v1.SaidR\x04said\"L\n" +
+	"\rExecutionTold\x12!\n" +
+	"\x04said\x18\x01 \x01(\v2\r.loom.v1.SaidR\x04said\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"=\n" +
 	"\rModelAnswered\x12,\n" +
 	"\x06answer\x18\x01 \x01(\v2\x14.loom.v1.ModelAnswerR\x06answer\"5\n" +
 	"\fToolIntended\x12%\n" +
@@ -5323,7 +5538,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5383,57 +5598,62 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*TrainTested)(nil),           // 55: loom.v1.TrainTested
 	(*LockWithdrawn)(nil),         // 56: loom.v1.LockWithdrawn
 	(*TurnStarted)(nil),           // 57: loom.v1.TurnStarted
-	(*ModelAnswered)(nil),         // 58: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 59: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 60: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 61: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 62: loom.v1.PermissionRevoked
-	(*CallReserved)(nil),          // 63: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 64: loom.v1.CallSettled
-	(*ProjectBudgetSet)(nil),      // 65: loom.v1.ProjectBudgetSet
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
-	(*Identity)(nil),              // 67: loom.v1.Identity
-	(*RoleScaled)(nil),            // 68: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 69: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 70: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 71: loom.v1.Definition
-	(*SignedCommand)(nil),         // 72: loom.v1.SignedCommand
-	(*Error)(nil),                 // 73: loom.v1.Error
-	(*Pause)(nil),                 // 74: loom.v1.Pause
-	(PauseScope)(0),               // 75: loom.v1.PauseScope
-	(GateAction)(0),               // 76: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 77: loom.v1.ForkPoint
-	(*Execution)(nil),             // 78: loom.v1.Execution
-	(*Budget)(nil),                // 79: loom.v1.Budget
-	(*HostRoles)(nil),             // 80: loom.v1.HostRoles
-	(*Bead)(nil),                  // 81: loom.v1.Bead
-	(BeadStatus)(0),               // 82: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 83: loom.v1.Claimant
-	(*Outcome)(nil),               // 84: loom.v1.Outcome
-	(*Approval)(nil),              // 85: loom.v1.Approval
-	(ApprovalDecision)(0),         // 86: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 87: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 88: loom.v1.Change
-	(*Candidate)(nil),             // 89: loom.v1.Candidate
-	(*Landing)(nil),               // 90: loom.v1.Landing
-	(*DecisionNode)(nil),          // 91: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 93: loom.v1.Ballot
-	(*Vote)(nil),                  // 94: loom.v1.Vote
-	(BallotStatus)(0),             // 95: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 96: loom.v1.LockClaim
-	(*Car)(nil),                   // 97: loom.v1.Car
-	(*BlobRef)(nil),               // 98: loom.v1.BlobRef
-	(*ModelAnswer)(nil),           // 99: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 100: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 101: loom.v1.ToolResult
-	(*Permission)(nil),            // 102: loom.v1.Permission
-	(*Reservation)(nil),           // 103: loom.v1.Reservation
-	(*Usage)(nil),                 // 104: loom.v1.Usage
+	(*TurnCompacted)(nil),         // 58: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 59: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 60: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 61: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 62: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 63: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 64: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 65: loom.v1.PermissionRevoked
+	(*CallReserved)(nil),          // 66: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 67: loom.v1.CallSettled
+	(*ProjectBudgetSet)(nil),      // 68: loom.v1.ProjectBudgetSet
+	(*timestamppb.Timestamp)(nil), // 69: google.protobuf.Timestamp
+	(*Identity)(nil),              // 70: loom.v1.Identity
+	(*RoleScaled)(nil),            // 71: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 72: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 74: loom.v1.Definition
+	(*SignedCommand)(nil),         // 75: loom.v1.SignedCommand
+	(*Error)(nil),                 // 76: loom.v1.Error
+	(*Pause)(nil),                 // 77: loom.v1.Pause
+	(PauseScope)(0),               // 78: loom.v1.PauseScope
+	(GateAction)(0),               // 79: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 80: loom.v1.ForkPoint
+	(*Execution)(nil),             // 81: loom.v1.Execution
+	(*Budget)(nil),                // 82: loom.v1.Budget
+	(*HostRoles)(nil),             // 83: loom.v1.HostRoles
+	(*Bead)(nil),                  // 84: loom.v1.Bead
+	(BeadStatus)(0),               // 85: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 86: loom.v1.Claimant
+	(*Outcome)(nil),               // 87: loom.v1.Outcome
+	(*Approval)(nil),              // 88: loom.v1.Approval
+	(ApprovalDecision)(0),         // 89: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 90: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 91: loom.v1.Change
+	(*Candidate)(nil),             // 92: loom.v1.Candidate
+	(*Landing)(nil),               // 93: loom.v1.Landing
+	(*DecisionNode)(nil),          // 94: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 95: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 96: loom.v1.Ballot
+	(*Vote)(nil),                  // 97: loom.v1.Vote
+	(BallotStatus)(0),             // 98: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 99: loom.v1.LockClaim
+	(*Car)(nil),                   // 100: loom.v1.Car
+	(*BlobRef)(nil),               // 101: loom.v1.BlobRef
+	(*Compaction)(nil),            // 102: loom.v1.Compaction
+	(*Said)(nil),                  // 103: loom.v1.Said
+	(*ModelAnswer)(nil),           // 104: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 105: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 106: loom.v1.ToolResult
+	(*Permission)(nil),            // 107: loom.v1.Permission
+	(*Reservation)(nil),           // 108: loom.v1.Reservation
+	(*Usage)(nil),                 // 109: loom.v1.Usage
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	66,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	67,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	69,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	70,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -5487,74 +5707,80 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	53,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
 	56,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
 	57,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	58,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	59,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	60,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	61,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	62,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	63,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	68,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	69,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	61,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	62,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	63,  // 64: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	64,  // 65: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	65,  // 66: loom.v1.Event.project_budget_set:type_name -> loom.v1.ProjectBudgetSet
+	71,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	72,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	64,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	65,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	66,  // 64: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	67,  // 65: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	68,  // 66: loom.v1.Event.project_budget_set:type_name -> loom.v1.ProjectBudgetSet
 	54,  // 67: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
 	55,  // 68: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	70,  // 69: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	71,  // 70: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	72,  // 71: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	73,  // 72: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	74,  // 73: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	75,  // 74: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	76,  // 75: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	77,  // 76: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	78,  // 77: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	79,  // 78: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	66,  // 79: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	80,  // 80: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	81,  // 81: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	66,  // 82: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	81,  // 83: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	82,  // 84: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	73,  // 85: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	66,  // 86: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	83,  // 87: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	66,  // 88: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	84,  // 89: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	66,  // 90: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	85,  // 91: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	86,  // 92: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	72,  // 93: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	73,  // 94: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	87,  // 95: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	88,  // 96: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	89,  // 97: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	90,  // 98: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	91,  // 99: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	92,  // 100: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	92,  // 101: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	93,  // 102: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	94,  // 103: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	95,  // 104: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	66,  // 105: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	96,  // 106: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	66,  // 107: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	66,  // 108: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	97,  // 109: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	98,  // 110: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	99,  // 111: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	100, // 112: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	101, // 113: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	102, // 114: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	103, // 115: loom.v1.CallReserved.reservation:type_name -> loom.v1.Reservation
-	104, // 116: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	79,  // 117: loom.v1.ProjectBudgetSet.budget:type_name -> loom.v1.Budget
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	58,  // 69: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	59,  // 70: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	60,  // 71: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	73,  // 72: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	74,  // 73: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	75,  // 74: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	76,  // 75: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	77,  // 76: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	78,  // 77: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	79,  // 78: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	80,  // 79: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	81,  // 80: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	82,  // 81: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	69,  // 82: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	83,  // 83: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	84,  // 84: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	69,  // 85: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	84,  // 86: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	85,  // 87: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	76,  // 88: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	69,  // 89: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	86,  // 90: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	69,  // 91: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	87,  // 92: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	69,  // 93: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	88,  // 94: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	89,  // 95: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	75,  // 96: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	76,  // 97: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	90,  // 98: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	91,  // 99: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	92,  // 100: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	93,  // 101: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	94,  // 102: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	95,  // 103: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	95,  // 104: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	96,  // 105: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	97,  // 106: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	98,  // 107: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	69,  // 108: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	99,  // 109: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	69,  // 110: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	69,  // 111: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	100, // 112: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	101, // 113: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	102, // 114: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	103, // 115: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	103, // 116: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	104, // 117: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	105, // 118: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	106, // 119: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	107, // 120: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	108, // 121: loom.v1.CallReserved.reservation:type_name -> loom.v1.Reservation
+	109, // 122: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	82,  // 123: loom.v1.ProjectBudgetSet.budget:type_name -> loom.v1.Budget
+	124, // [124:124] is the sub-list for method output_type
+	124, // [124:124] is the sub-list for method input_type
+	124, // [124:124] is the sub-list for extension type_name
+	124, // [124:124] is the sub-list for extension extendee
+	0,   // [0:124] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5640,6 +5866,9 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ProjectBudgetSet)(nil),
 		(*Event_LockCoupled)(nil),
 		(*Event_TrainTested)(nil),
+		(*Event_TurnCompacted)(nil),
+		(*Event_MessageHeard)(nil),
+		(*Event_ExecutionTold)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5647,7 +5876,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -648,6 +648,82 @@ func (x *ForkRequest) GetNumber() uint64 {
 	return 0
 }
 
+// SayRequest says something to whoever works on an execution.
+//
+// Subject: loom.v1.svc.say, for operators. Answer: SubmitReply with the
+// execution's bead. The same request again changes nothing.
+type SayRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An execution, or a bead: then its newest execution is meant.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Only who works on this node is meant; empty means anybody.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// 1 to 2,048 bytes.
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// The caller's own id, at most 64 bytes.
+	Request       string `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SayRequest) Reset() {
+	*x = SayRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SayRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SayRequest) ProtoMessage() {}
+
+func (x *SayRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SayRequest.ProtoReflect.Descriptor instead.
+func (*SayRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SayRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SayRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SayRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *SayRequest) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // StateRequest asks for an execution as of a moment of its history.
 //
 // Subject: loom.v1.svc.state. Answer: StateReply.
@@ -666,7 +742,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[4]
+	mi := &file_loom_v1_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +754,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[4]
+	mi := &file_loom_v1_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +767,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StateRequest) GetExecution() string {
@@ -738,7 +814,7 @@ type StateReply struct {
 
 func (x *StateReply) Reset() {
 	*x = StateReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[5]
+	mi := &file_loom_v1_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +826,7 @@ func (x *StateReply) String() string {
 func (*StateReply) ProtoMessage() {}
 
 func (x *StateReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[5]
+	mi := &file_loom_v1_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +839,7 @@ func (x *StateReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateReply.ProtoReflect.Descriptor instead.
 func (*StateReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StateReply) GetError() *Error {
@@ -827,7 +903,7 @@ type MetricsRequest struct {
 
 func (x *MetricsRequest) Reset() {
 	*x = MetricsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[6]
+	mi := &file_loom_v1_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +915,7 @@ func (x *MetricsRequest) String() string {
 func (*MetricsRequest) ProtoMessage() {}
 
 func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[6]
+	mi := &file_loom_v1_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +928,7 @@ func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
 func (*MetricsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MetricsRequest) GetProject() string {
@@ -895,7 +971,7 @@ type MetricsReply struct {
 
 func (x *MetricsReply) Reset() {
 	*x = MetricsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[7]
+	mi := &file_loom_v1_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +983,7 @@ func (x *MetricsReply) String() string {
 func (*MetricsReply) ProtoMessage() {}
 
 func (x *MetricsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[7]
+	mi := &file_loom_v1_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +996,7 @@ func (x *MetricsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsReply.ProtoReflect.Descriptor instead.
 func (*MetricsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MetricsReply) GetError() *Error {
@@ -980,7 +1056,7 @@ type WorkflowMetrics struct {
 
 func (x *WorkflowMetrics) Reset() {
 	*x = WorkflowMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[8]
+	mi := &file_loom_v1_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1068,7 @@ func (x *WorkflowMetrics) String() string {
 func (*WorkflowMetrics) ProtoMessage() {}
 
 func (x *WorkflowMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[8]
+	mi := &file_loom_v1_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1081,7 @@ func (x *WorkflowMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowMetrics.ProtoReflect.Descriptor instead.
 func (*WorkflowMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WorkflowMetrics) GetProcess() string {
@@ -1142,7 +1218,7 @@ type Quantiles struct {
 
 func (x *Quantiles) Reset() {
 	*x = Quantiles{}
-	mi := &file_loom_v1_service_proto_msgTypes[9]
+	mi := &file_loom_v1_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1230,7 @@ func (x *Quantiles) String() string {
 func (*Quantiles) ProtoMessage() {}
 
 func (x *Quantiles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[9]
+	mi := &file_loom_v1_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1243,7 @@ func (x *Quantiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantiles.ProtoReflect.Descriptor instead.
 func (*Quantiles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Quantiles) GetCount() uint64 {
@@ -1239,7 +1315,7 @@ type NodeMetrics struct {
 
 func (x *NodeMetrics) Reset() {
 	*x = NodeMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1327,7 @@ func (x *NodeMetrics) String() string {
 func (*NodeMetrics) ProtoMessage() {}
 
 func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1340,7 @@ func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeMetrics.ProtoReflect.Descriptor instead.
 func (*NodeMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeMetrics) GetNode() string {
@@ -1368,7 +1444,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1456,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1469,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Target) GetName() string {
@@ -1476,7 +1552,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1564,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1577,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *View) GetError() *Error {
@@ -1652,7 +1728,7 @@ type NoticesRequest struct {
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1740,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1753,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -1744,7 +1820,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1832,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1845,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -1812,7 +1888,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1900,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1913,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -1858,7 +1934,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +1946,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +1959,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -1919,7 +1995,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2007,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2020,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Transition) GetId() string {
@@ -2014,7 +2090,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2102,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2115,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 // HostReply says what a host is.
@@ -2063,7 +2139,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2151,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2164,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -2176,7 +2252,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2264,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2277,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -2280,7 +2356,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2368,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2381,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -2443,7 +2519,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2531,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2544,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -2555,7 +2631,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2643,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2656,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -2693,7 +2769,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2781,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2794,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -2765,7 +2841,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2853,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2866,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -2866,7 +2942,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +2954,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +2967,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cost) GetName() string {
@@ -3045,7 +3121,13 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
 	"\arequest\x18\x06 \x01(\tR\arequest\x12\x16\n" +
-	"\x06number\x18\a \x01(\x04R\x06number\"\x97\x01\n" +
+	"\x06number\x18\a \x01(\x04R\x06number\"^\n" +
+	"\n" +
+	"SayRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"\x97\x01\n" +
 	"\fStateRequest\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12!\n" +
 	"\x02at\x18\x02 \x01(\v2\x11.loom.v1.PositionR\x02at\x12.\n" +
@@ -3314,7 +3396,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -3322,142 +3404,143 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*StoredDefinition)(nil),      // 3: loom.v1.StoredDefinition
 	(*BeadRequest)(nil),           // 4: loom.v1.BeadRequest
 	(*ForkRequest)(nil),           // 5: loom.v1.ForkRequest
-	(*StateRequest)(nil),          // 6: loom.v1.StateRequest
-	(*StateReply)(nil),            // 7: loom.v1.StateReply
-	(*MetricsRequest)(nil),        // 8: loom.v1.MetricsRequest
-	(*MetricsReply)(nil),          // 9: loom.v1.MetricsReply
-	(*WorkflowMetrics)(nil),       // 10: loom.v1.WorkflowMetrics
-	(*Quantiles)(nil),             // 11: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 12: loom.v1.NodeMetrics
-	(*Target)(nil),                // 13: loom.v1.Target
-	(*View)(nil),                  // 14: loom.v1.View
-	(*NoticesRequest)(nil),        // 15: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 16: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 17: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 18: loom.v1.HistoryReply
-	(*Transition)(nil),            // 19: loom.v1.Transition
-	(*HostRequest)(nil),           // 20: loom.v1.HostRequest
-	(*HostReply)(nil),             // 21: loom.v1.HostReply
-	(*RoleCount)(nil),             // 22: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 23: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 24: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 25: loom.v1.DecisionRequest
-	(*CostRequest)(nil),           // 26: loom.v1.CostRequest
-	(*CostReply)(nil),             // 27: loom.v1.CostReply
-	(*Cost)(nil),                  // 28: loom.v1.Cost
-	nil,                           // 29: loom.v1.View.StaleEntry
-	nil,                           // 30: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*Definition)(nil),            // 32: loom.v1.Definition
-	(*UpdateBead)(nil),            // 33: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 34: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 35: loom.v1.ReopenBead
-	(*Position)(nil),              // 36: loom.v1.Position
-	(*Error)(nil),                 // 37: loom.v1.Error
-	(*Execution)(nil),             // 38: loom.v1.Execution
-	(*Bead)(nil),                  // 39: loom.v1.Bead
-	(*Approval)(nil),              // 40: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 41: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 42: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 43: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 44: loom.v1.Pause
-	(*FileClaim)(nil),             // 45: loom.v1.FileClaim
-	(*Staffing)(nil),              // 46: loom.v1.Staffing
-	(*Permission)(nil),            // 47: loom.v1.Permission
-	(*Account)(nil),               // 48: loom.v1.Account
-	(*Cursor)(nil),                // 49: loom.v1.Cursor
-	(*Notice)(nil),                // 50: loom.v1.Notice
-	(*Identity)(nil),              // 51: loom.v1.Identity
-	(DecisionType)(0),             // 52: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 53: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 54: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 55: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 56: loom.v1.Narrative
-	(*Pulse)(nil),                 // 57: loom.v1.Pulse
-	(*Ballot)(nil),                // 58: loom.v1.Ballot
-	(*AddDecision)(nil),           // 59: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 60: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 61: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 62: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 63: loom.v1.CastVote
+	(*SayRequest)(nil),            // 6: loom.v1.SayRequest
+	(*StateRequest)(nil),          // 7: loom.v1.StateRequest
+	(*StateReply)(nil),            // 8: loom.v1.StateReply
+	(*MetricsRequest)(nil),        // 9: loom.v1.MetricsRequest
+	(*MetricsReply)(nil),          // 10: loom.v1.MetricsReply
+	(*WorkflowMetrics)(nil),       // 11: loom.v1.WorkflowMetrics
+	(*Quantiles)(nil),             // 12: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 13: loom.v1.NodeMetrics
+	(*Target)(nil),                // 14: loom.v1.Target
+	(*View)(nil),                  // 15: loom.v1.View
+	(*NoticesRequest)(nil),        // 16: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 17: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 18: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 19: loom.v1.HistoryReply
+	(*Transition)(nil),            // 20: loom.v1.Transition
+	(*HostRequest)(nil),           // 21: loom.v1.HostRequest
+	(*HostReply)(nil),             // 22: loom.v1.HostReply
+	(*RoleCount)(nil),             // 23: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 24: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 25: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 26: loom.v1.DecisionRequest
+	(*CostRequest)(nil),           // 27: loom.v1.CostRequest
+	(*CostReply)(nil),             // 28: loom.v1.CostReply
+	(*Cost)(nil),                  // 29: loom.v1.Cost
+	nil,                           // 30: loom.v1.View.StaleEntry
+	nil,                           // 31: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(*Definition)(nil),            // 33: loom.v1.Definition
+	(*UpdateBead)(nil),            // 34: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 35: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 36: loom.v1.ReopenBead
+	(*Position)(nil),              // 37: loom.v1.Position
+	(*Error)(nil),                 // 38: loom.v1.Error
+	(*Execution)(nil),             // 39: loom.v1.Execution
+	(*Bead)(nil),                  // 40: loom.v1.Bead
+	(*Approval)(nil),              // 41: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 42: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 43: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 44: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 45: loom.v1.Pause
+	(*FileClaim)(nil),             // 46: loom.v1.FileClaim
+	(*Staffing)(nil),              // 47: loom.v1.Staffing
+	(*Permission)(nil),            // 48: loom.v1.Permission
+	(*Account)(nil),               // 49: loom.v1.Account
+	(*Cursor)(nil),                // 50: loom.v1.Cursor
+	(*Notice)(nil),                // 51: loom.v1.Notice
+	(*Identity)(nil),              // 52: loom.v1.Identity
+	(DecisionType)(0),             // 53: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 54: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 55: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 56: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 57: loom.v1.Narrative
+	(*Pulse)(nil),                 // 58: loom.v1.Pulse
+	(*Ballot)(nil),                // 59: loom.v1.Ballot
+	(*AddDecision)(nil),           // 60: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 61: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 62: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 63: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 64: loom.v1.CastVote
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	31, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	32, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	33, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	34, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	35, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	36, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	31, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	36, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	31, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	37, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	38, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	32, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	31, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	36, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	31, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	37, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
-	10, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	31, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	11, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	11, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	12, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	13, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	11, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	37, // 24: loom.v1.View.error:type_name -> loom.v1.Error
-	39, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
-	38, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
-	40, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	41, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	42, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	43, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	32, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
+	32, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	33, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	34, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	35, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	36, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	37, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	32, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	37, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	32, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	38, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	39, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	33, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	32, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	37, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	32, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	32, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	38, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	32, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	12, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	12, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	13, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	14, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	12, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	38, // 24: loom.v1.View.error:type_name -> loom.v1.Error
+	40, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
+	39, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
+	41, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	42, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	43, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	44, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	33, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	44, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	45, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	46, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	29, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	47, // 37: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	48, // 38: loom.v1.View.account:type_name -> loom.v1.Account
-	49, // 39: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	31, // 40: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	37, // 41: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	50, // 42: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	49, // 43: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	37, // 44: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	19, // 45: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	31, // 46: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	51, // 47: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	37, // 48: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	22, // 49: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	31, // 50: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	45, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	46, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	47, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	30, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	48, // 37: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	49, // 38: loom.v1.View.account:type_name -> loom.v1.Account
+	50, // 39: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	32, // 40: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	38, // 41: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	51, // 42: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	50, // 43: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	38, // 44: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	20, // 45: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	32, // 46: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	52, // 47: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	38, // 48: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	23, // 49: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	32, // 50: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
 	0,  // 51: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	52, // 52: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	53, // 53: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	54, // 54: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	31, // 55: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	37, // 56: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	41, // 57: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	55, // 58: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	56, // 59: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	57, // 60: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	58, // 61: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	30, // 62: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	59, // 63: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	60, // 64: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	61, // 65: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	62, // 66: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	63, // 67: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	53, // 52: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	54, // 53: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	55, // 54: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	32, // 55: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	38, // 56: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	42, // 57: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	56, // 58: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	57, // 59: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	58, // 60: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	59, // 61: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	31, // 62: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	60, // 63: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	61, // 64: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	62, // 65: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	63, // 66: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	64, // 67: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
 	1,  // 68: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	31, // 69: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 70: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	37, // 71: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	28, // 72: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	28, // 73: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	31, // 74: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	11, // 75: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	32, // 69: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	32, // 70: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	38, // 71: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	29, // 72: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	29, // 73: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	32, // 74: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	12, // 75: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
 	76, // [76:76] is the sub-list for method output_type
 	76, // [76:76] is the sub-list for method input_type
 	76, // [76:76] is the sub-list for extension type_name
@@ -3485,25 +3568,25 @@ func file_loom_v1_service_proto_init() {
 		(*BeadRequest_Close)(nil),
 		(*BeadRequest_Reopen)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[8].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[11].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[21].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[23].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[22].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[24].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
 		(*DecisionRequest_Open)(nil),
 		(*DecisionRequest_Vote)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[26].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

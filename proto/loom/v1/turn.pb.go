@@ -292,6 +292,8 @@ type TurnStep struct {
 	//
 	//	*TurnStep_Answer
 	//	*TurnStep_Tool
+	//	*TurnStep_Compacted
+	//	*TurnStep_Said
 	Step          isTurnStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -359,6 +361,24 @@ func (x *TurnStep) GetTool() *ToolStep {
 	return nil
 }
 
+func (x *TurnStep) GetCompacted() *Compaction {
+	if x != nil {
+		if x, ok := x.Step.(*TurnStep_Compacted); ok {
+			return x.Compacted
+		}
+	}
+	return nil
+}
+
+func (x *TurnStep) GetSaid() *Said {
+	if x != nil {
+		if x, ok := x.Step.(*TurnStep_Said); ok {
+			return x.Said
+		}
+	}
+	return nil
+}
+
 type isTurnStep_Step interface {
 	isTurnStep_Step()
 }
@@ -373,9 +393,23 @@ type TurnStep_Tool struct {
 	Tool *ToolStep `protobuf:"bytes,3,opt,name=tool,proto3,oneof"`
 }
 
+type TurnStep_Compacted struct {
+	// The beginning of the conversation has been summarised.
+	Compacted *Compaction `protobuf:"bytes,550,opt,name=compacted,proto3,oneof"`
+}
+
+type TurnStep_Said struct {
+	// A person's message that the model is told.
+	Said *Said `protobuf:"bytes,551,opt,name=said,proto3,oneof"`
+}
+
 func (*TurnStep_Answer) isTurnStep_Step() {}
 
 func (*TurnStep_Tool) isTurnStep_Step() {}
+
+func (*TurnStep_Compacted) isTurnStep_Step() {}
+
+func (*TurnStep_Said) isTurnStep_Step() {}
 
 // ModelAnswer is the recorded answer of a model.
 type ModelAnswer struct {
@@ -398,7 +432,12 @@ type ModelAnswer struct {
 	// What its provider wants back when the conversation goes on.
 	Opaque *BlobRef `protobuf:"bytes,9,opt,name=opaque,proto3" json:"opaque,omitempty"`
 	// How long the answer took, with all tries.
-	Milliseconds  uint64 `protobuf:"varint,500,opt,name=milliseconds,proto3" json:"milliseconds,omitempty"`
+	Milliseconds uint64 `protobuf:"varint,500,opt,name=milliseconds,proto3" json:"milliseconds,omitempty"`
+	// Tokens that the request was counted as before it was sent.
+	Counted uint64 `protobuf:"varint,550,opt,name=counted,proto3" json:"counted,omitempty"`
+	// "architect" or "editor" where one model plans the changes and another
+	// carries them out; else empty.
+	Part          string `protobuf:"bytes,551,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -503,6 +542,186 @@ func (x *ModelAnswer) GetMilliseconds() uint64 {
 	return 0
 }
 
+func (x *ModelAnswer) GetCounted() uint64 {
+	if x != nil {
+		return x.Counted
+	}
+	return 0
+}
+
+func (x *ModelAnswer) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+// Compaction puts a summary in the place of the first answers of a turn and of
+// what came of them. The prompt stays as it is.
+type Compaction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many answers, from the first, the summary stands for.
+	Answers uint32 `protobuf:"varint,1,opt,name=answers,proto3" json:"answers,omitempty"`
+	// The summary, as the model reads it.
+	Summary *BlobRef `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Bytes that are kept of each tool result which was there and is not
+	// summarised. Zero keeps all.
+	Clip uint64 `protobuf:"varint,3,opt,name=clip,proto3" json:"clip,omitempty"`
+	// How many steps were recorded when it was made.
+	Steps         uint32 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compaction) Reset() {
+	*x = Compaction{}
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compaction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compaction) ProtoMessage() {}
+
+func (x *Compaction) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
+func (*Compaction) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Compaction) GetAnswers() uint32 {
+	if x != nil {
+		return x.Answers
+	}
+	return 0
+}
+
+func (x *Compaction) GetSummary() *BlobRef {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+func (x *Compaction) GetClip() uint64 {
+	if x != nil {
+		return x.Clip
+	}
+	return 0
+}
+
+func (x *Compaction) GetSteps() uint32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+// Said is what a person has to say to whoever works on an execution. It is
+// heard once, at the next boundary between tool calls and the model.
+type Said struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique in the execution.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Who said it, as the receiver knows them.
+	From *Identity `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// At most 2,048 bytes.
+	Text string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	// Only who works on this node is meant; empty means anybody.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// The attempt that heard it; empty while nobody has.
+	Heard         string `protobuf:"bytes,6,opt,name=heard,proto3" json:"heard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Said) Reset() {
+	*x = Said{}
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Said) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Said) ProtoMessage() {}
+
+func (x *Said) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Said.ProtoReflect.Descriptor instead.
+func (*Said) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Said) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Said) GetFrom() *Identity {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Said) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Said) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Said) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Said) GetHeard() string {
+	if x != nil {
+		return x.Heard
+	}
+	return ""
+}
+
 // ToolStep is a tool call and its result.
 type ToolStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -518,7 +737,7 @@ type ToolStep struct {
 
 func (x *ToolStep) Reset() {
 	*x = ToolStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +749,7 @@ func (x *ToolStep) String() string {
 func (*ToolStep) ProtoMessage() {}
 
 func (x *ToolStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +762,7 @@ func (x *ToolStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStep.ProtoReflect.Descriptor instead.
 func (*ToolStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolStep) GetCall() *ToolCall {
@@ -589,14 +808,17 @@ type Turn struct {
 	// What is held back for the call that is under way.
 	Reservation *Reservation `protobuf:"bytes,500,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	// What calls have used that gave no answer.
-	Lost          *Usage `protobuf:"bytes,501,opt,name=lost,proto3" json:"lost,omitempty"`
+	Lost *Usage `protobuf:"bytes,501,opt,name=lost,proto3" json:"lost,omitempty"`
+	// The model that plans the changes before the other carries them out; empty
+	// where one model does both.
+	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +830,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +843,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Turn) GetAttempt() string {
@@ -680,6 +902,13 @@ func (x *Turn) GetLost() *Usage {
 	return nil
 }
 
+func (x *Turn) GetArchitect() string {
+	if x != nil {
+		return x.Architect
+	}
+	return ""
+}
+
 var File_loom_v1_turn_proto protoreflect.FileDescriptor
 
 const file_loom_v1_turn_proto_rawDesc = "" +
@@ -695,12 +924,14 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12(\n" +
 	"\x06output\x18\x03 \x01(\v2\x10.loom.v1.BlobRefR\x06output\x12\x1b\n" +
 	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x18\n" +
-	"\achanged\x18\x05 \x03(\tR\achanged\"\x9b\x01\n" +
+	"\achanged\x18\x05 \x03(\tR\achanged\"\xf7\x01\n" +
 	"\bTurnStep\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12'\n" +
-	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04toolB\x06\n" +
-	"\x04step\"\xd1\x02\n" +
+	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04tool\x124\n" +
+	"\tcompacted\x18\xa6\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\tcompacted\x12$\n" +
+	"\x04said\x18\xa7\x04 \x01(\v2\r.loom.v1.SaidH\x00R\x04saidB\x06\n" +
+	"\x04step\"\x81\x03\n" +
 	"\vModelAnswer\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
 	"\bscripted\x18\x02 \x01(\bR\bscripted\x12$\n" +
@@ -711,12 +942,27 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\asummary\x18\a \x01(\tR\asummary\x12\x18\n" +
 	"\aproblem\x18\b \x01(\tR\aproblem\x12(\n" +
 	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\x12#\n" +
-	"\fmilliseconds\x18\xf4\x03 \x01(\x04R\fmilliseconds\"\xa2\x01\n" +
+	"\fmilliseconds\x18\xf4\x03 \x01(\x04R\fmilliseconds\x12\x19\n" +
+	"\acounted\x18\xa6\x04 \x01(\x04R\acounted\x12\x13\n" +
+	"\x04part\x18\xa7\x04 \x01(\tR\x04part\"|\n" +
+	"\n" +
+	"Compaction\x12\x18\n" +
+	"\aanswers\x18\x01 \x01(\rR\aanswers\x12*\n" +
+	"\asummary\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\asummary\x12\x12\n" +
+	"\x04clip\x18\x03 \x01(\x04R\x04clip\x12\x14\n" +
+	"\x05steps\x18\x04 \x01(\rR\x05steps\"\xab\x01\n" +
+	"\x04Said\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
+	"\x04from\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x04from\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x14\n" +
+	"\x05heard\x18\x06 \x01(\tR\x05heard\"\xa2\x01\n" +
 	"\bToolStep\x12%\n" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\x12\x18\n" +
-	"\aruntime\x18\x04 \x01(\bR\aruntime\"\xc2\x02\n" +
+	"\aruntime\x18\x04 \x01(\bR\aruntime\"\xe1\x02\n" +
 	"\x04Turn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
@@ -728,7 +974,8 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"iterations\x18\x06 \x01(\rR\n" +
 	"iterations\x127\n" +
 	"\vreservation\x18\xf4\x03 \x01(\v2\x14.loom.v1.ReservationR\vreservation\x12#\n" +
-	"\x04lost\x18\xf5\x03 \x01(\v2\x0e.loom.v1.UsageR\x04lost*g\n" +
+	"\x04lost\x18\xf5\x03 \x01(\v2\x0e.loom.v1.UsageR\x04lost\x12\x1d\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect*g\n" +
 	"\tToolClass\x12\x1a\n" +
 	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTOOL_CLASS_READ\x10\x01\x12\x14\n" +
@@ -755,7 +1002,7 @@ func file_loom_v1_turn_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_loom_v1_turn_proto_goTypes = []any{
 	(ToolClass)(0),                // 0: loom.v1.ToolClass
 	(ToolStatus)(0),               // 1: loom.v1.ToolStatus
@@ -763,36 +1010,44 @@ var file_loom_v1_turn_proto_goTypes = []any{
 	(*ToolResult)(nil),            // 3: loom.v1.ToolResult
 	(*TurnStep)(nil),              // 4: loom.v1.TurnStep
 	(*ModelAnswer)(nil),           // 5: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 6: loom.v1.ToolStep
-	(*Turn)(nil),                  // 7: loom.v1.Turn
-	(*BlobRef)(nil),               // 8: loom.v1.BlobRef
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 10: loom.v1.Usage
-	(*Reservation)(nil),           // 11: loom.v1.Reservation
+	(*Compaction)(nil),            // 6: loom.v1.Compaction
+	(*Said)(nil),                  // 7: loom.v1.Said
+	(*ToolStep)(nil),              // 8: loom.v1.ToolStep
+	(*Turn)(nil),                  // 9: loom.v1.Turn
+	(*BlobRef)(nil),               // 10: loom.v1.BlobRef
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 12: loom.v1.Usage
+	(*Identity)(nil),              // 13: loom.v1.Identity
+	(*Reservation)(nil),           // 14: loom.v1.Reservation
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
-	8,  // 1: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
-	9,  // 2: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
+	10, // 1: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
+	11, // 2: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
 	5,  // 3: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
-	6,  // 4: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
-	8,  // 5: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
-	2,  // 6: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
-	10, // 7: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	8,  // 8: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
-	2,  // 9: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 10: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	3,  // 11: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	8,  // 12: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	4,  // 13: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	9,  // 14: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	11, // 15: loom.v1.Turn.reservation:type_name -> loom.v1.Reservation
-	10, // 16: loom.v1.Turn.lost:type_name -> loom.v1.Usage
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	8,  // 4: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
+	6,  // 5: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
+	7,  // 6: loom.v1.TurnStep.said:type_name -> loom.v1.Said
+	10, // 7: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
+	2,  // 8: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
+	12, // 9: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
+	10, // 10: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	10, // 11: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
+	13, // 12: loom.v1.Said.from:type_name -> loom.v1.Identity
+	11, // 13: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	2,  // 14: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 15: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	3,  // 16: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	10, // 17: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	4,  // 18: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	11, // 19: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	14, // 20: loom.v1.Turn.reservation:type_name -> loom.v1.Reservation
+	12, // 21: loom.v1.Turn.lost:type_name -> loom.v1.Usage
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -805,6 +1060,8 @@ func file_loom_v1_turn_proto_init() {
 	file_loom_v1_turn_proto_msgTypes[2].OneofWrappers = []any{
 		(*TurnStep_Answer)(nil),
 		(*TurnStep_Tool)(nil),
+		(*TurnStep_Compacted)(nil),
+		(*TurnStep_Said)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -812,7 +1069,7 @@ func file_loom_v1_turn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_turn_proto_rawDesc), len(file_loom_v1_turn_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

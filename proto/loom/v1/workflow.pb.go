@@ -1945,6 +1945,9 @@ type Execution struct {
 	Moved *Mark `protobuf:"bytes,41,opt,name=moved,proto3" json:"moved,omitempty"`
 	// The one deadline that the CEO has lifted; another of its bead counts.
 	LiftedDeadline *timestamppb.Timestamp `protobuf:"bytes,42,opt,name=lifted_deadline,json=liftedDeadline,proto3" json:"lifted_deadline,omitempty"`
+	// What people have said to who works on it, at most 16; the oldest that was
+	// heard makes room.
+	Said []*Said `protobuf:"bytes,550,rep,name=said,proto3" json:"said,omitempty"`
 	// Questions that are open about tool calls of its agents.
 	Permissions []string `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// What the newest merge train found out about its candidate.
@@ -2259,6 +2262,13 @@ func (x *Execution) GetMoved() *Mark {
 func (x *Execution) GetLiftedDeadline() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LiftedDeadline
+	}
+	return nil
+}
+
+func (x *Execution) GetSaid() []*Said {
+	if x != nil {
+		return x.Said
 	}
 	return nil
 }
@@ -4038,7 +4048,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\"\xe0\x01\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xe0\x01\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -4126,7 +4136,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xfb\x0e\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\x9f\x0f\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -4176,7 +4186,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"held_since\x18' \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x124\n" +
 	"\bheld_for\x18( \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
 	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x12C\n" +
-	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12!\n" +
+	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12\"\n" +
+	"\x04said\x18\xa6\x04 \x03(\v2\r.loom.v1.SaidR\x04said\x12!\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\tR\vpermissions\x12\x1f\n" +
 	"\x03car\x18\xcc\x03 \x01(\v2\f.loom.v1.CarR\x03car\x1aL\n" +
 	"\n" +
@@ -4506,9 +4517,10 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Usage)(nil),                 // 51: loom.v1.Usage
 	(*Budget)(nil),                // 52: loom.v1.Budget
 	(*Mark)(nil),                  // 53: loom.v1.Mark
-	(*Identity)(nil),              // 54: loom.v1.Identity
-	(*BlobRef)(nil),               // 55: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 56: loom.v1.PermissionQuestion
+	(*Said)(nil),                  // 54: loom.v1.Said
+	(*Identity)(nil),              // 55: loom.v1.Identity
+	(*BlobRef)(nil),               // 56: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 57: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -4554,58 +4566,59 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	47, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
 	53, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
 	49, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	38, // 43: loom.v1.Execution.car:type_name -> loom.v1.Car
-	49, // 44: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10, // 45: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	49, // 46: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	54, // 47: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,  // 48: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	30, // 49: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	30, // 50: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	32, // 51: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	49, // 52: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	12, // 53: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	49, // 54: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	49, // 55: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	31, // 56: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	49, // 57: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	32, // 58: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	49, // 59: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	49, // 60: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	49, // 61: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	47, // 62: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	11, // 63: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	48, // 64: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	33, // 65: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	36, // 66: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	37, // 67: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	39, // 68: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	34, // 69: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	55, // 70: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	49, // 71: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	36, // 72: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	39, // 73: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	55, // 74: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12, // 75: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	33, // 76: loom.v1.Approval.change:type_name -> loom.v1.Change
-	30, // 77: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13, // 78: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	49, // 79: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13, // 80: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	54, // 81: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	49, // 82: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	40, // 83: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	42, // 84: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	56, // 85: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	52, // 86: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	31, // 87: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	49, // 88: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 89: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	90, // [90:90] is the sub-list for method output_type
-	90, // [90:90] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	54, // 43: loom.v1.Execution.said:type_name -> loom.v1.Said
+	38, // 44: loom.v1.Execution.car:type_name -> loom.v1.Car
+	49, // 45: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10, // 46: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	49, // 47: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	55, // 48: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,  // 49: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	30, // 50: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	30, // 51: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	32, // 52: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	49, // 53: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	12, // 54: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	49, // 55: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	49, // 56: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	31, // 57: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	49, // 58: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	32, // 59: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	49, // 60: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	49, // 61: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	49, // 62: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	47, // 63: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	11, // 64: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	48, // 65: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	33, // 66: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	36, // 67: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	37, // 68: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	39, // 69: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	34, // 70: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	56, // 71: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	49, // 72: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	36, // 73: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	39, // 74: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	56, // 75: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12, // 76: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	33, // 77: loom.v1.Approval.change:type_name -> loom.v1.Change
+	30, // 78: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13, // 79: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	49, // 80: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13, // 81: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	55, // 82: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	49, // 83: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	40, // 84: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	42, // 85: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	57, // 86: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	52, // 87: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	31, // 88: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	49, // 89: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 90: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	91, // [91:91] is the sub-list for method output_type
+	91, // [91:91] is the sub-list for method input_type
+	91, // [91:91] is the sub-list for extension type_name
+	91, // [91:91] is the sub-list for extension extendee
+	0,  // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -4615,6 +4628,7 @@ func file_loom_v1_workflow_proto_init() {
 	}
 	file_loom_v1_common_proto_init()
 	file_loom_v1_permission_proto_init()
+	file_loom_v1_turn_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1,0 +1,42 @@
+package turn
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// dataMark is what could pass for the marks around data.
+var dataMark = regexp.MustCompile(`(?i)<\s*/?\s*data\s*>`)
+
+// AsData marks text that must not be taken for an instruction.
+func AsData(text string) string {
+	return fmt.Sprintf("<data>\n%s\n</data>\n", dataMark.ReplaceAllString(strings.TrimSpace(text), "[data]"))
+}
+
+// Clip returns the beginning and the end of a text, n bytes together at most,
+// and says between them what is left out. Zero keeps all.
+func Clip(text string, n uint64) string {
+	if n == 0 || uint64(len(text)) <= n {
+		return text
+	}
+	head, tail := whole(text[:n/2]), text[uint64(len(text))-(n-n/2):]
+	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
+		tail = tail[1:]
+	}
+	return fmt.Sprintf("%s\n[%d bytes are left out here to save room]\n%s", head, len(text)-len(head)-len(tail), tail)
+}
+
+// whole drops a rune that was cut at the end.
+func whole(s string) string {
+	for i := 1; i <= min(utf8.UTFMax, len(s)); i++ {
+		if c := s[len(s)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRuneInString(s[len(s)-i:]) {
+				return s[:len(s)-i]
+			}
+			return s
+		}
+	}
+	return s
+}

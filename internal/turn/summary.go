@@ -1,0 +1,123 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Summarise writes the summary that stands for the first answers of a turn, c
+// says how many, in at most c.Bytes: what the model said, what it called, and
+// what came of it, in order and shortened. It is taken from the record and not
+// written by a model, so it costs nothing and makes nothing up. said holds the
+// texts of the answers, the first at 0. People's words are kept as they are.
+func Summarise(t *loomv1.Turn, c Compact, said []string) string {
+	all := rounds(t)
+	d := digest{from: plannedRounds(all) + 1, to: min(int(c.Answers), len(all)-1), all: all, said: said}
+	for _, cut := range []shape{{1200, 300, 300}, {500, 120, 200}, {200, 60, 100}, {80, 0, 60}, {40, 0, 0}} {
+		if text := d.write(cut, 0); len(text) <= c.Bytes {
+			return text
+		}
+	}
+	for out := 1; out < d.to-d.from+1; out++ {
+		if text := d.write(shape{40, 0, 0}, out); len(text) <= c.Bytes {
+			return text
+		}
+	}
+	return Clip("## So far\nThe first answers of this turn are left out to save room.\n", uint64(max(c.Bytes-2*perMessage, 1)))
+}
+
+func plannedRounds(all []*round) int {
+	s := script{all: all}
+	return s.plannedAt()
+}
+
+// shape is how many bytes are kept of a text, of a call's arguments, and of a
+// result.
+type shape struct{ text, arguments, result int }
+
+// digest is the rounds that are summarised.
+type digest struct {
+	from, to int
+	all      []*round
+	said     []string
+}
+
+// write writes the summary, without the oldest rounds but the first where some
+// are left out.
+func (d *digest) write(s shape, out int) string {
+	var b, people strings.Builder
+	fmt.Fprintf(&b, "## So far\nThis stands for your answers up to number %d and their results. It was taken from the record to save room: your words first, then what you called and what came of it. Files and results can be read again.\n", d.to)
+	var in strings.Builder
+	for i := d.from; i <= d.to; i++ {
+		if i > d.from && i <= d.from+out {
+			if i == d.from+out {
+				fmt.Fprintf(&in, "[%d answers are left out]\n", out)
+			}
+		} else {
+			d.round(&in, i, s)
+		}
+		for _, step := range d.all[i].own {
+			if said := step.GetSaid(); said != nil {
+				people.WriteString(saidMessage(said).Text + "\n")
+			}
+		}
+	}
+	b.WriteString(AsData(in.String()))
+	b.WriteString(people.String())
+	return b.String()
+}
+
+func (d *digest) round(b *strings.Builder, i int, s shape) {
+	r := d.all[i]
+	fmt.Fprintf(b, "%d. %s\n", i, brief(d.text(i), s.text))
+	if r.unusable != "" {
+		b.WriteString("   - it could not be used\n")
+		return
+	}
+	for k, c := range r.answer.GetCalls() {
+		fmt.Fprintf(b, "   - %s", c.GetTool())
+		if s.arguments > 0 {
+			b.WriteString(" " + brief(c.GetArguments(), s.arguments))
+		}
+		if res := r.steps[k].GetResult(); res != nil {
+			fmt.Fprintf(b, ": %s", statusWord(res))
+			if s.result > 0 {
+				b.WriteString(", " + brief(res.Summary, s.result))
+			}
+		}
+		b.WriteString("\n")
+	}
+}
+
+func (d *digest) text(i int) string {
+	if i-1 < len(d.said) {
+		return d.said[i-1]
+	}
+	return ""
+}
+
+func statusWord(r *loomv1.ToolResult) string {
+	switch r.GetStatus() {
+	case loomv1.ToolStatus_TOOL_STATUS_OK:
+		if r.ExitCode != 0 {
+			return fmt.Sprintf("exit %d", r.ExitCode)
+		}
+		return "done"
+	case loomv1.ToolStatus_TOOL_STATUS_DENIED:
+		return "denied"
+	case loomv1.ToolStatus_TOOL_STATUS_UNKNOWN:
+		return "not known whether it ran"
+	}
+	return "failed"
+}
+
+// brief is a text on one line, of at most n bytes.
+func brief(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= n {
+		return s
+	}
+	return whole(s[:n]) + "…"
+}

@@ -1,0 +1,62 @@
+package workflow
+
+import (
+	"slices"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// MaxSaid is how many messages of people an execution keeps. One that was heard
+// makes room for a new one; while none was, no more are taken.
+const MaxSaid = 16
+
+// Unheard returns what an attempt at a node should hear next, oldest first.
+func Unheard(x *loomv1.Execution, node string) []*loomv1.Said {
+	var list []*loomv1.Said
+	for _, s := range x.GetSaid() {
+		if s.Heard == "" && (s.Node == "" || s.Node == node) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// SaidBy returns the message with an id, or nil.
+func SaidBy(x *loomv1.Execution, id string) *loomv1.Said {
+	for _, s := range x.GetSaid() {
+		if s.Id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// RoomToSay says whether one more message can be kept.
+func RoomToSay(x *loomv1.Execution) bool {
+	return len(x.GetSaid()) < MaxSaid || slices.ContainsFunc(x.Said, wasHeard)
+}
+
+func wasHeard(s *loomv1.Said) bool { return s.Heard != "" }
+
+// told keeps a message. Lists are replaced and not changed, because copies of
+// the state share them.
+func (f folder) told(s *loomv1.Said) {
+	list := slices.Clone(f.x.Said)
+	if i := slices.IndexFunc(list, wasHeard); len(list) >= MaxSaid && i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	f.x.Said = append(list, s)
+}
+
+// heard notes which attempt was told a message.
+func (f folder) heard(id string) {
+	list := slices.Clone(f.x.Said)
+	for i, s := range list {
+		if s.Id == id {
+			s = shallow(s)
+			s.Heard = f.e.Attempt
+			list[i] = s
+		}
+	}
+	f.x.Said = list
+}
