@@ -39,7 +39,7 @@ func (g *graphActor) Receive(c actor.Context) {
 	case *consult:
 		m.answer(g.graph, g.last)
 	case *look:
-		m.reply(&loomv1.View{Graph: project.CutGraph(g.graph, m.query)})
+		m.reply(project.ViewGraph(g.graph, g.last.GetNumber(), m.query))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 type fleet struct {
 	*rig
 	free chan struct{} // holds a token while nobody holds the partition
+	idle time.Duration // GraphIdle of its hosts
 
 	mu     sync.Mutex
 	holder *member // whom the others reach
@@ -76,7 +77,7 @@ func (f *fleet) host(name string) *member {
 	m.projects = m.sys.StartPartitions(m.ctx, []actors.Partition{{
 		Log: f.log, Snapshots: f.snaps, Notices: f.notices, Work: f.queue, Clock: &clock{real: actors.NewClock()}, Logger: quiet,
 		Deployment: "dp-1", CEO: ceoKey.Public().(ed25519.PublicKey), Host: name, Start: 1, Epoch: 1, Sweep: time.Hour,
-		Lease: m, Open: m.open, Members: f.members,
+		Lease: m, Open: m.open, Members: f.members, GraphIdle: f.idle,
 	}}, func(string) int { return 0 }, f)
 	f.t.Cleanup(m.stop)
 	return m

@@ -51,6 +51,11 @@ type Partition struct {
 	// means 10 s.
 	Sweep time.Duration
 
+	// GraphIdle is how long after the last question this host keeps its fold of
+	// the decision graphs while another one serves the partition. Zero means 10
+	// minutes.
+	GraphIdle time.Duration
+
 	// Lease says when it is this host's turn to serve the partition. Nil means
 	// always: the host is alone.
 	Lease Lease
@@ -368,7 +373,7 @@ func (p *partition) consult(c actor.Context, m *consult) {
 func (p *partition) known(id string) (*actor.PID, error) {
 	pid, err := p.find(id)
 	if err == nil && pid == nil {
-		err = fault.New("project/unknown", "project %q is not registered on this deployment", id).At("project").Got(id)
+		err = project.UnknownProject(id)
 	}
 	return pid, err
 }

@@ -184,6 +184,9 @@ func (p *projectActor) decide(c actor.Context, m *request) {
 	if size := sizeOf(events); size > batchMost {
 		panic(fmt.Sprintf("events of %d bytes do not fit into a batch", size))
 	}
+	if answer.Error == nil {
+		answer.Number = p.state.Number()
+	}
 	p.propose(c, events, p.tickets.Offer(p.state), func() { m.reply(answer) }, func(err *fault.Error) { m.reply(&loomv1.Answer{Error: err.Proto()}) })
 	p.arm(c)
 }
@@ -259,7 +262,8 @@ type Projects struct {
 	partitions []*actor.PID
 	here       []*atomic.Bool // which of them this host serves
 	of         func(project string) int
-	elsewhere  Elsewhere // nil on a host that is alone
+	elsewhere  Elsewhere  // nil on a host that is alone
+	replicas   []*replica // that answer reads of graphs which others serve
 }
 
 // StartPartitions starts the partition actors of this host. of says which
@@ -270,6 +274,7 @@ func (s *System) StartPartitions(ctx context.Context, list []Partition, of func(
 	for i, part := range list {
 		part.here = new(atomic.Bool)
 		p.here = append(p.here, part.here)
+		p.replicas = append(p.replicas, newReplica(ctx, s, part))
 		p.partitions = append(p.partitions, s.start(fmt.Sprintf("partition-%02d", i), s.partitionProps(ctx, part)))
 	}
 	return p
@@ -338,6 +343,9 @@ func (p *Projects) OfferAgain() {
 // Look asks a project for a view; it sees everything that was acknowledged
 // before.
 func (p *Projects) Look(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
+	if v == project.Graph && p.far(q.GetProject()) {
+		return p.replicas[p.of(q.Project)].look(ctx, q)
+	}
 	remote := &loomv1.PartitionRequest{Body: &loomv1.PartitionRequest_View{View: &loomv1.ViewRequest{View: string(v), Query: q}}}
 	refuse := func(e *loomv1.Error) *loomv1.View { return &loomv1.View{Error: e} }
 	return retry(ctx, func(reply func(*loomv1.View)) {

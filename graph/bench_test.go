@@ -111,6 +111,6 @@ func BenchmarkRestore100k(b *testing.B) {
 func BenchmarkText100k(b *testing.B) {
 	on(b)
 	for b.Loop() {
-		graph.Text(large())
+		graph.Text(large(), nil)
 	}
 }

@@ -38,7 +38,7 @@ func ExampleGraph_Supersede() {
 }
 
 func ExampleText() {
-	fmt.Print(graph.Text(story(example{}).graph.Snapshot()))
+	fmt.Print(graph.Text(story(example{}).graph.Snapshot(), nil))
 	// Output:
 	// d1 goal: payments fail with odd totals (80%)
 	//   d2 observation: TestTotal fails: 10.01 is not 10.00 (80%)

@@ -51,7 +51,7 @@ func written(t *testing.T, title, other string) {
 			{Id: 3, From: "d1", To: "d9", Type: leadsTo},
 		},
 	}
-	dot, mermaid, text := graph.DOT(g), graph.Mermaid(g), graph.Text(g)
+	dot, mermaid, text := graph.DOT(g), graph.Mermaid(g), graph.Text(g, nil)
 	for _, out := range []string{dot, mermaid, text} {
 		for _, r := range out {
 			if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
@@ -59,7 +59,7 @@ func written(t *testing.T, title, other string) {
 			}
 		}
 	}
-	if dot != graph.DOT(g) || mermaid != graph.Mermaid(g) || text != graph.Text(g) {
+	if dot != graph.DOT(g) || mermaid != graph.Mermaid(g) || text != graph.Text(g, nil) {
 		t.Errorf("of %q and %q came two different texts", title, other)
 	}
 	readDOT(t, dot, title, other)
@@ -199,7 +199,7 @@ func TestGRAPH06_TextOfAnyPart(t *testing.T) {
 			Edges: links(edge("d1", leadsTo, "d2"), edge("d2", leadsTo, "d1"), edge("d1", leadsTo, "d1"), edge("d1", chosen, "d2")),
 		}, "d1 goal: td1 (0%)\n  d2 goal: td2 (0%) (chosen by d1)\n    d1 (see above)\n"},
 	} {
-		if got := graph.Text(tt.g); got != tt.want {
+		if got := graph.Text(tt.g, nil); got != tt.want {
 			t.Errorf("GRAPH06 %s: Text =\n%swant\n%s", tt.name, got, tt.want)
 		}
 	}
@@ -208,7 +208,7 @@ func TestGRAPH06_TextOfAnyPart(t *testing.T) {
 func TestGRAPH06_ANodeIsDrawnOnce(t *testing.T) {
 	n := &loomv1.DecisionNode{Id: "d1", Type: goal, Title: "t"}
 	g := &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{n, n}}
-	for _, out := range []string{graph.DOT(g), graph.Mermaid(g), graph.Text(g)} {
+	for _, out := range []string{graph.DOT(g), graph.Mermaid(g), graph.Text(g, nil)} {
 		if strings.Count(out, "d1 goal") != 1 {
 			t.Errorf("drawn twice:\n%s", out)
 		}
@@ -224,7 +224,7 @@ func TestGRAPH06_TextStaysNarrowAndShort(t *testing.T) {
 	for i := range 7 {
 		w.link("d51", requires, fmt.Sprintf("d%d", i+1))
 	}
-	lines := strings.Split(graph.Text(w.graph.Snapshot()), "\n")
+	lines := strings.Split(graph.Text(w.graph.Snapshot(), nil), "\n")
 	if len(lines) != 52 || lines[30] != strings.Repeat("  ", 30)+"d31 decision: n (80%)" || lines[31] != strings.Repeat("  ", 30)+"d32 decision: n (80%)" {
 		t.Errorf("line 31 is %q, line 32 is %q of %d", lines[30], lines[31], len(lines))
 	}

@@ -21,10 +21,12 @@ const (
 // order of their words, those without a node left out:
 //
 //   - contradiction: an option that one active decision chose and another
-//     rejected;
+//     rejected, or one that active decisions chose although it stands against
+//     another that they chose ([Graph.Rivals]);
 //   - low-confidence: an active decision below 50;
 //   - orphan: an active node, not a goal, that no edge touches;
 //   - revisit: something to be looked at again that nothing has come of;
+//   - stale: an active node that rests on a superseded one ([Graph.Stale]);
 //   - stale-goal: an active goal that nothing new came of for a time (7 days
 //     where none is given);
 //   - undecided: an active decision that options lead from, none of them
@@ -43,14 +45,16 @@ func (g *Graph) Pulse(now time.Time, stale time.Duration) *loomv1.Pulse {
 		p.Types[nodeWord(n.Type)]++
 		p.Statuses[statusWord(n.Status)]++
 	}
+	rests, taken := g.Stale(), g.taken()
 	for _, f := range []struct {
 		kind, meaning string
 		is            func(int32) bool
 	}{
-		{"contradiction", "an option that one active decision chose and another rejected", g.contradicted},
+		{"contradiction", "an option that one active decision chose and another rejected, or that stands against one that was chosen", func(i int32) bool { return g.contradicted(i) || g.rivalled(i, taken) }},
 		{"low-confidence", "an active decision that its author doubted", g.doubted},
 		{"orphan", "an active node that nothing is linked to", g.orphan},
 		{"revisit", "to be looked at again, and nothing has come of it", g.open},
+		{"stale", "an active node that rests on what was superseded", func(i int32) bool { return rests[g.nodes[i].Id] != "" }},
 		{"stale-goal", "an active goal that nothing new came of", func(i int32) bool { return g.staleGoal(i, now.Add(-stale)) }},
 		{"undecided", "an active decision with options, none of them chosen", g.undecided},
 	} {

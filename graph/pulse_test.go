@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/graph"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -71,8 +72,56 @@ func TestGRAPH04_PulseFindsWhatWantsAttention(t *testing.T) {
 	expect("revisit", "[d8]")
 	w.add(decision, "now", from("d8", leadsTo)) // d9
 	expect("revisit", "")
+	expect("stale", "")
+	w.take(w.graph.Supersede(&loomv1.SupersedeDecision{Old: "d3", New: "d9"}))
+	expect("stale", "[d4]")
 	p := w.graph.Pulse(noon, 0)
-	if p.Nodes != 9 || p.Types["decision"] != 4 || p.Statuses["superseded"] != 1 {
+	if p.Nodes != 9 || p.Types["decision"] != 4 || p.Statuses["superseded"] != 2 {
 		t.Errorf("counts: %v", p)
+	}
+}
+
+// TestBYD07_RivalsAreFound has two active decisions choose options that cannot
+// both be right.
+func TestBYD07_RivalsAreFound(t *testing.T) {
+	w := newWorld(t)
+	option := func(title, scope string) string {
+		n := &loomv1.DecisionNode{Type: option, Title: title, Confidence: 50}
+		graph.SetScope(n, scope)
+		return w.take(w.graph.Add(&loomv1.AddDecision{Node: n}))[0].GetDecisionAdded().Node.Id
+	}
+	left, right, far := option("left", "rounding"), option("right", "ROUNDING"), option("far", "colour")
+	plain, blocked := option("plain", ""), option("blocked", "")
+	w.link(plain, blocks, blocked)
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{left, right, true}, {right, left, true}, {left, left, false}, {left, far, false}, {plain, blocked, true}, {blocked, plain, true},
+		{left, plain, false}, {left, "d99", false}, {"", left, false},
+	} {
+		if got := w.graph.Rivals(tt.a, tt.b); got != tt.want {
+			t.Errorf("Rivals(%s, %s) = %t", tt.a, tt.b, got)
+		}
+	}
+	found := func() string {
+		for _, f := range w.graph.Pulse(noon, 0).Findings {
+			if f.Kind == "contradiction" {
+				return ids(f.Nodes)
+			}
+		}
+		return ""
+	}
+	one := w.add(decision, "one", to(chosen, left), to(chosen, plain))
+	if got := found(); got != "" {
+		t.Errorf("one choice of each contradicts itself: %s", got)
+	}
+	other := w.add(decision, "other", to(chosen, right), to(chosen, blocked))
+	if got, want := found(), fmt.Sprintf("[%s %s %s %s]", left, right, plain, blocked); got != want {
+		t.Errorf("contradictions %s, want %s", got, want)
+	}
+	w.take(w.graph.Supersede(&loomv1.SupersedeDecision{Old: other, New: one}))
+	if got := found(); got != "" {
+		t.Errorf("what no longer counts contradicts: %s", got)
 	}
 }

@@ -18,9 +18,13 @@ const (
 // chosen or rejected at it, in the order of their links. A node that is reached in
 // several ways stands in full at the first, and with "see above" at the
 // others. What no longer counts is struck through, with what took its place.
-// Edges whose ends are not both in g are left out.
-func Text(g *loomv1.DecisionGraph) string {
+// What is stale is marked with what it rests on, as [Graph.Stale] has it. Edges
+// whose ends are not both in g are left out.
+func Text(g *loomv1.DecisionGraph, stale map[string]string) string {
 	t := treeOf(viewOf(g))
+	for id, because := range stale {
+		t.say(id, "stale: rests on", because)
+	}
 	for _, isRoot := range []func(*loomv1.DecisionNode) bool{t.parentless(true), t.parentless(false), all} {
 		for _, n := range t.nodes {
 			if isRoot(n) && !t.done[n.Id] {
@@ -119,7 +123,7 @@ func (t *tree) describe(n *loomv1.DecisionNode) string {
 	if n.Status == abandoned {
 		s += " (abandoned)"
 	}
-	for _, what := range []string{"superseded by", "chosen by", "rejected by", "requires", "blocks", "enables"} {
+	for _, what := range []string{"superseded by", "chosen by", "rejected by", "requires", "blocks", "enables", "stale: rests on"} {
 		if with := t.says[n.Id][what]; len(with) > 0 {
 			s += " (" + what + " " + names(with) + ")"
 		}

@@ -19,15 +19,14 @@ const (
 	leadsTo    = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO
 	chosen     = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN
 	rejected   = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REJECTED
+	requires   = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REQUIRES
+	blocks     = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_BLOCKS
+	enables    = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_ENABLES
 	supersedes = loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_SUPERSEDES
 )
 
 // ordering are the edge types that may not have a cycle, each by itself.
-var ordering = of(leadsTo,
-	loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_REQUIRES,
-	loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_BLOCKS,
-	loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_ENABLES,
-	supersedes)
+var ordering = of(leadsTo, requires, blocks, enables, supersedes)
 
 // edgeTypes is a set of edge types, as bits.
 type edgeTypes uint32

@@ -153,7 +153,7 @@ func (a *app) demoText(r *demo.Result, o demo.Options) {
 	head("History of " + r.Execution)
 	historyTable(w, r.History)
 	head("Decisions")
-	fmt.Fprint(w, graph.Text(r.Graph))
+	fmt.Fprint(w, graph.Text(r.Graph, nil))
 	if r.Patch != "" {
 		head("The commit on " + demo.Branch)
 		fmt.Fprintln(w, strings.TrimSpace(printable(r.Patch)))

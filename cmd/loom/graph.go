@@ -28,15 +28,15 @@ func (a *app) graph() *cobra.Command {
 }
 
 // graphFormats are the ways to write a graph.
-var graphFormats = map[string]func(*loomv1.DecisionGraph) (string, error){
-	"text":    func(g *loomv1.DecisionGraph) (string, error) { return graph.Text(g), nil },
-	"dot":     func(g *loomv1.DecisionGraph) (string, error) { return graph.DOT(g), nil },
-	"mermaid": func(g *loomv1.DecisionGraph) (string, error) { return graph.Mermaid(g), nil },
-	"svg":     func(g *loomv1.DecisionGraph) (string, error) { return graph.SVG(g), nil },
-	"json":    graph.JSON,
+var graphFormats = map[string]func(*loomv1.GraphReply) (string, error){
+	"text":    func(r *loomv1.GraphReply) (string, error) { return graph.Text(r.Graph, r.Stale), nil },
+	"dot":     func(r *loomv1.GraphReply) (string, error) { return graph.DOT(r.Graph), nil },
+	"mermaid": func(r *loomv1.GraphReply) (string, error) { return graph.Mermaid(r.Graph), nil },
+	"svg":     func(r *loomv1.GraphReply) (string, error) { return graph.SVG(r.Graph), nil },
+	"json":    func(r *loomv1.GraphReply) (string, error) { return graph.JSON(r.Graph) },
 }
 
-func graphFormat(name string) (func(*loomv1.DecisionGraph) (string, error), error) {
+func graphFormat(name string) (func(*loomv1.GraphReply) (string, error), error) {
 	if write, ok := graphFormats[name]; ok {
 		return write, nil
 	}
@@ -70,7 +70,7 @@ func (a *app) graphShow(use string) *cobra.Command {
 				if a.json {
 					return a.print(r.Graph, nil)
 				}
-				text, err := write(r.Graph)
+				text, err := write(r)
 				if err != nil {
 					return err
 				}

@@ -115,13 +115,21 @@ func (a *app) decisionTable(r *loomv1.GraphReply) error {
 		}
 		var rows [][]string
 		for _, n := range r.Graph.Nodes {
-			rows = append(rows, []string{n.Id, project.Word(n.Type), project.Word(n.Status), fmt.Sprintf("%d%%", n.Confidence), dash(n.Bead), stamp(n.Time), line(n.Title, 80)})
+			rows = append(rows, []string{n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), dash(n.Bead), stamp(n.Time), line(n.Title, 80)})
 		}
 		table(w, []string{"id", "type", "status", "sure", "bead", "when", "title"}, rows)
 		if r.Cut {
 			fmt.Fprintln(w, "there are more; --limit shows them")
 		}
 	})
+}
+
+// statusOf is a decision's status, and what it rests on that no longer counts.
+func statusOf(n *loomv1.DecisionNode, stale map[string]string) string {
+	if because := stale[n.Id]; because != "" {
+		return project.Word(n.Status) + ", stale by " + because
+	}
+	return project.Word(n.Status)
 }
 
 func (a *app) graphPath() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
@@ -33,6 +34,7 @@ func (a *app) graphAdd() *cobra.Command {
 	add := &loomv1.AddDecision{Node: &loomv1.DecisionNode{}}
 	r := &loomv1.DecisionRequest{Verb: &loomv1.DecisionRequest_Add{Add: add}}
 	var from, to []string
+	var scope string
 	cmd := &cobra.Command{
 		Use: "add TYPE TITLE [flags]", Short: "add a decision, and how it is linked", Args: takes("TYPE", "TITLE"),
 		Long: `Add adds a decision of a type: goal, decision, option, action, outcome,
@@ -50,6 +52,7 @@ requires, blocks, enables or supersedes.`,
 				return err
 			}
 			r.Project = cmp.Or(r.Project, project.Of(add.Node.Bead))
+			graph.SetScope(add.Node, scope)
 			add.Request = rand.Text()
 			return a.writeGraph(cmd, r, func(w io.Writer, answer *loomv1.Answer) { fmt.Fprintln(w, answer.GetDecision().GetId()) })
 		},
@@ -57,6 +60,7 @@ requires, blocks, enables or supersedes.`,
 	f := cmd.Flags()
 	f.StringVar(&add.Node.Description, "description", "", "`TEXT` that says more")
 	f.Uint32Var(&add.Node.Confidence, "confidence", 100, "how `SURE` one is, 0 to 100")
+	f.StringVar(&scope, "scope", "", "of an option: what it `ANSWERS`; of those of one scope only one is right")
 	f.StringVar(&add.Node.Bead, "bead", "", "about this `BEAD`")
 	f.StringArrayVar(&from, "from", nil, "a link from `TYPE:DECISION`; may be given again")
 	f.StringArrayVar(&to, "to", nil, "a link to `TYPE:DECISION`; may be given again")

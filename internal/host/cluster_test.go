@@ -163,6 +163,26 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 		})
 	})
 
+	t.Run("GRAPH02 who writes over one host reads it over every other", func(t *testing.T) {
+		for i := range 3 {
+			title := fmt.Sprint("written over host ", i)
+			answer, err := connect(t, c.hosts[i], "operator").WriteGraph(t.Context(), &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{
+				Add: &loomv1.AddDecision{Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Title: title}, Request: title},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range 3 {
+				reply, err := connect(t, c.hosts[j], "operator").Ask(t.Context(), &loomv1.GraphRequest{
+					Project: "shop", Question: loomv1.GraphQuestion_GRAPH_QUESTION_RECENT, Limit: 5, AtLeast: &answer.Number,
+				})
+				if err != nil || reply.Number < answer.Number || !slices.ContainsFunc(reply.Graph.Nodes, func(n *loomv1.DecisionNode) bool { return n.Title == title }) {
+					t.Errorf("%q over host %d: %v, %v", title, j, reply, err)
+				}
+			}
+		}
+	})
+
 	t.Run("OPS01 a host that stops is missed by nobody", func(t *testing.T) {
 		c.hosts[0].Stop(context.Background())
 		more := []string{file(1), file(2)}

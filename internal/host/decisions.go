@@ -61,12 +61,7 @@ func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gra
 		return nil, fault.New("position/beyond", "project %q has no such moment yet", q.Project).At("at").
 			Want("its last event is number %d", past.last.GetNumber())
 	}
-	reply, err := project.Ask(past.graph, past.last.Time.AsTime(), q)
-	if err != nil {
-		return nil, err
-	}
-	reply.Number = past.last.Number
-	return reply, nil
+	return project.AskAt(past.graph, past.last.Number, past.last.Time.AsTime(), q)
 }
 
 // pastGraph is the decision graph of a project up to a moment.

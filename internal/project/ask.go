@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/loomrun/loom/graph"
@@ -17,6 +18,28 @@ const (
 	askTokens  = 1024
 	askBudget  = 64 << 10 // tokens
 )
+
+// AskAt is Ask of the graph as it was after the project's event of a number,
+// which the answer states, with what in it is stale.
+func AskAt(g *graph.Graph, number uint64, at time.Time, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	if q.GetAtLeast() > number {
+		return nil, fault.New("position/beyond", "project %q has no such moment yet", q.GetProject()).At("at_least").
+			Want("its last event is number %d", number)
+	}
+	r, err := Ask(g, at, q)
+	if err != nil {
+		return nil, err
+	}
+	r.Number = number
+	nodes := r.GetGraph().GetNodes()
+	for _, item := range r.GetContext().GetItems() {
+		nodes = append(slices.Clip(nodes), item.Node)
+	}
+	if len(nodes) > 0 {
+		r.Stale = staleOf(g, nodes)
+	}
+	return r, nil
+}
 
 // Ask answers a question to a decision graph as it is at a moment. The
 // messages in the answer are the graph's own and are not to be changed.

@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 
+	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -36,28 +37,19 @@ func (d *decision) askAgain(execution, why string) error {
 	return d.run(x).AskAgain(d.s.p.Approvals[x.Approved.Approval].GetNode(), why)
 }
 
-// shakenBy returns what rests on a node: itself, what it led to and, for an
-// option, the decisions that took it with all that they led to.
+// shakenBy returns a node and all that rests on it.
 func (s *State) shakenBy(id string) map[string]bool {
-	roots := []string{id}
-	for _, e := range s.graph.Edges("", id) {
-		if e.Type == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN {
-			roots = append(roots, e.From)
-		}
-	}
-	shaken := map[string]bool{}
-	for _, root := range roots {
-		shaken[root] = true
-		for _, n := range s.graph.Descendants(root, loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO) {
-			shaken[n.Id] = true
-		}
+	shaken := map[string]bool{id: true}
+	for _, n := range s.graph.Dependents(id) {
+		shaken[n.Id] = true
 	}
 	return shaken
 }
 
 // contradiction refuses to let work be committed whose decisions took an option
 // that an active decision of other running work rejected, or the other way
-// round: what is approved cannot both be right.
+// round, or one of whose rivals that took: what is approved cannot both be
+// right.
 func (s *State) contradiction(x *loomv1.Execution) error {
 	if x.GetApproved().GetDecision() == "" {
 		return nil
@@ -70,6 +62,11 @@ func (s *State) contradiction(x *loomv1.Execution) error {
 			if other := s.opponent(x, e); other != nil {
 				return fault.New("graph/contradiction", "%s of %s %s %s, which %s of %s %s", n.Id, x.Id, took(e.Type), e.To,
 					other.Id, other.Execution, took(against(e.Type))).
+					Want("supersede one of the two decisions, or close one of the two beads")
+			}
+			if other, rival := s.rival(x, e); other != nil {
+				return fault.New("graph/contradiction", "%s of %s chose %s, and %s of %s chose %s, which cannot be right together", n.Id, x.Id, e.To,
+					other.Id, other.Execution, rival).
 					Want("supersede one of the two decisions, or close one of the two beads")
 			}
 		}
@@ -92,6 +89,30 @@ func (s *State) opponent(x *loomv1.Execution, e *loomv1.DecisionEdge) *loomv1.De
 		}
 	}
 	return nil
+}
+
+// rival returns an active decision of other running work that took an option
+// which cannot be right together with the one that an edge takes, and that
+// option.
+func (s *State) rival(x *loomv1.Execution, e *loomv1.DecisionEdge) (*loomv1.DecisionNode, string) {
+	if e.Type != loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN || !s.graph.Contested(e.To) {
+		return nil, ""
+	}
+	for _, other := range s.running() {
+		if other.Id == x.Id {
+			continue
+		}
+		for _, n := range s.graph.List(graph.Filter{
+			Execution: other.Id, Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Status: loomv1.DecisionStatus_DECISION_STATUS_ACTIVE,
+		}) {
+			for _, o := range s.graph.Edges(n.Id, "") {
+				if o.Type == e.Type && s.graph.Rivals(e.To, o.To) {
+					return n, o.To
+				}
+			}
+		}
+	}
+	return nil, ""
 }
 
 // against returns the edge that says the opposite, unspecified for an edge that

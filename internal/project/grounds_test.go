@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -139,4 +140,51 @@ func TestBYD07_ContradictionsAreFoundBeforeTheCommit(t *testing.T) {
 	if claim, err := d.acquire(request, who); err != nil || claim.GetToken() == 0 {
 		t.Errorf("lock %v, %v", claim, err)
 	}
+}
+
+// TestBYD07_OneScopeHasOneAnswer has two pieces of work choose different
+// options, of which only one can be right.
+func TestBYD07_OneScopeHasOneAnswer(t *testing.T) {
+	for name, rivals := range map[string]func(d *desk) (left, right string){
+		"of one scope": func(d *desk) (string, string) { return d.option("left", "Rounding"), d.option("right", " rounding ") },
+		"one blocks the other": func(d *desk) (string, string) {
+			left, right := d.option("left", ""), d.option("right", "")
+			d.ok(&loomv1.Command{Body: &loomv1.Command_LinkDecision{LinkDecision: &loomv1.LinkDecision{
+				Edge: &loomv1.DecisionEdge{From: right, To: left, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_BLOCKS},
+			}}})
+			return left, right
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			left, right := rivals(d)
+			other := d.option("other", "colour")
+			one, first, request, who := d.rested(d.report, "p1", left, other)
+			two, second, request2, who2 := d.rested(d.report2, "p2", right, d.option("none", ""))
+			_, err := d.acquire(request, who)
+			if fault.Code(err) != "graph/contradiction" {
+				t.Fatalf("%v, want a contradiction", err)
+			}
+			for _, part := range []string{first, one, left, second, two, right} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not name %s", err, part)
+				}
+			}
+			if _, err := d.acquire(request2, who2); fault.Code(err) != "graph/contradiction" {
+				t.Errorf("the other: %v", err)
+			}
+			d.supersede(second, d.decided(two, "another way", to(d.option("away", "rounding, if at all"), chosen)))
+			if claim, err := d.acquire(request, who); err != nil || claim.GetToken() == 0 {
+				t.Errorf("once the other chose something else: lock %v, %v", claim, err)
+			}
+		})
+	}
+}
+
+// option adds an option of a scope.
+func (d *desk) option(title, scope string) string {
+	d.t.Helper()
+	n := &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Title: title, Confidence: 50}
+	graph.SetScope(n, scope)
+	return d.ok(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{Node: n}}}).GetDecision().Id
 }

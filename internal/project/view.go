@@ -76,7 +76,29 @@ func (s *State) Knows(id string) error {
 	if id == "" || s.p.Beads[id] != nil || s.p.Executions[id] != nil {
 		return nil
 	}
-	return fault.New("bead/unknown", "bead %q is not known in project %q", id, s.cfg.ID).At("id")
+	return unknownBead(s.cfg.ID, id)
+}
+
+// ViewGraph gives the part of a decision graph that a query asks for, as of the
+// project's event of that number.
+func ViewGraph(g *graph.Graph, number uint64, q *loomv1.Query) *loomv1.View {
+	part := CutGraph(g, q)
+	return &loomv1.View{Graph: part, Number: number, Stale: staleOf(g, part.Nodes)}
+}
+
+// staleOf says which of some nodes rest on what was superseded, and on what.
+func staleOf(g *graph.Graph, nodes []*loomv1.DecisionNode) map[string]string {
+	all := g.Stale()
+	if len(all) == 0 {
+		return nil
+	}
+	stale := map[string]string{}
+	for _, n := range nodes {
+		if because, ok := all[n.Id]; ok {
+			stale[n.Id] = because
+		}
+	}
+	return stale
 }
 
 // CutGraph returns the part of a decision graph that a query asks for: all of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -33,6 +34,7 @@ var decisionLog = &tool{
 			"title": {"type": "string", "minLength": 1, "maxLength": 300, "description": "one line"},
 			"description": {"type": "string", "maxLength": 16384},
 			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "how sure you are, in percent; 50 when not given"},
+			"scope": {"type": "string", "maxLength": 200, "description": "for an option: what it is an answer to, in a word or two that others would use as well, such as \"rounding\"; work that chose another option of the same scope is then kept apart"},
 			"links": {"type": "array", "maxItems": 50, "items": {
 				"type": "object", "additionalProperties": false, "required": ["kind", "id"], "properties": {
 					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables", "supersedes"],
@@ -50,6 +52,7 @@ type logArguments struct {
 	Title       string         `json:"title"`
 	Description string         `json:"description"`
 	Confidence  *uint32        `json:"confidence"`
+	Scope       string         `json:"scope"`
 	Links       []linkArgument `json:"links"`
 }
 
@@ -78,6 +81,7 @@ func (a logArguments) command(request string) *loomv1.AddDecision {
 	d := &loomv1.AddDecision{Request: request, Node: &loomv1.DecisionNode{
 		Type: decisionType(a.Type), Title: plain(a.Title), Description: plain(a.Description), Confidence: confidence,
 	}}
+	graph.SetScope(d.Node, plain(a.Scope))
 	for _, l := range a.Links {
 		d.Links = append(d.Links, l.edge())
 	}

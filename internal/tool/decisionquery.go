@@ -126,7 +126,7 @@ func showGraph(r *loomv1.GraphReply) Result {
 	nodes, links := r.Graph.GetNodes(), r.Graph.GetEdges()
 	shown, drawn := 0, 0
 	for _, n := range nodes {
-		line := describe(n)
+		line := describe(n, r.Stale[n.Id])
 		if out.Len()+len(line) > queryOutput*3/4 {
 			break
 		}
@@ -158,10 +158,14 @@ func word(s, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, prefix)), "_", " ")
 }
 
-// describe shows a node in a line or two.
-func describe(n *loomv1.DecisionNode) string {
-	line := fmt.Sprintf("%s %s, %s, %d%%: %s\n", n.GetId(), word(n.GetType().String(), "DECISION_TYPE_"),
-		word(n.GetStatus().String(), "DECISION_STATUS_"), n.GetConfidence(), oneLine(n.GetTitle()))
+// describe shows a node in a line or two, with what it rests on that was
+// superseded, if there is such a thing.
+func describe(n *loomv1.DecisionNode, because string) string {
+	status := word(n.GetStatus().String(), "DECISION_STATUS_")
+	if because != "" {
+		status += fmt.Sprintf(" but rests on %s, which was superseded", because)
+	}
+	line := fmt.Sprintf("%s %s, %s, %d%%: %s\n", n.GetId(), word(n.GetType().String(), "DECISION_TYPE_"), status, n.GetConfidence(), oneLine(n.GetTitle()))
 	if d := oneLine(n.GetDescription()); d != "" {
 		line += "    " + cutEnd(d, 400) + "\n"
 	}

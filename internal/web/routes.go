@@ -83,6 +83,15 @@ func routes() []route {
 			service: "update", request: &loomv1.BeadRequest{}, reply: &loomv1.SubmitReply{},
 		},
 		{
+			method: http.MethodPost, pattern: "/api/v1/graph/ask", summary: "ask the decision graph", scopes: []string{read},
+			service: "ask", request: &loomv1.GraphRequest{}, reply: &loomv1.GraphReply{},
+		},
+		{
+			method: http.MethodPost, pattern: "/api/v1/graph/decide", summary: "add, link or supersede a decision, open a vote on it, or vote", scopes: []string{operate},
+			service: "decide", request: &loomv1.DecisionRequest{}, reply: &loomv1.Answer{},
+		},
+		ballots("/api/v1/ballots", "list votes", ""), ballots("/api/v1/ballots/{id}", "the vote on a decision", "id"),
+		{
 			method: http.MethodPost, pattern: "/api/v1/forks", summary: "fork an execution", scopes: []string{operate},
 			service: "fork", request: &loomv1.ForkRequest{}, reply: &loomv1.SubmitReply{},
 		},
@@ -100,6 +109,14 @@ func routes() []route {
 		view("projects", "project", "registered projects", nil),
 		view("workflows", "workflow", "definitions", slices.Concat(listed, []string{"filter"})),
 		view("pauses", "pause", "pauses in force", oneProject))
+}
+
+// ballots asks the decision graph for its votes, or for one.
+func ballots(pattern, summary, id string) route {
+	return route{
+		pattern: pattern, summary: summary, scopes: []string{read}, service: "ask", id: id, params: []string{"project", "limit", "at_least"},
+		request: &loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS}, reply: &loomv1.GraphReply{},
+	}
 }
 
 // view is the list of a view and, where there is such a thing, one of it.
