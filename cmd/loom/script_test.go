@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		"subscribe":   subscribe,
 		"set-aside":   setAside,
 		"fetch":       fetch,
+		"protocol":    protocol,
 	})
 }
 

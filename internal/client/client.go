@@ -210,6 +210,16 @@ func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool
 	}
 }
 
+// Call asks a service of the host, by its name on the wire, and fills reply,
+// which is that service's answer.
+func (c *Client) Call(ctx context.Context, service string, request, reply proto.Message) error {
+	a, ok := reply.(answer)
+	if !ok {
+		return fault.New("internal/error", "%T is no answer of a service", reply)
+	}
+	return c.call(ctx, service, request, a)
+}
+
 type answer interface {
 	proto.Message
 	GetError() *loomv1.Error

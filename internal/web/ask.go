@@ -51,11 +51,27 @@ func (s *Server) ask(r *http.Request, one route, c caller) (proto.Message, error
 // identity is on whose behalf a request is made: a token may do what its scope
 // says, under its own name.
 func (c caller) identity(one route) *loomv1.Identity {
-	kind := loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER
+	scope := ""
 	if slices.Contains(one.scopes, operate) {
-		kind = loomv1.IdentityKind_IDENTITY_KIND_OPERATOR
+		scope = operate
 	}
-	return &loomv1.Identity{Kind: kind, Name: "token-" + c.name}
+	return Client{Name: c.name}.Identity(scope)
+}
+
+// protocol serves the Model Context Protocol to a token, with all of its
+// scopes.
+func (s *Server) protocol(w http.ResponseWriter, r *http.Request, c caller) {
+	if s.config.MCP == nil {
+		s.problem(w, r, fault.New("host/unavailable", "the host does not serve the Model Context Protocol"))
+		return
+	}
+	client := Client{Name: c.name}
+	for _, scope := range []string{read, submit, operate} {
+		if _, err := s.config.Keys.Check(c.secret, scope); err == nil {
+			client.Scopes = append(client.Scopes, scope)
+		}
+	}
+	s.config.MCP(client).ServeHTTP(w, r)
 }
 
 // posted reads the body of a request.

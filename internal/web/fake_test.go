@@ -218,7 +218,7 @@ func start(t testing.TB) *site {
 	t.Helper()
 	w := &site{t: t, h: newHost(), keys: &keys{revoked: map[string]bool{}}, logs: &lines{}}
 	s, err := web.Start(t.Context(), web.Config{
-		Listen: "127.0.0.1:0", Services: w.h, Keys: w.keys, Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
+		Listen: "127.0.0.1:0", Services: w.h, Keys: w.keys, MCP: w.protocol, Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
 	})
 	if err != nil {
 		t.Fatalf("Start: %v", err)
@@ -226,6 +226,13 @@ func start(t testing.TB) *site {
 	w.s = s
 	t.Cleanup(func() { s.Stop(context.WithoutCancel(t.Context())) })
 	return w
+}
+
+// protocol answers who asks, and what that may do.
+func (w *site) protocol(c web.Client) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(rw).Encode(c)
+	})
 }
 
 // answer is what came back.

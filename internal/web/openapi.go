@@ -72,7 +72,10 @@ func (d *describer) operation(r route) object {
 	if params != nil {
 		o["parameters"] = params
 	}
-	if r.verb() == http.MethodPost {
+	switch {
+	case r.verb() == http.MethodPost && r.request == nil:
+		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": object{"type": "object"}}}}
+	case r.verb() == http.MethodPost:
 		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(r.request.ProtoReflect().Descriptor())}}}
 	}
 	return o

@@ -51,6 +51,10 @@ func routes() []route {
 		{pattern: "/api/v1/openapi.json", summary: "this description", serve: (*Server).openapi},
 		{pattern: "/api/v1/host", summary: "the host, its projects and agents", scopes: []string{read}, service: "host", request: &loomv1.HostRequest{}, reply: &loomv1.HostReply{}},
 		{
+			method: http.MethodPost, pattern: "/mcp", summary: "the Model Context Protocol over streamable HTTP, one request at a time",
+			scopes: []string{read, submit, operate}, serve: (*Server).protocol,
+		},
+		{
 			pattern: "/api/v1/metrics/workflows", summary: "how workflows fare, beside their targets", scopes: []string{read},
 			service: "metrics", request: &loomv1.MetricsRequest{}, reply: &loomv1.MetricsReply{}, params: ofMetrics,
 		},

@@ -44,7 +44,24 @@ type Keys interface {
 	Check(secret string, scopes ...string) (string, error)
 }
 
-// Config says how to serve. All but Logger and Meters are required.
+// Client is who has shown a token.
+type Client struct {
+	// Name of the token.
+	Name string
+	// Scopes that it has, of read, submit and operate.
+	Scopes []string
+}
+
+// Identity is on whose behalf the client asks for something that needs a scope.
+func (c Client) Identity(scope string) *loomv1.Identity {
+	kind := loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER
+	if scope == operate {
+		kind = loomv1.IdentityKind_IDENTITY_KIND_OPERATOR
+	}
+	return &loomv1.Identity{Kind: kind, Name: "token-" + c.Name}
+}
+
+// Config says how to serve. All but MCP, Logger and Meters are required.
 type Config struct {
 	// Listen is the address, HOST:PORT; port 0 chooses a free one.
 	Listen string
@@ -58,6 +75,9 @@ type Config struct {
 	Hosts    []string
 	Services Services
 	Keys     Keys
+	// MCP serves the Model Context Protocol to a client. Nil answers that it is
+	// not served.
+	MCP func(Client) http.Handler
 	// Meters are shown at /metrics. Nil shows those of the process alone.
 	Meters *Meters
 	// Logger receives what went wrong inside. Nil discards it.

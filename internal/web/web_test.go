@@ -392,3 +392,27 @@ func TestHTTP_MetersHaveNoLabelsOfOthersMaking(t *testing.T) {
 		t.Errorf("/metrics has what a client chose:\n%s", body)
 	}
 }
+
+func TestTOOL06_TheProtocolNeedsATokenAndGetsItsScopes(t *testing.T) {
+	w := start(t)
+	for _, tt := range []struct {
+		headers []string
+		status  int
+		body    string
+	}{
+		{nil, 401, ""},
+		{[]string{"Authorization: Bearer good-audit"}, 403, ""},
+		{[]string{"Authorization: Bearer good-read"}, 200, `{"Name":"read","Scopes":["read"]}`},
+		{[]string{"Authorization: Bearer good-submit,operate"}, 200, `{"Name":"submit,operate","Scopes":["submit","operate"]}`},
+		{[]string{operator, "Origin: http://evil.example"}, 403, ""},
+		{[]string{operator, "Host: evil.example"}, 421, ""},
+	} {
+		a := w.do("POST", "/mcp", "{}", append(tt.headers, asJSON)...)
+		if a.status != tt.status || tt.body != "" && strings.TrimSpace(a.body) != tt.body {
+			t.Errorf("%v: %d %s", tt.headers, a.status, a.body)
+		}
+	}
+	if a := w.do("GET", "/mcp", "", operator); a.status != 405 {
+		t.Errorf("GET: %d", a.status)
+	}
+}

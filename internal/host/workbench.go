@@ -1,0 +1,65 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/mcpserver"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/roles"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Workbench returns the tools that work on the files of a directory, for
+// clients outside of any execution: those that read, and with write those that
+// change files. None runs a command, asks the network or knows a graph.
+func Workbench(dir string, write bool) ([]mcpserver.Tool, error) {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fault.New("usage/argument", "not a directory").At("--workspace").Got(dir).Because(err)
+	}
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, fault.New("usage/argument", "not a directory").At("--workspace").Got(dir)
+	}
+	set := tool.New(tool.Workspace{Root: root, ReadOnly: !write}, nil)
+	allow := benchTools(write)
+	var list []mcpserver.Tool
+	var files sync.RWMutex // who changes files is alone with them
+	for _, s := range set.Specs(allow) {
+		reads := s.Class == loomv1.ToolClass_TOOL_CLASS_READ
+		list = append(list, mcpserver.Tool{
+			Name: s.Name, Description: s.Description, Schema: s.Schema, ReadOnly: reads,
+			Call: func(ctx context.Context, arguments string) (string, bool) {
+				if reads {
+					files.RLock()
+					defer files.RUnlock()
+				} else {
+					files.Lock()
+					defer files.Unlock()
+				}
+				r := set.Call(ctx, allow, 0, &loomv1.ToolCall{Id: rand.Text(), Tool: s.Name, Arguments: arguments})
+				return r.Output, r.Status != loomv1.ToolStatus_TOOL_STATUS_OK
+			},
+		})
+	}
+	return list, nil
+}
+
+// benchTools are the tools that need nothing but files.
+func benchTools(write bool) (names []string) {
+	for _, name := range roles.KnownTools() {
+		outside := strings.HasPrefix(name, "decision_") || strings.HasPrefix(name, "git_") || strings.HasPrefix(name, "web_") ||
+			name == "sec_edgar" || name == "alpha_vantage"
+		class := tool.Class(name)
+		if !outside && (class == loomv1.ToolClass_TOOL_CLASS_READ || write && class == loomv1.ToolClass_TOOL_CLASS_WRITE) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
