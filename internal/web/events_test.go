@@ -296,7 +296,7 @@ func TestSUB04_ASlowReaderIsDroppedAlone(t *testing.T) {
 	seen := 0
 	began := time.Now()
 	for w.h.watchers() > 1 {
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > 5*time.Minute {
 			t.Fatal("the slow reader is still there")
 		}
 		w.h.happens(0, 500)
