@@ -112,6 +112,9 @@ func (b *Broker) write(ctx context.Context, ours record) (record, error) {
 		return record{}, err
 	}
 	entry, err := b.deployment.Get(ctx, recordKey)
+	if errors.Is(err, jetstream.ErrKeyNotFound) { // it was refused for another host's, which is on its way
+		return record{}, errFaster
+	}
 	if err != nil {
 		return record{}, err
 	}

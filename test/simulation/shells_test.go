@@ -363,6 +363,8 @@ func (b *bench) Work(ctx context.Context, brief *loomv1.Brief, s actors.Seat) (*
 		b.see("agent panicked")
 		panic("an agent breaks down")
 	case n < 4 && !calm:
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		return failed(a, "tool/failed"), nil
 	}
 	return b.outcome(ctx, a, s)
