@@ -67,6 +67,11 @@ func (r *Role) complete() {
 	orDefault(&r.Agents, 1)
 	orDefault(&r.Limits.Iterations, 25)
 	orDefault(&r.Limits.ToolTimeout, time.Minute)
+	orDefault(&r.Context.System, 2048)
+	orDefault(&r.Context.Decisions, 1024)
+	orDefault(&r.Context.Map, 2048)
+	orDefault(&r.Context.Tools, 2048)
+	orDefault(&r.Context.Output, 4096)
 	orDefault(&r.Restart.Max, 5)
 	orDefault(&r.Restart.Within, time.Minute)
 	orDefault(&r.Restart.Backoff, 500*time.Millisecond)
@@ -136,13 +141,26 @@ func (c *checker) texts() {
 	case p == "" && !c.role.Human && !c.doc.Broken("human"):
 		c.refuse([]any{"persona"}, "", "the role has no persona").
 			Want("say in persona who the agent is and how it works")
+	case (len(p)+2)/3 > c.personaTokens() && !c.doc.Broken("context"):
+		c.refuse([]any{"persona"}, "", "persona is counted as %d tokens, and context.system leaves it %d", (len(p)+2)/3, c.personaTokens()).
+			Want("say less, or raise context.system")
 	case len(p) > maxPersona:
 		c.refuse([]any{"persona"}, p, "persona has %d bytes, more than %d", len(p), maxPersona)
 	}
 }
 
+// HouseTokens is what of context.system is kept for the rules of the house.
+const HouseTokens = 512
+
+// personaTokens is what a persona may take.
+func (c *checker) personaTokens() int {
+	system := c.role.Context.System
+	orDefault(&system, 2048)
+	return system - HouseTokens
+}
+
 func (c *checker) human() {
-	for _, key := range []string{"tier", "model", "tools", "agents", "limits", "restart"} {
+	for _, key := range []string{"tier", "model", "tools", "agents", "limits", "restart", "context", "architect"} {
 		if c.given(key) {
 			c.doc.AddAtKey(fault.New("role/invalid", "a human role has no %s", key), key)
 		}
@@ -182,6 +200,13 @@ func (c *checker) numbers() {
 	c.within(int64(r.Limits.Iterations), 1, 200, "limits", "iterations")
 	c.within(r.Limits.Tokens, 1, 1e12, "limits", "tokens")
 	c.within(r.Limits.MicroUSD, 1, 1e15, "limits", "micro_usd")
+	c.within(int64(r.Architect), 1, 3, "architect")
+	c.within(int64(r.Context.Window), 8192, 1e8, "context", "window")
+	c.within(int64(r.Context.System), 1024, 1e5, "context", "system")
+	c.within(int64(r.Context.Decisions), 1, 1e5, "context", "decisions")
+	c.within(int64(r.Context.Map), 1, 1e5, "context", "map")
+	c.within(int64(r.Context.Tools), 256, 1e5, "context", "tools")
+	c.within(int64(r.Context.Output), 256, 1e6, "context", "output")
 	c.within(int64(r.Restart.Max), 1, 1000, "restart", "max")
 	c.lasting(r.Limits.ToolTimeout, time.Second, time.Hour, "limits", "tool_timeout")
 	c.lasting(r.Limits.Time, time.Second, 7*24*time.Hour, "limits", "time")

@@ -36,6 +36,11 @@ type Role struct {
 	Limits Limits `yaml:"limits"`
 	// Agents is how many a host starts; the default is 1, at most 64.
 	Agents int `yaml:"agents"`
+	// Context shares out what the role's model takes.
+	Context Context `yaml:"context"`
+	// Architect is the tier, 1 to 3, of a second model that plans the changes
+	// which the role's own then carries out. Zero means that one does both.
+	Architect int `yaml:"architect"`
 	// Human marks a role that people play: it has no model, tools or agents.
 	Human bool `yaml:"human"`
 	// Restart says how often an agent may crash.
@@ -61,6 +66,25 @@ type Limits struct {
 	MicroUSD int64 `yaml:"micro_usd"`
 	// Time from claim to outcome; no default.
 	Time time.Duration `yaml:"time"`
+}
+
+// Context is how many tokens of a model's context each zone may have. What is
+// left of the window is for the conversation.
+type Context struct {
+	// Window bounds all of it, below what the model itself takes. Zero means
+	// no bound but the model's.
+	Window int `yaml:"window"`
+	// System is for the house's rules and the persona; the default is 2,048.
+	System int `yaml:"system"`
+	// Decisions is for what the decision graph has to say; the default is 1,024.
+	Decisions int `yaml:"decisions"`
+	// Map is for the map of the repository; the default is 2,048.
+	Map int `yaml:"map"`
+	// Tools is for the tools' descriptions, which are shortened beyond it; the
+	// default is 2,048.
+	Tools int `yaml:"tools"`
+	// Output is kept for an answer, and bounds it; the default is 4,096.
+	Output int `yaml:"output"`
 }
 
 // Restart allows Max crashes within Within, each followed by a pause that

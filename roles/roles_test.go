@@ -91,6 +91,7 @@ func TestROLE01_Defaults(t *testing.T) {
 	want := roles.Role{
 		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Tier: 2, Agents: 1,
 		Limits:  roles.Limits{Iterations: 25, ToolTimeout: time.Minute},
+		Context: roles.Context{System: 2048, Decisions: 1024, Map: 2048, Tools: 2048, Output: 4096},
 		Restart: roles.Restart{Max: 5, Within: time.Minute, Backoff: 500 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -106,12 +107,15 @@ model: anthropic:a-1,openai:b/c:7b
 tools: {allow: [file_read], ask: [shell]}
 limits: {iterations: 200, tool_timeout: 1h, tokens: 1, micro_usd: 5000000, time: 168h}
 agents: 64
+context: {window: 8192, system: 1024, decisions: 1, map: 1, tools: 256, output: 256}
+architect: 1
 restart: {max: 1, within: 1s, backoff: 1ms}
 `))
 	want := roles.Role{
 		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Aliases: []string{"bard"}, Tier: 1, Model: "anthropic:a-1,openai:b/c:7b", Agents: 64,
 		Tools:   roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
 		Limits:  roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
+		Context: roles.Context{Window: 8192, System: 1024, Decisions: 1, Map: 1, Tools: 256, Output: 256}, Architect: 1,
 		Restart: roles.Restart{Max: 1, Within: time.Second, Backoff: time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -160,6 +164,10 @@ func TestROLE01_Parse_refuses(t *testing.T) {
 		{"limits too high", sound + "limits: {iterations: 201, tool_timeout: 61m}\nagents: 65\n", []string{
 			`r:4:22 role/invalid "201"`, `r:4:41 role/invalid "1h1m0s"`, `r:5:9 role/invalid "65"`,
 		}},
+		{"zones too small", sound + "context: {window: 8191, system: 1023, decisions: 0, map: 0, tools: 255, output: 255}\narchitect: 4\n", []string{
+			`r:4:19 role/invalid "8191"`, `r:4:33 role/invalid "1023"`, `r:4:50 role/invalid "0"`, `r:4:58 role/invalid "0"`, `r:4:68 role/invalid "255"`, `r:4:81 role/invalid "255"`, `r:5:12 role/invalid "4"`,
+		}},
+		{"a persona that its zone cannot hold", "name: poet\nsummary: s\npersona: " + strings.Repeat("a", 4609) + "\n", []string{"r:3:10 role/invalid"}},
 		{"wrong type said once", sound + "agents: 2.0\nmodel: [x]\n", []string{`r:4:9 yaml/type "2.0"`, "r:5:8 yaml/type"}},
 		{"unknown key", sound + "tool: {allow: [shell]}\n", []string{`r:4:1 yaml/unknown-key "tool"`}},
 		{"human with tools", "name: boss\nsummary: s\nhuman: true\ntools: {allow: [shell]}\nagents: 2\n", []string{"r:4:1 role/invalid", "r:5:1 role/invalid"}},

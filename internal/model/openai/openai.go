@@ -33,6 +33,9 @@ type provider struct {
 func (p *provider) Name() string   { return p.server.Spec }
 func (p *provider) Scripted() bool { return false }
 
+// Window is documented at [model.Windowed].
+func (p *provider) Window() int { return p.server.Window }
+
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
 	request := p.request(r)

@@ -6,6 +6,7 @@ package provider
 import (
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -13,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/model/anthropic"
 	"github.com/loomrun/loom/internal/model/openai"
 	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/model/window"
 	"github.com/loomrun/loom/internal/model/wire"
 )
 
@@ -20,7 +22,9 @@ import (
 // the environment.
 type Config struct {
 	// Env looks up environment variables: ANTHROPIC_API_KEY,
-	// ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL. Nil finds none.
+	// ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL, and
+	// LOOM_CONTEXT_WINDOW, the tokens that models take which Loom does not
+	// know. Nil finds none.
 	Env func(string) string
 
 	// Limits bound each request; its zero value is the default.
@@ -129,6 +133,9 @@ func (c Config) remote(spec, name, prefix, origin string, open func(wire.Server)
 		return nil, err
 	}
 	s.Official = s.Base == origin
+	if err := c.window(&s, strings.ToLower(prefix)); err != nil {
+		return nil, err
+	}
 	return keyed(s, prefix+"_API_KEY", open)
 }
 
@@ -144,6 +151,23 @@ func keyed(s wire.Server, variable string, open func(wire.Server) model.Provider
 		}
 	}
 	return open(s), nil
+}
+
+// windowVariable says how many tokens a model takes that is not in the table.
+const windowVariable = "LOOM_CONTEXT_WINDOW"
+
+func (c Config) window(s *wire.Server, provider string) error {
+	s.Window = window.Of(provider, s.Model)
+	given := c.env(windowVariable)
+	if given == "" || s.Official && s.Window != window.Unknown {
+		return nil
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil || n < 8192 {
+		return fault.New("usage/argument", "not a number of tokens").At(windowVariable).Got(given).Want("8192 or more")
+	}
+	s.Window = n
+	return nil
 }
 
 func (c Config) env(name string) string {

@@ -35,6 +35,10 @@ type Server struct {
 	// prices and its newest fields hold.
 	Official bool
 
+	// Window is how many tokens the model takes, the question and the answer
+	// together. Zero means that it is not known.
+	Window int
+
 	// Key is sent to Base and nowhere else. It may be empty.
 	Key string
 
