@@ -93,6 +93,9 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	}
 	role.Tools.Allow = without(role.Tools.Allow, b.Definition.GetGuide().GetExcludedTools())
 	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
+	if err := j.recall(ctx); err != nil {
+		return nil, err
+	}
 	switch b.Node.Kind {
 	case loomv1.NodeKind_NODE_KIND_COMMIT:
 		return j.underLock(ctx, j.commit)
@@ -126,7 +129,7 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+conflictText(conflicts))
+	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(tree.Path())+j.instructions(tree.Path())+conflictText(conflicts))
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return out, err
 	}
@@ -236,7 +239,7 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	return j.turn(ctx, j.workspace(dir), Prompt(j.brief))
+	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir))
 }
 
 // exec is how the role's commands run: in a sandbox they have a cache of the

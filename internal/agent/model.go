@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -25,9 +26,30 @@ func (j *job) model() model.Provider {
 	return j.Model
 }
 
+// plans reports whether another model plans what the role's own carries out.
+func (j *job) plans() bool {
+	return j.role.Architect > 0 && j.brief.Node.GetPhase() == nil && j.changes()
+}
+
+// architect is the model that plans.
+func (j *job) architect() model.Provider {
+	if m, ok := j.Tiers[j.role.Architect]; ok {
+		return m
+	}
+	return j.Model
+}
+
+// asked is the model that gives the next answer.
+func (r *run) asked() model.Provider {
+	if turn.Planning(r.t) {
+		return r.architect()
+	}
+	return r.model()
+}
+
 // asks reports whether the model of that name is one that answers for the role.
-func (j *job) asks(name string) bool {
-	return slices.Contains(strings.Split(j.model().Name(), ","), name)
+func (r *run) asks(name string) bool {
+	return slices.Contains(strings.Split(r.asked().Name(), ","), name)
 }
 
 // ask asks the model for the next answer and records it, also one that is of no
@@ -37,9 +59,9 @@ func (r *run) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := r.model()
+	m := r.asked()
 	resp, err := m.Ask(ctx, req, r.live)
-	answer := &loomv1.ModelAnswer{Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest()}
+	answer := &loomv1.ModelAnswer{Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
 	if at, limited := model.RetryAt(err); limited {
 		return r.parkUntil(ctx, at)
 	}

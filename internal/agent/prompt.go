@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -37,6 +37,7 @@ func Prompt(b *loomv1.Brief) string {
 	p.phase(b)
 	p.earlier(b)
 	p.before(b)
+	p.said(b)
 	p.gaps(b)
 	p.decided(b)
 	p.change(b)
@@ -48,13 +49,9 @@ type prompt struct{ strings.Builder }
 
 func (p *prompt) section(title string) { fmt.Fprintf(p, "## %s\n", title) }
 
-// dataMark is what could pass for the marks around data.
-var dataMark = regexp.MustCompile(`(?i)<\s*/?\s*data\s*>`)
-
 // data writes text that must not be taken for an instruction.
 func (p *prompt) data(text string) {
-	text = dataMark.ReplaceAllString(strings.TrimSpace(text), "[data]")
-	fmt.Fprintf(p, "<data>\n%s\n</data>\n", text)
+	p.WriteString(turn.AsData(text))
 }
 
 func (p *prompt) assignment(b *loomv1.Brief) {
@@ -120,6 +117,25 @@ func (p *prompt) earlier(b *loomv1.Brief) {
 		p.data(a.Outcome.GetSummary() + "\n" + a.Outcome.GetNotes())
 	}
 	p.WriteByte('\n')
+}
+
+// said tells what people said to those who worked on it before.
+func (p *prompt) said(b *loomv1.Brief) {
+	first := true
+	for _, s := range b.Execution.Said {
+		if s.Heard == "" || s.Heard == b.Attempt.Id || s.Node != "" && s.Node != b.Attempt.Node {
+			continue
+		}
+		if first {
+			p.section("What people said meanwhile")
+			p.WriteString("Those who watch over this work said to who worked on it before you:\n")
+			first = false
+		}
+		fmt.Fprintf(p, "- %s\n", strings.TrimSpace(s.Text))
+	}
+	if !first {
+		p.WriteByte('\n')
+	}
 }
 
 // gaps tells what the work goes on without.

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -20,6 +21,7 @@ type run struct {
 	*job
 	t     *loomv1.Turn
 	tools *tool.Set
+	news  []*loomv1.Said // what people have said that the model was not told yet
 }
 
 // begin starts the turn with prompt, or takes up the one that was begun.
@@ -37,6 +39,9 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 		return nil, err
 	}
 	start := &loomv1.StartTurn{Model: j.model().Name(), Prompt: ref}
+	if j.plans() {
+		start.Architect = j.architect().Name()
+	}
 	return r, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: start}})
 }
 
@@ -52,11 +57,17 @@ func (j *job) turn(ctx context.Context, ws tool.Workspace, prompt string) (*loom
 // finish carries out one step after the other until the turn ends.
 func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, error) {
 	r.tools = tool.New(ws, decisions{r.job})
+	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)
 	for {
 		var err error
 		switch s := turn.Next(r.t, r.brief.Node, r.limits()).(type) {
 		case turn.AskModel, turn.Repair:
-			err = r.ask(ctx)
+			var news bool
+			if news, err = r.hear(ctx); err == nil && !news {
+				err = r.ask(ctx)
+			}
+		case turn.Compact:
+			err = r.compact(ctx, s)
 		case turn.RunTools:
 			err = r.runTools(ctx, s.Calls)
 		case turn.Finish:
@@ -72,7 +83,9 @@ func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, e
 	}
 }
 
-func (r *run) limits() turn.Limits { return turn.Limits{Iterations: r.role.Limits.Iterations} }
+func (r *run) limits() turn.Limits {
+	return turn.Limits{Iterations: r.role.Limits.Iterations, Window: r.window()}
+}
 
 func (r *run) stopped(s turn.Stop) *loomv1.Outcome {
 	out := s.Outcome()
@@ -85,6 +98,7 @@ func (r *run) record(ctx context.Context, records ...*loomv1.TurnRecord) error {
 	if err := r.seat.Record(ctx, records...); err != nil {
 		return err
 	}
+	r.news = r.seat.Told()
 	events, err := turn.Decide(r.t, records)
 	if err != nil {
 		return err
@@ -112,14 +126,14 @@ func (r *run) unique(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
 // request builds what the model sees from what is recorded, and from nothing
 // else.
 func (r *run) request(ctx context.Context) (*model.Request, error) {
-	req := &model.Request{System: System(r.role)}
+	req := &model.Request{System: System(r.role), Tools: r.offered(), MaxTokens: r.output()}
 	for _, m := range turn.Transcript(r.t, r.brief.Node, r.limits()) {
 		msg := model.Message{Role: model.Role(m.Role), Calls: m.Calls, Call: m.Call, Failed: m.Failed}
 		text, err := r.text(ctx, m.Blob)
 		if err != nil {
 			return nil, err
 		}
-		msg.Text = text + m.Text
+		msg.Text = turn.Clip(text, m.Clip) + m.Text
 		if m.Opaque != nil && r.asks(m.Model) {
 			msg.By = m.Model
 			if msg.Opaque, err = r.Blobs.Get(ctx, m.Opaque); err != nil {
@@ -128,11 +142,6 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 		}
 		req.Messages = say(req.Messages, msg)
 	}
-	for _, s := range r.tools.Specs(r.role.Tools.Allow) {
-		req.Tools = append(req.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
-	}
-	f := turn.FinishTool(r.brief.Node)
-	req.Tools = append(req.Tools, model.ToolSpec{Name: f.Name, Description: f.Description, Schema: f.Schema})
 	return req, nil
 }
 
@@ -229,7 +238,7 @@ func (r *run) carryOut(ctx context.Context, c turn.Call) (*loomv1.ToolResult, er
 			return r.result(ctx, res)
 		}
 	}
-	res := r.tools.Call(ctx, r.role.Tools.Allow, r.toolTimeout(), c.ToolCall)
+	res := r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // cut off: it stays an intent without an outcome
 	}

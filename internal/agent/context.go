@@ -1,0 +1,224 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/repomap"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// bytesOf is how much text a zone of that many tokens holds.
+func bytesOf(tokens int) int { return tokens * 3 }
+
+// window says how much of the model's context the conversation may take: what
+// the zones leave.
+func (r *run) window() turn.Window {
+	total := model.WindowOf(r.asked())
+	if own := r.role.Context.Window; own > 0 && (total == 0 || own < total) {
+		total = own
+	}
+	return turn.Window{Tokens: total, Reserved: r.fixed() + r.output()}
+}
+
+// fixed is what the system text and the tools are counted as.
+func (r *run) fixed() int {
+	n := len(System(r.role))
+	for _, t := range r.offered() {
+		n += specSize(t)
+	}
+	return turn.Tokens(n)
+}
+
+// output is what is kept for an answer.
+func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) }
+
+func specSize(t model.ToolSpec) int { return len(t.Name) + len(t.Description) + len(t.Schema) }
+
+// offered are the tools of the next request, shortened where they have more than
+// their zone.
+func (r *run) offered() []model.ToolSpec {
+	var list []model.ToolSpec
+	for _, s := range r.tools.Specs(r.allowed()) {
+		list = append(list, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
+	}
+	list = shortened(list, bytesOf(cmp.Or(r.role.Context.Tools, 2048)))
+	if turn.Planning(r.t) {
+		list = append(list, offer(turn.PlanTool()))
+	}
+	return append(list, offer(turn.FinishTool(r.brief.Node)))
+}
+
+func offer(t turn.Tool) model.ToolSpec {
+	return model.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema}
+}
+
+// allowed are the tools that may be used now: an architect only reads.
+func (r *run) allowed() []string {
+	if !turn.Planning(r.t) {
+		return r.role.Tools.Allow
+	}
+	var list []string
+	for _, name := range r.role.Tools.Allow {
+		if tool.Class(name) == loomv1.ToolClass_TOOL_CLASS_READ {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// shortened brings tools into limit bytes as far as that goes: first without
+// what their arguments are for, then with the first sentence alone of what they
+// do. No tool is left out.
+func shortened(list []model.ToolSpec, limit int) []model.ToolSpec {
+	for _, shorten := range []func(model.ToolSpec) model.ToolSpec{bare, terse} {
+		size := 0
+		for _, t := range list {
+			size += specSize(t)
+		}
+		if size <= limit {
+			break
+		}
+		for i := range list {
+			list[i] = shorten(list[i])
+		}
+	}
+	return list
+}
+
+// bare is a tool whose arguments are not described.
+func bare(t model.ToolSpec) model.ToolSpec {
+	var schema any
+	if json.Unmarshal(t.Schema, &schema) != nil {
+		return t
+	}
+	undescribe(schema)
+	if data, err := json.Marshal(schema); err == nil {
+		t.Schema = data
+	}
+	return t
+}
+
+// undescribe takes out descriptions, which are texts; a property of that name
+// is a schema and stays.
+func undescribe(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, text := v["description"].(string); text {
+			delete(v, "description")
+		}
+		for _, child := range v {
+			undescribe(child)
+		}
+	case []any:
+		for _, child := range v {
+			undescribe(child)
+		}
+	}
+}
+
+func terse(t model.ToolSpec) model.ToolSpec {
+	if first, _, more := strings.Cut(t.Description, ". "); more {
+		t.Description = first + "."
+	}
+	return t
+}
+
+// mapText is the section of a prompt that shows what is in a directory.
+func (j *job) mapText(dir string) string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	return j.mapOf(root.FS())
+}
+
+func (j *job) mapOf(files fs.FS) string {
+	if j.brief.Turn.GetModel() != "" {
+		return "" // the prompt is recorded
+	}
+	drawn := repomap.Draw(files, j.brief.Bead.Goal+" "+j.brief.Bead.GetReport().GetMessage(), bytesOf(cmp.Or(j.role.Context.Map, 2048)))
+	if drawn == "" {
+		return ""
+	}
+	var p prompt
+	p.WriteByte('\n')
+	p.section("Repository")
+	p.WriteString("What is where, and what Go files declare for others:\n")
+	p.data(drawn)
+	return p.String()
+}
+
+// defaultDecisions is how many tokens of the decision graph a brief comes with.
+const defaultDecisions = 1024
+
+// recall asks for as much of the decision graph as the role's zone holds, where
+// that is not what a brief has anyway.
+func (j *job) recall(ctx context.Context) error {
+	want := j.role.Context.Decisions
+	if want == 0 || want == defaultDecisions || j.brief.Turn.GetModel() != "" || j.brief.Context == nil {
+		return nil
+	}
+	reply, err := decisions{j}.Ask(ctx, &loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT, Tokens: uint32(want)})
+	if err == nil && reply.Context != nil {
+		j.brief.Context = reply.Context
+	}
+	return err
+}
+
+// compact puts a summary in the place of the turn's first answers.
+func (r *run) compact(ctx context.Context, c turn.Compact) error {
+	var said []string
+	for _, s := range r.t.Steps {
+		if a := s.GetAnswer(); a != nil && len(said) < int(c.Answers) {
+			text, err := r.text(ctx, a.Text)
+			if err != nil {
+				return err
+			}
+			said = append(said, text)
+		}
+	}
+	ref, err := r.Blobs.Put(ctx, []byte(turn.Summarise(r.t, c, said)), "text/markdown; charset=utf-8")
+	if err != nil {
+		return err
+	}
+	r.Logger.Info("the beginning of a turn is summarised", "attempt", r.brief.Attempt.Id, "answers", c.Answers)
+	return r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Compact{Compact: &loomv1.Compaction{
+		Answers: c.Answers, Summary: ref, Clip: c.Clip, Steps: uint32(len(r.t.Steps)),
+	}}})
+}
+
+// hear takes what people have said since, and reports whether there was any.
+func (r *run) hear(ctx context.Context) (bool, error) {
+	var records []*loomv1.TurnRecord
+	for _, s := range r.news {
+		if r.heard(s.Id) {
+			continue
+		}
+		if len(records) < turn.MaxRecords {
+			records = append(records, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Hear{Hear: s}})
+		}
+	}
+	r.news = nil
+	if len(records) == 0 {
+		return false, nil
+	}
+	return true, r.record(ctx, records...)
+}
+
+func (r *run) heard(id string) bool {
+	for _, s := range r.t.Steps {
+		if s.GetSaid().GetId() == id {
+			return true
+		}
+	}
+	return false
+}
