@@ -74,9 +74,10 @@ func (m *drawing) walk() {
 	})
 }
 
-// room takes n bytes if they are left, short of what is kept for the last line.
-func (m *drawing) room(n int) bool {
-	if m.used+n > m.limit-80 {
+// room takes n bytes if they are left of that many percent of the limit, short
+// of what is kept for the last line.
+func (m *drawing) room(n, percent int) bool {
+	if m.used+n > (m.limit-80)*percent/100 {
 		return false
 	}
 	m.used += n
@@ -91,17 +92,20 @@ func (m *drawing) chart() {
 	})
 	for _, d := range dirs {
 		line := fmt.Sprintf("%s/ (%d files)\n", d, len(m.dirs[d]))
-		if !m.room(len(line)) {
-			return
+		if !m.room(len(line), 60) {
+			break
 		}
 		m.shown[d] = line
 	}
 	for _, d := range dirs {
+		if m.shown[d] == "" {
+			break
+		}
 		var list []string
 		for _, f := range m.dirs[d] {
 			list = append(list, path.Base(f))
 		}
-		if full := fmt.Sprintf("%s/: %s\n", d, strings.Join(list, " ")); m.room(len(full) - len(m.shown[d])) {
+		if full := fmt.Sprintf("%s/: %s\n", d, strings.Join(list, " ")); m.room(len(full)-len(m.shown[d]), 80) {
 			m.shown[d] = full
 		}
 	}
@@ -123,7 +127,7 @@ func (m *drawing) declarations() {
 			continue
 		}
 		said := declared(m.files, f)
-		if line := fmt.Sprintf("  %s: %s\n", path.Base(f), strings.Join(said, ", ")); len(said) > 0 && m.room(len(line)) {
+		if line := fmt.Sprintf("  %s: %s\n", path.Base(f), strings.Join(said, ", ")); len(said) > 0 && m.room(len(line), 100) {
 			m.shown[f] = line
 		}
 	}
