@@ -152,6 +152,9 @@ func (c Config) suits(path string, m Manifest) error {
 		wanted = ModeCluster
 	}
 	switch {
+	case m.Moved != "":
+		return fault.New("cluster/moved", "the deployment of this data directory was moved into a cluster").At(path).
+			Want("start that; if it has never run, \"loom cluster init --from\" makes its files again")
 	case wanted == ModeCluster && m.Mode == ModeSingle:
 		return fault.New("cluster/mode", "the data directory is that of a host that is alone: in a cluster its streams would be deleted").At(path).
 			Want("join with an empty directory, --data DIR")
@@ -170,7 +173,7 @@ const TLSName = "tls"
 
 // leavings are what may be there before the first start, or what an interrupted
 // one leaves.
-var leavings = []string{lockName, manifestName + ".tmp", memberName, memberName + ".tmp", TLSName}
+var leavings = []string{lockName, manifestName + ".tmp", memberName, memberName + ".tmp", listName, listName + ".tmp", TLSName}
 
 // empty returns data/manifest when the directory holds more than the lock and
 // the leavings of an interrupted first start.
@@ -224,6 +227,20 @@ func (d *Dir) SetCluster(listen, advertise string, routes []string) error {
 			m.Cluster.Listen, m.Cluster.Advertise, m.Cluster.Routes = listen, advertise, slices.Clone(routes)
 		}
 	})
+}
+
+// Move records that the directory's deployment goes on in a cluster that begins
+// with the named backup: from then on the directory cannot be opened. It takes
+// the lock, so it returns data/locked while a host runs on the directory. A
+// directory that was moved before may be moved again.
+func Move(path, seed string) error {
+	m, release, err := Hold(path)
+	if err != nil {
+		return err
+	}
+	abs, _ := filepath.Abs(path)
+	d := &Dir{path: abs, manifest: m}
+	return errors.Join(d.update(func(m *Manifest) { m.Moved = seed }), release())
 }
 
 // Agree records what the hosts of a deployment have agreed on: which start of

@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/membership"
 )
 
 // joinFormat is the newest join file that this build reads.
@@ -35,6 +36,15 @@ type Join struct {
 	Epoch uint64 `json:"epoch"`
 	// CEO is the CEO's public key, "U...", or empty when it is not known yet.
 	CEO string `json:"ceo,omitempty"`
+	// Routes are where the hosts meet each other, HOST:PORT; none when nobody
+	// has said.
+	Routes []string `json:"routes,omitempty"`
+	// List are the hosts of a deployment that runs already; nil for one that
+	// begins.
+	List *membership.List `json:"list,omitempty"`
+	// Seed names the backup that a deployment begins with; empty for one that
+	// begins with nothing.
+	Seed string `json:"seed,omitempty"`
 	// Secret is what hosts tell each other beside their certificates.
 	Secret string `json:"secret"`
 	// Authority and AuthorityKey are the deployment's own authority for
@@ -67,6 +77,40 @@ func NewJoin(cluster string, hosts, replicas, partitions int, ceo string) (Join,
 	return j, err
 }
 
+// Seeded returns j as the join file of a deployment that is there already, with
+// its id and partitions, and begins as a cluster of that epoch with the backup
+// that seed names.
+func (j Join) Seeded(deployment string, partitions int, epoch uint64, seed string) (Join, error) {
+	j.Deployment, j.Partitions, j.Epoch, j.Seed = deployment, partitions, epoch, seed
+	return j.renewed()
+}
+
+// Invite returns the join file of a host that comes to a deployment that runs:
+// with what it says of itself, the secret of member, and an authority of its
+// own, which the deployment must be told of.
+func Invite(member Member, j Join) (Join, error) {
+	j.Format, j.Secret = joinFormat, member.Secret
+	return j.renewed()
+}
+
+// renewed returns j with a new authority.
+func (j Join) renewed() (Join, error) {
+	if err := j.checkShape(); err != nil {
+		return Join{}, fault.New("usage/argument", "%s", err)
+	}
+	var err error
+	j.Authority, j.AuthorityKey, err = newAuthority(j.Deployment)
+	return j, err
+}
+
+// lineage is that of the deployment, if it runs already.
+func (j Join) lineage() string {
+	if j.List == nil {
+		return ""
+	}
+	return j.List.Lineage
+}
+
 // checkShape returns what is wrong with the figures of j.
 func (j Join) checkShape() error {
 	odd := func(n int) bool { return n == 3 || n == 5 }
@@ -95,6 +139,11 @@ func (j Join) check() error {
 	}
 	if err := j.checkShape(); err != nil {
 		return err
+	}
+	if j.List != nil {
+		if _, err := membership.Decode(j.List.Encode()); err != nil {
+			return err
+		}
 	}
 	_, _, err := j.authority()
 	return err

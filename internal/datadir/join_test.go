@@ -224,7 +224,7 @@ func member(t *testing.T, j datadir.Join) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := m.TLS()
+	c, err := m.TLS(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

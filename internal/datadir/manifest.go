@@ -60,6 +60,12 @@ type Manifest struct {
 	// Lineage names the beginning of a deployment of several hosts, empty until
 	// they have agreed on it: one that began anew has another.
 	Lineage string `json:"lineage,omitempty"`
+	// Seed names the backup that a deployment of several hosts begins with;
+	// empty for one that begins with nothing.
+	Seed string `json:"seed,omitempty"`
+	// Moved names the seed that this directory's deployment was moved into: it
+	// goes on in a cluster, and no host starts here any more.
+	Moved string `json:"moved,omitempty"`
 	// Sum is the checksum of everything else. One that is missing is not
 	// missed: who edits the file by hand removes it.
 	Sum string `json:"sum,omitempty"`
@@ -116,7 +122,8 @@ func joined(j Join) Manifest {
 	return Manifest{
 		Format: format, Deployment: j.Deployment, Host: "h-" + random(), Mode: ModeCluster,
 		Partitions: j.Partitions, Epoch: j.Epoch, CEO: j.CEO, Truth: []string{},
-		Cluster: &Cluster{Name: j.Cluster, Hosts: j.Hosts, Replicas: j.Replicas},
+		Lineage: j.lineage(), Seed: j.Seed,
+		Cluster: &Cluster{Name: j.Cluster, Hosts: j.Hosts, Replicas: j.Replicas, Routes: slices.Clone(j.Routes)},
 	}
 }
 

@@ -431,7 +431,10 @@ type MembersReply struct {
 	// Where the hosts meet each other, HOST:PORT.
 	Routes []string `protobuf:"bytes,11,rep,name=routes,proto3" json:"routes,omitempty"`
 	// How many hosts can join.
-	Places        uint32 `protobuf:"varint,12,opt,name=places,proto3" json:"places,omitempty"`
+	Places uint32 `protobuf:"varint,12,opt,name=places,proto3" json:"places,omitempty"`
+	// The list of hosts, encoded for a join file: names, keys and addresses,
+	// none of them secret.
+	List          []byte `protobuf:"bytes,420,opt,name=list,proto3" json:"list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,6 +551,13 @@ func (x *MembersReply) GetPlaces() uint32 {
 		return x.Places
 	}
 	return 0
+}
+
+func (x *MembersReply) GetList() []byte {
+	if x != nil {
+		return x.List
+	}
+	return nil
 }
 
 // ClusterHost is a host that keeps streams.
@@ -859,7 +869,7 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x06remove\x18\x01 \x01(\tR\x06remove\x12\x1c\n" +
 	"\tauthority\x18\x02 \x01(\tR\tauthority\x12\x14\n" +
 	"\x05hosts\x18\x03 \x01(\rR\x05hosts\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xd2\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xe7\x02\n" +
 	"\fMembersReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -879,7 +889,8 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x03ceo\x18\n" +
 	" \x01(\tR\x03ceo\x12\x16\n" +
 	"\x06routes\x18\v \x03(\tR\x06routes\x12\x16\n" +
-	"\x06places\x18\f \x01(\rR\x06places\"\xa9\x02\n" +
+	"\x06places\x18\f \x01(\rR\x06places\x12\x13\n" +
+	"\x04list\x18\xa4\x03 \x01(\fR\x04list\"\xa9\x02\n" +
 	"\vClusterHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\bR\tconnected\x12\x14\n" +
