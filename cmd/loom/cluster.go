@@ -15,7 +15,7 @@ import (
 
 func (a *app) cluster() *cobra.Command {
 	cmd := group("cluster", "hosts that keep one deployment together",
-		"  loom cluster init --name prod --out prod.join\n  loom up --join prod.join --cluster-listen a:6222 --routes a:6222,b:6222,c:6222", a.clusterInit(), a.clusterStatus())
+		"  loom cluster init --name prod --out prod.join\n  loom up --join prod.join --cluster-listen a:6222 --routes a:6222,b:6222,c:6222", append(a.members(), a.clusterInit(), a.clusterStatus())...)
 	cmd.Long = clusterLong
 	return cmd
 }

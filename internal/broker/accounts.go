@@ -36,7 +36,7 @@ const (
 // may come in is decided by the gate.
 func configuration(anonymous bool, replicas int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "system_account: SYS\naccounts {\nSYS {}\n")
+	fmt.Fprintf(&b, "system_account: %s\naccounts {\n%s {}\n", system, system)
 	fmt.Fprintf(&b, "%s { jetstream: enabled\nexports: [\n", core)
 	fmt.Fprintf(&b, "{service: %q, accounts: [%s]}\n{stream: %q, accounts: [%s]}\n{stream: %q, accounts: [%s]}\n",
 		subject.Services(), edge, subject.EveryNotice(), edge, subject.Lives(), edge)
@@ -71,7 +71,7 @@ func nobody(anonymous bool) string {
 const edgePayload = 256<<10 + 16<<10
 
 // options returns the server's options; g decides who may connect.
-func (c Config) options(g *gate) (*server.Options, error) {
+func (c Config) options(g *gate, t *trust) (*server.Options, error) {
 	options := new(server.Options)
 	if err := options.ProcessConfigString(configuration(c.anonymous(), c.replicas())); err != nil {
 		return nil, fault.New("internal/error", "the accounts cannot be configured").Because(err)
@@ -86,5 +86,5 @@ func (c Config) options(g *gate) (*server.Options, error) {
 	options.JetStreamMaxMemory = memoryBytes
 	options.JetStreamMaxStore = c.JournalBytes + c.BlobBytes + otherBytes
 	options.MaxPayload = 2 << 20
-	return options, errors.Join(c.listen(options), c.cluster(options))
+	return options, errors.Join(c.listen(options), c.cluster(options, t))
 }

@@ -99,8 +99,12 @@ type Broker struct {
 	workers workers
 	lost    atomic.Uint64 // notices
 
-	// deployment is what the hosts have agreed on; nil for a host that is alone.
+	// deployment is what the hosts have agreed on, and trust whom the others
+	// are; nil for a host that is alone.
 	deployment jetstream.KeyValue
+	trust      *trust
+	untell     context.CancelFunc // ends telling the others the list
+	unsign     context.CancelFunc // ends saying that this host lives
 
 	mu       sync.Mutex
 	services []micro.Service
@@ -137,11 +141,18 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	var trust *trust
+	if config.clustered() {
+		if trust, err = newTrust(config.Dir, config.Logger); err != nil {
+			return nil, err
+		}
+	}
 	b := &Broker{
 		config: config, log: config.Logger, users: users, gate: newGate(config.Logger, users), done: make(chan struct{}),
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
+		trust: trust,
 	}
-	for _, step := range []func(context.Context) error{b.serve, b.connect, b.awaitQuorum, b.proveSync, b.agree, b.ensureStreams, b.forgetIntake, b.watchIdentities, b.announce} {
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.shareList, b.awaitQuorum, b.proveSync, b.agree, b.enlist, b.ensureStreams, b.forgetIntake, b.watchIdentities, b.announce} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}
@@ -194,7 +205,7 @@ func (b *Broker) serve(context.Context) error {
 	if err := os.MkdirAll(b.config.Dir.Path("jetstream"), 0o700); err != nil {
 		return fault.New("data/permissions", "the store cannot be made").At(b.config.Dir.Path("jetstream")).Because(err)
 	}
-	options, err := b.config.options(b.gate)
+	options, err := b.config.options(b.gate, b.trust)
 	if err != nil {
 		return err
 	}
@@ -288,8 +299,10 @@ func (b *Broker) Done() <-chan struct{} { return b.done }
 // until ctx ends: then it stops the server without waiting for handlers.
 func (b *Broker) Close(ctx context.Context) error {
 	b.retract()
-	if b.unwatch != nil {
-		b.unwatch()
+	for _, end := range []context.CancelFunc{b.unwatch, b.untell, b.unsign} {
+		if end != nil {
+			end()
+		}
 	}
 	b.mu.Lock()
 	services := b.services
@@ -303,11 +316,9 @@ func (b *Broker) Close(ctx context.Context) error {
 	b.closing = true
 	b.mu.Unlock()
 	errs = append(errs, b.await(ctx))
-	for _, account := range accounts {
-		if nc := b.conns[account]; nc != nil {
-			errs = append(errs, flush(ctx, nc))
-			nc.Close()
-		}
+	for _, nc := range b.conns {
+		errs = append(errs, flush(ctx, nc))
+		nc.Close()
 	}
 	if b.server != nil {
 		b.server.Shutdown()

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -42,6 +43,9 @@ type Cluster struct {
 	// than half of the hosts, with this one, so that two halves of a cluster
 	// can never begin as two.
 	Routes []string
+
+	// listed are where the hosts of the deployment's list meet each other.
+	listed []string
 }
 
 // clustered says whether the host keeps the streams together with others.
@@ -73,11 +77,16 @@ func (c Config) meet() (Config, error) {
 	}
 	known := Cluster{Listen: m.Cluster.Listen, Advertise: m.Cluster.Advertise, Routes: m.Cluster.Routes}
 	met := known.with(c.Cluster)
+	list, err := c.Dir.List()
+	if err != nil {
+		return c, err
+	}
+	met.listed = list.Addresses(m.Host)
 	c.Cluster, c.RequireAuth = &met, true
 	if c.Listen == "" {
 		c.Listen = "127.0.0.1:0" // the server meets no others without a listener
 	}
-	if err := met.check(m.Cluster.Hosts); err != nil {
+	if err := met.check(m.Cluster.Hosts, list.Lineage != ""); err != nil {
 		return c, err
 	}
 	return c, c.Dir.SetCluster(met.Listen, met.Advertise, met.Routes)
@@ -101,8 +110,8 @@ func (c Cluster) with(other *Cluster) Cluster {
 }
 
 // check returns all that is wrong with the addresses, for a cluster of so many
-// hosts.
-func (c Cluster) check(hosts int) error {
+// hosts. One that runs already needs to be found at one place.
+func (c Cluster) check(hosts int, runs bool) error {
 	var errs []*fault.Error
 	for _, a := range append([]string{c.Listen}, c.Routes...) {
 		if e := checkAddress(a); e != nil {
@@ -118,6 +127,9 @@ func (c Cluster) check(hosts int) error {
 		return fault.Join(errs)
 	}
 	others := len(c.others())
+	if runs && others > 0 {
+		return nil
+	}
 	// The server waits for as many hosts as it has routes, and at least for two.
 	if most := hosts - 1; others < 1 || max(2, others) <= hosts/2 {
 		return fault.New("usage/argument", "the routes name %d other hosts, and together with this one they must be more than half of %d", others, hosts).
@@ -140,16 +152,13 @@ func checkAddress(address string) *fault.Error {
 }
 
 // cluster sets how the server meets the others.
-func (c Config) cluster(options *server.Options) error {
+func (c Config) cluster(options *server.Options, t *trust) error {
 	if !c.clustered() {
 		return nil
 	}
 	m := c.Dir.Manifest()
-	member, err := c.Dir.Member()
-	if err != nil {
-		return err
-	}
-	config, err := member.TLS()
+	member := t.member
+	config, err := member.TLS(t.known)
 	if err != nil {
 		return fault.New("data/manifest", "the host's certificate cannot be used").At(c.Dir.Path()).Because(err)
 	}
@@ -157,10 +166,13 @@ func (c Config) cluster(options *server.Options) error {
 	options.JetStreamDomain = domain
 	options.Tags.Add(m.Host)
 	options.Cluster = server.ClusterOpts{
-		Name: m.Cluster.Name, Host: host, Port: port, Advertise: c.Cluster.Advertise,
+		Name: m.Cluster.Name, Host: host, Port: port, Advertise: c.Cluster.told(),
 		Username: routeUser, Password: member.Secret, TLSConfig: config, TLSTimeout: 10, AuthTimeout: 11,
 		// Clients are not sent to other hosts, which may not know them.
 		NoAdvertise: true,
+		// A host that learns late that another belongs to the deployment has
+		// refused it before.
+		ConnectRetries: math.MaxInt32,
 	}
 	for _, route := range c.Cluster.others() {
 		options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: route, User: url.UserPassword(routeUser, member.Secret)})
@@ -175,11 +187,11 @@ func (b *Broker) Clustered() bool { return b.config.clustered() }
 // clustered. Who makes a stream or a bucket of its own makes it with so many.
 func (b *Broker) Replicas() int { return b.config.replicas() }
 
-// others returns the routes without this host's own address and without
-// doubles: a host that waits for itself waits for all others as well.
+// others returns the routes, and where the hosts of the list are, without this
+// host's own address and without doubles: a host that waits for itself waits for all others as well.
 func (c Cluster) others() []string {
 	var others []string
-	for _, route := range c.Routes {
+	for _, route := range slices.Concat(c.Routes, c.listed) {
 		if !c.own(route) && !slices.Contains(others, route) {
 			others = append(others, route)
 		}

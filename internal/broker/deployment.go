@@ -55,7 +55,8 @@ func (b *Broker) agree(ctx context.Context) error {
 		return nil
 	}
 	bucket := b.config.deployment()
-	known := slices.Contains(b.config.Dir.Manifest().Truth, bucket.config.Name)
+	m := b.config.Dir.Manifest()
+	known := slices.Contains(m.Truth, bucket.config.Name) || m.Lineage != ""
 	if err := b.ensureStream(ctx, bucket, known); err != nil {
 		return err
 	}

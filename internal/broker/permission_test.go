@@ -158,6 +158,7 @@ var matrix = []cell{
 	{"loom.v1.svc.hosts", readers, nobody},
 	{"loom.v1.svc.cluster", readers, nobody},
 	{"loom.v1.svc.scale", operator, nobody},
+	{"loom.v1.svc.members", operator, nobody},
 	{"loom.v1.svc.ask", readers, nobody},
 	{"loom.v1.svc.update", operator, nobody},
 	{"loom.v1.svc.decide", operator, nobody},

@@ -45,12 +45,16 @@ var expected = []string{
 	"Plaintext passwords detected", // it means the user without credentials, who has none
 	// The broker says itself what it waits for.
 	"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact",
+	"TLS certificate chain and hostname of solicited routes will not be verified", // they are, see datadir.Member
 	"Metalayer blocking snapshot", "Failed to install snapshot for",
 }
 
 // quiet returns the level of a line that is of the given one for the server.
 func quiet(level slog.Level, format string, v []any) slog.Level {
 	line := fmt.Sprintf(format, v...)
+	if strings.Contains(line, "TLS route handshake error") {
+		return slog.LevelDebug // who is refused, and why, is said by the broker
+	}
 	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(line, begin) }) {
 		return slog.LevelDebug
 	}

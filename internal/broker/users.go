@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,7 +44,11 @@ func (u user) options() []nats.Option {
 // hosts' keys are new at each start and never written.
 func (c Config) users() ([]user, error) {
 	var all []user
-	for _, account := range accounts {
+	mine := accounts
+	if c.clustered() {
+		mine = append(slices.Clone(accounts), system)
+	}
+	for _, account := range mine {
 		u, err := fresh(user{kind: host, name: c.Dir.Manifest().Host, account: account, inbox: "_INBOX_host"})
 		if err != nil {
 			return nil, err

@@ -82,25 +82,51 @@ func NewJoin(cluster string, hosts, replicas, partitions int, ceo string) (Join,
 // that seed names.
 func (j Join) Seeded(deployment string, partitions int, epoch uint64, seed string) (Join, error) {
 	j.Deployment, j.Partitions, j.Epoch, j.Seed = deployment, partitions, epoch, seed
-	return j.renewed()
-}
-
-// Invite returns the join file of a host that comes to a deployment that runs:
-// with what it says of itself, the secret of member, and an authority of its
-// own, which the deployment must be told of.
-func Invite(member Member, j Join) (Join, error) {
-	j.Format, j.Secret = joinFormat, member.Secret
-	return j.renewed()
-}
-
-// renewed returns j with a new authority.
-func (j Join) renewed() (Join, error) {
 	if err := j.checkShape(); err != nil {
 		return Join{}, fault.New("usage/argument", "%s", err)
 	}
 	var err error
 	j.Authority, j.AuthorityKey, err = newAuthority(j.Deployment)
 	return j, err
+}
+
+// Invitation is what makes the join file of a host that comes to a deployment
+// that runs: an authority of its own, which the deployment is told of, and the
+// deployment's secret.
+type Invitation struct{ authority, key, secret string }
+
+// NewInvitation begins to invite a host into the deployment of the data
+// directory at path, on which a host may run. It returns cluster/mode when the
+// directory is that of a host that is alone.
+func NewInvitation(path string) (Invitation, error) {
+	m, err := Peek(path)
+	if err != nil {
+		return Invitation{}, err
+	}
+	if m.Mode != ModeCluster {
+		return Invitation{}, fault.New("cluster/mode", "the data directory is that of a host that is alone").At(path).
+			Want("make it a cluster: loom cluster init --from DATA")
+	}
+	member, err := MemberAt(path)
+	if err != nil {
+		return Invitation{}, err
+	}
+	authority, key, err := newAuthority(m.Deployment)
+	return Invitation{authority, key, member.Secret}, err
+}
+
+// Authority is what the deployment must know before anybody comes with the
+// invitation, in PEM.
+func (i Invitation) Authority() string { return i.authority }
+
+// Join returns the join file of the invitation, for a deployment that says of
+// itself what is in j.
+func (i Invitation) Join(j Join) (Join, error) {
+	j.Format, j.Authority, j.AuthorityKey, j.Secret = joinFormat, i.authority, i.key, i.secret
+	if err := j.check(); err != nil {
+		return Join{}, fault.New("cluster/join-file", "the deployment's word makes no join file").Because(err)
+	}
+	return j, nil
 }
 
 // lineage is that of the deployment, if it runs already.

@@ -199,6 +199,9 @@ func (d *Dir) List() (membership.List, error) {
 // returns when it is on the disk. How many hosts there are goes into the
 // manifest.
 func (d *Dir) Learn(l membership.List) error {
+	if have, err := d.List(); err == nil && have.Newer(l) {
+		return nil
+	}
 	if err := d.learn(l); err != nil {
 		return err
 	}
@@ -209,6 +212,7 @@ func (d *Dir) Learn(l membership.List) error {
 	})
 }
 
+// learn puts a list on the disk, unless one as new is there.
 func (d *Dir) learn(l membership.List) error {
 	if have, err := d.List(); err == nil && !l.Newer(have) {
 		return nil

@@ -2,12 +2,52 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/membership"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (h *Host) serveCluster(ctx context.Context, _ call) proto.Message {
 	return &loomv1.ClusterReply{Status: h.broker.Status(ctx)}
+}
+
+// serveMembers changes which hosts belong to the deployment, for operators.
+func (h *Host) serveMembers(ctx context.Context, c call) proto.Message {
+	q := &loomv1.MembersRequest{}
+	err := actors.Decode(c.contentType, c.data, q)
+	if err == nil {
+		err = h.changeMembers(ctx, q, c.from)
+	}
+	if err != nil {
+		return &loomv1.MembersReply{Error: fault.From(err).Proto()}
+	}
+	list, j := h.broker.Members(), h.broker.Join()
+	return &loomv1.MembersReply{
+		Deployment: j.Deployment, Cluster: j.Cluster, Lineage: list.Lineage, Generation: list.Generation, Hosts: uint32(j.Hosts), Replicas: uint32(j.Replicas),
+		Partitions: uint32(j.Partitions), Epoch: j.Epoch, Ceo: j.CEO, Routes: j.Routes, Places: uint32(list.Places()), List: list.Encode(),
+	}
+}
+
+// changeMembers has the list of hosts changed, and a note of it kept.
+func (h *Host) changeMembers(ctx context.Context, q *loomv1.MembersRequest, from *loomv1.Identity) error {
+	if from.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
+		return fault.New("request/denied", "only operators change which hosts belong to the deployment").At("svc.members")
+	}
+	if q.Remove != "" && slices.ContainsFunc(h.hosts(), func(p *loomv1.HostPresence) bool { return p.Host == q.Remove && p.Alive }) {
+		return fault.New("cluster/running", "host %s lives, or did until a moment ago", q.Remove).At(q.Remove).Want("stop it first; then wait for some seconds")
+	}
+	before := h.broker.Members().Generation
+	change := membership.Change{Remove: q.Remove, Authority: q.Authority, Hosts: int(q.Hosts), Reason: q.Reason}
+	list, err := h.broker.ChangeMembers(ctx, change, from.GetName())
+	if err != nil || list.Generation == before {
+		return err
+	}
+	h.log.Info("the deployment's hosts were changed", "by", from.GetName(), "removed", q.Remove, "wanted", list.Hosts, "reason", q.Reason)
+	h.forget(q.Remove)
+	return nil
 }

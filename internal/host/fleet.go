@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +72,7 @@ func (h *Host) startFleet(ctx context.Context) error {
 	}
 	h.fleet.done.Go(func() { h.fleet.leases.Watch(h.ctx, hostKeys, h.hostSeen) })
 	h.fleet.done.Go(h.stayPresent)
+	h.broker.Sign(ctx, h.selfPresence)
 	return nil
 }
 
@@ -192,16 +195,26 @@ func (h *Host) hostSeen(e lease.Entry) {
 	if old.GetAlive() == p.Alive && old.GetEpoch() == p.Epoch {
 		return
 	}
-	if p.Alive {
+	if p.Alive { // a host that is not heard of may only be slow: its start is over when another lives
 		h.fleet.wire.HostAlive(p.Host, p.Epoch)
-	} else {
-		h.fleet.wire.HostDead(p.Host, p.Epoch)
 	}
 	h.log.Info("host", "name", p.Host, "epoch", p.Epoch, "alive", p.Alive)
 	if projects := h.way(); projects != nil {
 		projects.MembersChanged()
 	}
 	h.staff.wake()
+}
+
+// forget is told of a host that was taken out of the deployment: all its starts
+// are over.
+func (h *Host) forget(host string) {
+	if host == "" {
+		return
+	}
+	h.fleet.wire.HostDead(host, math.MaxUint64)
+	h.fleet.mu.Lock()
+	delete(h.fleet.seen, host)
+	h.fleet.mu.Unlock()
 }
 
 // members are the hosts that live, for the partitions.
@@ -230,6 +243,30 @@ func (h *Host) hosts() []*loomv1.HostPresence {
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		list = append(list, proto.CloneOf(seen[name]))
 	}
+	return list
+}
+
+// registeredHosts returns all hosts that belong to the deployment, by name: what
+// those that live say of themselves, and what the others said last.
+func (h *Host) registeredHosts(ctx context.Context) []*loomv1.HostPresence {
+	list, kept := h.hosts(), h.broker.Register(ctx)
+	for _, r := range kept {
+		i := slices.IndexFunc(list, func(p *loomv1.HostPresence) bool { return p.Host == r.Host })
+		switch {
+		case i < 0:
+			list = append(list, r)
+		case list[i].Alive:
+			list[i].Since, list[i].Address, list[i].LastSeen = r.Since, r.Address, timestamppb.Now()
+		default:
+			list[i].Since, list[i].Address, list[i].LastSeen = r.Since, r.Address, r.LastSeen
+		}
+	}
+	if kept != nil { // those that were taken out are none of the deployment's
+		list = slices.DeleteFunc(list, func(p *loomv1.HostPresence) bool {
+			return !p.Alive && !slices.ContainsFunc(kept, func(r *loomv1.HostPresence) bool { return r.Host == p.Host })
+		})
+	}
+	slices.SortFunc(list, func(a, b *loomv1.HostPresence) int { return cmp.Compare(a.Host, b.Host) })
 	return list
 }
 

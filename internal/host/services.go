@@ -38,6 +38,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"host":    h.serveHost,
 		"hosts":   h.serveHosts,
 		"cluster": h.serveCluster,
+		"members": h.serveMembers,
 		"scale":   h.serveScale,
 		"drain":   h.serveDrain,
 	}

@@ -190,7 +190,7 @@ func (h *Host) serveHosts(ctx context.Context, _ call) proto.Message {
 	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	wanted, err := h.wanted(ctx)
-	reply := &loomv1.HostsReply{Hosts: h.hosts(), By: h.name(), Staffing: wanted}
+	reply := &loomv1.HostsReply{Hosts: h.registeredHosts(ctx), By: h.name(), Staffing: wanted}
 	if err != nil { // what is known of the hosts is needed most when something is wrong
 		reply.Unknown, reply.Staffing = fault.From(err).Proto(), nil
 	}

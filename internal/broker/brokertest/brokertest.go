@@ -20,10 +20,12 @@ import (
 // patience bounds everything that a cluster is waited for.
 const patience = 2 * time.Minute
 
-// Cluster is three hosts that keep their streams together.
+// Cluster is hosts that keep their streams together: three to begin with.
 type Cluster struct {
 	t    testing.TB
 	join datadir.Join
+	// joins are what each host joins with.
+	joins []datadir.Join
 	// config is what every host is started with, beside what is its own.
 	config broker.Config
 	paths  []string
@@ -43,18 +45,17 @@ type host struct {
 // addresses.
 func New(t testing.TB, partitions int, config broker.Config) *Cluster {
 	t.Helper()
-	const hosts = 3
-	join, err := datadir.NewJoin("test", hosts, 0, partitions, "")
+	join, err := datadir.NewJoin("test", founders, 0, partitions, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{t: t, join: join, config: config, hosts: make([]*host, hosts), listen: Addresses(hosts)}
-	for range hosts {
-		c.paths = append(c.paths, t.TempDir())
+	c := &Cluster{t: t, join: join, config: config, listen: Addresses(mostHosts)}
+	for range founders {
+		c.Join(join)
 	}
 	t.Cleanup(c.stop)
 	var group sync.WaitGroup
-	for i := range hosts {
+	for i := range founders {
 		group.Go(func() { c.Start(i) })
 	}
 	group.Wait()
@@ -62,6 +63,21 @@ func New(t testing.TB, partitions int, config broker.Config) *Cluster {
 		t.FailNow()
 	}
 	return c
+}
+
+// founders is how many hosts begin a cluster.
+const founders = 3
+
+// mostHosts is how many hosts a cluster can have, those that are gone included.
+const mostHosts = 8
+
+// Join adds a host with a join file and an empty directory, and returns its
+// number. It is not started.
+func (c *Cluster) Join(join datadir.Join) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paths, c.joins, c.hosts = append(c.paths, c.t.TempDir()), append(c.joins, join), append(c.hosts, nil)
+	return len(c.hosts) - 1
 }
 
 // Addresses returns so many addresses of this machine that hosts of a cluster
@@ -90,29 +106,36 @@ func freeAddresses(hosts int) (list []string) {
 	return list
 }
 
-// Start starts host i, 0 to 2, on its directory and waits until it serves. It
-// may be called from several goroutines; what goes wrong fails the test.
+// Start starts host i on its directory and waits until it serves. It may be
+// called from several goroutines; what goes wrong fails the test.
 func (c *Cluster) Start(i int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	open := datadir.Config{Path: c.paths[i], Join: &c.join}
-	dir, err := open.Open()
-	if err != nil {
+	if err := c.Try(ctx, i); err != nil {
 		c.t.Errorf("host %d: %v", i, err)
-		return
 	}
-	config := c.config
-	config.Dir, config.Cluster = dir, &broker.Cluster{Listen: c.listen[i], Routes: c.listen}
+}
+
+// Try is Start that waits until ctx ends, and returns what goes wrong.
+func (c *Cluster) Try(ctx context.Context, i int) error {
+	c.mu.Lock()
+	path, join, config := c.paths[i], c.joins[i], c.config
+	c.mu.Unlock()
+	dir, err := datadir.Config{Path: path, Join: &join}.Open()
+	if err != nil {
+		return err
+	}
+	config.Dir, config.Cluster = dir, &broker.Cluster{Listen: c.listen[i], Routes: c.listen[:founders]}
 	b, err := broker.Start(ctx, config)
 	if err != nil {
 		_ = dir.Close()
-		c.t.Errorf("host %d: %v", i, err)
-		return
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hosts[i] = &host{dir, b}
+	return nil
 }
 
 // Broker returns the broker of host i, or nil while it is stopped.
@@ -132,8 +155,8 @@ func (c *Cluster) Dir(i int) *datadir.Dir {
 	return c.hosts[i].dir
 }
 
-// Join returns the cluster's join file.
-func (c *Cluster) Join() datadir.Join { return c.join }
+// First returns the join file that the cluster began with.
+func (c *Cluster) First() datadir.Join { return c.join }
 
 // Address returns where host i listens for the others.
 func (c *Cluster) Address(i int) string { return c.listen[i] }
