@@ -24,6 +24,10 @@ type Seat interface {
 	RenewLock(ctx context.Context, token uint64) error
 	// ReleaseLock gives a grant back.
 	ReleaseLock(ctx context.Context, token uint64) error
+	// FormTrain has the grant of a token take along what else waits to land.
+	FormTrain(ctx context.Context, token uint64) (*loomv1.Train, error)
+	// RecordTrain makes durable what a train's tests have shown, by attempt.
+	RecordTrain(ctx context.Context, token uint64, cars map[string]*loomv1.Car) error
 	// Park frees the agent until the lock is granted.
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
@@ -129,6 +133,16 @@ func (s *seat) RenewLock(ctx context.Context, token uint64) error {
 
 func (s *seat) ReleaseLock(ctx context.Context, token uint64) error {
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: token}}})
+	return err
+}
+
+func (s *seat) FormTrain(ctx context.Context, token uint64) (*loomv1.Train, error) {
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_FormTrain{FormTrain: &loomv1.FormTrain{Token: token, Holder: s.who}}})
+	return answer.GetTrain(), err
+}
+
+func (s *seat) RecordTrain(ctx context.Context, token uint64, cars map[string]*loomv1.Car) error {
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_RecordTrain{RecordTrain: &loomv1.RecordTrain{Token: token, Holder: s.who, Cars: cars}}})
 	return err
 }
 

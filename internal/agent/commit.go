@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -21,7 +22,7 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	candidate, hooks, err := j.repo.Committer.Candidate(ctx, git.CandidateRequest{
 		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: x.Id, Decision: x.Approved.GetDecision(),
 		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
-		Author:  git.Author{Name: who.name, Email: who.role + "@agents.loom.invalid"},
+		Author:  authorOf(who.role),
 		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
 		Hooks: j.hooks(),
 	})
@@ -71,8 +72,8 @@ func hookText(hooks []git.HookRun) string {
 
 // maker is who made the change.
 type maker struct {
-	name, role string
-	outcome    *loomv1.Outcome
+	role    string
+	outcome *loomv1.Outcome
 }
 
 // author finds the attempt whose outcome proposed the change that stands; the
@@ -87,9 +88,9 @@ func (j *job) author() maker {
 		}
 	}
 	if last == nil {
-		return maker{name: "Loom agent", role: "agent"}
+		return maker{role: "agent"}
 	}
-	return maker{name: "Loom " + last.Role, role: last.Role, outcome: last.Outcome}
+	return maker{role: last.Role, outcome: last.Outcome}
 }
 
 func later(a, than *loomv1.Attempt) bool {
@@ -104,7 +105,7 @@ func (j *job) subject(o *loomv1.Outcome) string {
 }
 
 func (j *job) body(o *loomv1.Outcome) string {
-	return strings.TrimSpace(fmt.Sprintf("%s\n\nBead %s asked for this: %s", o.GetNotes(), j.brief.Bead.Id, j.brief.Bead.Goal))
+	return bodyOf(o.GetNotes(), j.brief.Bead.Id, j.brief.Bead.Goal)
 }
 
 // land moves the target branch to the verified candidate.
@@ -112,6 +113,16 @@ func (j *job) land(ctx context.Context, token uint64) (*loomv1.Outcome, error) {
 	c := j.brief.Execution.Candidate
 	if c == nil {
 		return j.failure(fault.New("git/no-change", "no candidate was made"), ""), nil
+	}
+	if workflow.RefusedByTrain(j.brief.Execution) {
+		return j.derailed(j.brief.Execution.Car.Refused), nil
+	}
+	if j.brief.Project.GetTrain() > 1 {
+		out, fence, err := j.drive(ctx, token)
+		if out != nil || err != nil {
+			return out, err
+		}
+		token = fence
 	}
 	landing, err := j.repo.Committer.Land(ctx, git.LandRequest{
 		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: j.brief.Execution.Id,
@@ -123,7 +134,12 @@ func (j *job) land(ctx context.Context, token uint64) (*loomv1.Outcome, error) {
 		}
 		return j.failure(err, ""), nil
 	}
+	return j.arrived(landing), nil
+}
+
+// arrived is the outcome of a landing.
+func (j *job) arrived(landing *loomv1.Landing) *loomv1.Outcome {
 	out := j.success(fmt.Sprintf("%.12s landed on %s", landing.Commit, landing.Ref), landing.Checkout)
 	out.Landing = landing
-	return out, nil
+	return out
 }

@@ -183,6 +183,9 @@ type seat struct {
 	votes    []*loomv1.Vote
 	say      map[int][]*loomv1.Said // what people say, by the call of Record that it is heard of
 	told     []*loomv1.Said
+	train    *loomv1.Train // nil is train/none
+	cars     map[string]*loomv1.Car
+	refuses  error // RecordTrain
 }
 
 func (s *seat) Told() []*loomv1.Said { return s.told }
@@ -222,6 +225,18 @@ func (s *seat) RenewLock(context.Context, uint64) error { return nil }
 func (s *seat) ReleaseLock(_ context.Context, token uint64) error {
 	s.released = append(s.released, token)
 	return nil
+}
+
+func (s *seat) FormTrain(context.Context, uint64) (*loomv1.Train, error) {
+	if s.train == nil {
+		return nil, fault.New("train/none", "nobody rides")
+	}
+	return s.train, nil
+}
+
+func (s *seat) RecordTrain(_ context.Context, _ uint64, cars map[string]*loomv1.Car) error {
+	s.cars = cars
+	return s.refuses
 }
 
 func (s *seat) Park(context.Context) error { s.parked++; return nil }

@@ -32,7 +32,7 @@ func TestLOCK01_Invariants13_14_19(t *testing.T) {
 			"couple": func(rt *rapid.T) {
 				w.act(w.table.Couple(w.now, anyRepo(rt), w.anyToken(rt), []string{anyRequest(rt), anyRequest(rt)}))
 			},
-			"tick":     func(*rapid.T) { w.act(w.table.Tick(w.now)) },
+			"tick": func(*rapid.T) { w.act(w.table.Tick(w.now)) },
 			"wait": func(rt *rapid.T) {
 				w.now = w.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
 			},

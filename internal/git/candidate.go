@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,12 @@ type CandidateRequest struct {
 	Author                      Author
 	Subject, Body               string // what a model wrote; made harmless
 	Hooks                       HookPolicy
+
+	ref string // keeps the commit; empty means the candidate's own ref
 }
+
+// keep is the ref that keeps the commit.
+func (req CandidateRequest) keep() string { return cmp.Or(req.ref, candidateRef(req.Bead)) }
 
 func candidateRef(bead string) string { return "refs/loom/candidate/" + bead }
 
@@ -219,7 +225,7 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 	c.step("candidate published")
 	return &loomv1.Candidate{
 		Commit: oid, Tree: tree, Base: tip, PatchDigest: req.Change.GetPatchDigest(),
-		Token: req.Token, Ref: candidateRef(req.Bead),
+		Token: req.Token, Ref: req.keep(),
 	}, runs, nil
 }
 
@@ -242,12 +248,12 @@ func (c *Committer) publish(ctx context.Context, req CandidateRequest, fence, ti
 		return err
 	}
 	c.step("objects sent")
-	old, err := c.repo.resolve(ctx, candidateRef(req.Bead))
+	old, err := c.repo.resolve(ctx, req.keep())
 	if err != nil {
 		return err
 	}
 	return c.repo.transact(ctx, "loom: candidate of "+req.Execution,
-		stands(fenceRef(req.Deployment), fence), set(candidateRef(req.Bead), oid, old))
+		stands(fenceRef(req.Deployment), fence), set(req.keep(), oid, old))
 }
 
 // overtaken turns an error into git/fenced when another holder has begun, who

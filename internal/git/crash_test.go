@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if plan := os.Getenv("LOOM_GIT_CRASH"); plan != "" {
 		os.Exit(die(plan))
 	}
+	if plan := os.Getenv("LOOM_GIT_TRAIN"); plan != "" {
+		os.Exit(dieOnTrain(plan))
+	}
 	code := m.Run()
 	if dir, err := template(); err == nil {
 		_ = os.RemoveAll(dir)

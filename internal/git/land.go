@@ -15,6 +15,9 @@ type LandRequest struct {
 	Token                       uint64 // of the grant that the caller holds
 	Target                      string // branch
 	Candidate                   *loomv1.Candidate
+	// Below are the commits of a train between the target and the candidate, the
+	// lowest first: all land together, or none does.
+	Below []*loomv1.Candidate
 }
 
 // landing is one request under way.
@@ -148,8 +151,12 @@ func (l *landing) verify(ctx context.Context) error {
 	if found.mark() != (mark{l.req.Execution, want.GetPatchDigest()}) || found.bead != l.req.Bead || found.parent != want.GetBase() {
 		return fault.New("git/damaged", "the commit is not the candidate of %q that it is said to be", l.req.Execution).Got(l.commit)
 	}
-	if want.GetBase() != l.heads.tip {
-		return fault.New("git/target-moved", "the target has moved from %.12s to %.12s since the candidate was made", want.GetBase(), l.heads.tip).
+	base, err := l.bottom(ctx)
+	if err != nil {
+		return err
+	}
+	if base != l.heads.tip {
+		return fault.New("git/target-moved", "the target has moved from %.12s to %.12s since the candidate was made", base, l.heads.tip).
 			Want("make the candidate again and verify it")
 	}
 	return nil
@@ -222,6 +229,9 @@ func (l *landing) asideRef(ctx context.Context) (ref, old string, err error) {
 	if len(places) == 0 && busy == "" && (l.heads.landed == "" || follows) {
 		return landedBranch, l.heads.landed, nil
 	}
+	if len(l.req.Below) > 0 { // one branch of several executions would be nobody's
+		return "", "", fault.New("git/target-moved", "loom/landed has work that the target does not have").Want("land each change by itself")
+	}
 	old, err = l.resolve(ctx, l.ownBranch())
 	return l.ownBranch(), old, err
 }
@@ -260,5 +270,8 @@ func (l *landing) describe(oid, ref, words string) *loomv1.Landing {
 func (l *landing) tidy(ctx context.Context) {
 	if old, err := l.resolve(ctx, candidateRef(l.req.Bead)); err == nil && old == l.commit {
 		_ = l.transact(ctx, "loom: landed", drop(candidateRef(l.req.Bead), old))
+	}
+	if len(l.req.Below) > 0 {
+		l.dropTrains(ctx, l.req.Deployment)
 	}
 }

@@ -132,6 +132,10 @@ type Config struct {
 	// its role to appear before the CEO is asked. Zero means 2 minutes.
 	Grace time.Duration
 
+	// Train is the most changes of a configured project that land together, tested
+	// as one. Zero and one have each land by itself; 50 is the most.
+	Train int
+
 	// CEOKey is the path of the CEO's key, made if it is absent. Empty means
 	// the user's configuration directory.
 	CEOKey string
@@ -174,6 +178,9 @@ func (c Config) check() error {
 	}
 	if c.Grace < 0 {
 		add(fault.New("usage/argument", "nothing waits for less than no time").At("grace").Got(c.Grace.String()))
+	}
+	if c.Train < 0 || c.Train > project.MaxTrain {
+		add(fault.New("usage/argument", "a train of %d changes, where 0 to %d are possible", c.Train, project.MaxTrain).At("train"))
 	}
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))

@@ -122,6 +122,10 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 			return nil, err
 		}
 		return nil, d.lock(d.s.locks.Release(d.now, d.repository(), c.ReleaseLock.Token))
+	case *loomv1.Command_FormTrain:
+		return d.formTrain(c.FormTrain)
+	case *loomv1.Command_RecordTrain:
+		return nil, d.recordTrain(c.RecordTrain)
 	case *loomv1.Command_AddDecision:
 		return d.addDecision(c.AddDecision)
 	case *loomv1.Command_LinkDecision:

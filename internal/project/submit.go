@@ -71,6 +71,9 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if c.Grace != nil && (c.Grace.CheckValid() != nil || c.Grace.AsDuration() < 0) {
 		return fault.New("project/invalid", "project %q: grace is less than no time", c.Id).At("grace").Got(c.Grace.AsDuration().String())
 	}
+	if c.Train > MaxTrain {
+		return fault.New("project/invalid", "project %q: a train of %d changes, where %d is the most", c.Id, c.Train, MaxTrain).At("train")
+	}
 	return fault.Join(append(checkRoutes(c.Routes), checkGovernor(c.Governor)...))
 }
 

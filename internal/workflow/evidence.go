@@ -32,8 +32,8 @@ func (r Run) judged(n *node, out *loomv1.Outcome) *loomv1.Outcome {
 //     definition has no approval before it, the proposed one; an approval that
 //     was skipped on a dead path has approved nothing;
 //   - verify: every required check passed, on the candidate's commit;
-//   - land: the candidate's commit landed, and every verification before it
-//     was of that commit.
+//   - land: the candidate's commit landed, or that of the same patch on a merge
+//     train that passed, and every verification before it was of the candidate.
 func (r Run) evidence(n *node, out *loomv1.Outcome) *fault.Error {
 	switch n.Kind {
 	case loomv1.NodeKind_NODE_KIND_COMMIT:
@@ -100,9 +100,14 @@ func passed(command, commit string, runs []*loomv1.CheckRun) *fault.Error {
 
 func (r Run) landed(n *node, l *loomv1.Landing) *fault.Error {
 	commit := r.X.Candidate.GetCommit()
-	if commit == "" || l.GetCommit() != commit {
+	if commit == "" || l.GetCommit() != commit && !r.rode(l.GetCommit()) {
 		return noEvidence("%q landed, but the candidate is %q", short(l.GetCommit()), short(commit))
 	}
+	return r.vouched(n, commit)
+}
+
+// vouched wants every verification before a node to have been of a commit.
+func (r Run) vouched(n *node, commit string) *fault.Error {
 	for _, m := range r.Def.order[:n.index] {
 		if m.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && n.follows(m) && !r.vouches(m, commit) {
 			return noEvidence("node %q has not verified candidate %s", m.Id, short(commit))

@@ -2425,7 +2425,9 @@ func (x *ReleaseLock) GetHolder() *Claimant {
 type FormTrain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the grant that the caller holds.
-	Token         uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// Who holds it.
+	Holder        *Claimant `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2465,6 +2467,13 @@ func (x *FormTrain) GetToken() uint64 {
 		return x.Token
 	}
 	return 0
+}
+
+func (x *FormTrain) GetHolder() *Claimant {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
 }
 
 // Train is the changes that may land together, in the order in which they are
@@ -2668,7 +2677,9 @@ type RecordTrain struct {
 	// Of the grant that the caller holds.
 	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
 	// By attempt.
-	Cars          map[string]*Car `protobuf:"bytes,2,rep,name=cars,proto3" json:"cars,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Cars map[string]*Car `protobuf:"bytes,2,rep,name=cars,proto3" json:"cars,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Who holds it.
+	Holder        *Claimant `protobuf:"bytes,3,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2713,6 +2724,13 @@ func (x *RecordTrain) GetToken() uint64 {
 func (x *RecordTrain) GetCars() map[string]*Car {
 	if x != nil {
 		return x.Cars
+	}
+	return nil
+}
+
+func (x *RecordTrain) GetHolder() *Claimant {
+	if x != nil {
+		return x.Holder
 	}
 	return nil
 }
@@ -4666,9 +4684,10 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"O\n" +
 	"\vReleaseLock\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12*\n" +
-	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"!\n" +
+	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"L\n" +
 	"\tFormTrain\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\x04R\x05token\"D\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12)\n" +
+	"\x06holder\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"D\n" +
 	"\x05Train\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12%\n" +
 	"\x04cars\x18\x02 \x03(\v2\x11.loom.v1.TrainCarR\x04cars\"\xd3\x02\n" +
@@ -4685,10 +4704,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\asummary\x18\n" +
 	" \x01(\tR\asummary\x12\x14\n" +
 	"\x05notes\x18\v \x01(\tR\x05notes\x12\x12\n" +
-	"\x04goal\x18\f \x01(\tR\x04goal\"\x9e\x01\n" +
+	"\x04goal\x18\f \x01(\tR\x04goal\"\xc9\x01\n" +
 	"\vRecordTrain\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x122\n" +
-	"\x04cars\x18\x02 \x03(\v2\x1e.loom.v1.RecordTrain.CarsEntryR\x04cars\x1aE\n" +
+	"\x04cars\x18\x02 \x03(\v2\x1e.loom.v1.RecordTrain.CarsEntryR\x04cars\x12)\n" +
+	"\x06holder\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x1aE\n" +
 	"\tCarsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
 	"\x05value\x18\x02 \x01(\v2\f.loom.v1.CarR\x05value:\x028\x01\"\x7f\n" +
@@ -5014,61 +5034,63 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	71,  // 71: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
 	71,  // 72: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
 	71,  // 73: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	29,  // 74: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	81,  // 75: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	82,  // 76: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	56,  // 77: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	63,  // 78: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	83,  // 79: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	83,  // 80: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	84,  // 81: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	85,  // 82: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	76,  // 83: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	76,  // 84: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	46,  // 85: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	40,  // 86: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	41,  // 87: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	42,  // 88: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	43,  // 89: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	45,  // 90: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	44,  // 91: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	39,  // 92: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	53,  // 93: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	54,  // 94: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	55,  // 95: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
-	86,  // 96: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	86,  // 97: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	68,  // 98: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	87,  // 99: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	88,  // 100: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	89,  // 101: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	79,  // 102: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	80,  // 103: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	67,  // 104: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	90,  // 105: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	63,  // 106: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	91,  // 107: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	92,  // 108: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	68,  // 109: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	93,  // 110: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	94,  // 111: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	71,  // 112: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	49,  // 113: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	95,  // 114: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	96,  // 115: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	71,  // 116: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	64,  // 117: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
-	97,  // 118: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
-	71,  // 119: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	98,  // 120: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	93,  // 121: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	97,  // 122: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
-	99,  // 123: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	124, // [124:124] is the sub-list for method output_type
-	124, // [124:124] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	71,  // 74: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	29,  // 75: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	81,  // 76: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	82,  // 77: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	56,  // 78: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	71,  // 79: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	63,  // 80: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	83,  // 81: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	83,  // 82: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	84,  // 83: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	85,  // 84: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	76,  // 85: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	76,  // 86: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	46,  // 87: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	40,  // 88: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	41,  // 89: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	42,  // 90: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	43,  // 91: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	45,  // 92: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	44,  // 93: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	39,  // 94: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	53,  // 95: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	54,  // 96: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	55,  // 97: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
+	86,  // 98: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	86,  // 99: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	68,  // 100: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	87,  // 101: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	88,  // 102: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	89,  // 103: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	79,  // 104: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	80,  // 105: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	67,  // 106: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	90,  // 107: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	63,  // 108: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	91,  // 109: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	92,  // 110: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	68,  // 111: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	93,  // 112: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	94,  // 113: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	71,  // 114: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	49,  // 115: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	95,  // 116: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	96,  // 117: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	71,  // 118: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	64,  // 119: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
+	97,  // 120: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
+	71,  // 121: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	98,  // 122: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	93,  // 123: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	97,  // 124: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
+	99,  // 125: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	126, // [126:126] is the sub-list for method output_type
+	126, // [126:126] is the sub-list for method input_type
+	126, // [126:126] is the sub-list for extension type_name
+	126, // [126:126] is the sub-list for extension extendee
+	0,   // [0:126] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }

@@ -1,0 +1,154 @@
+package project
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/train"
+	"github.com/loomrun/loom/internal/verify"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// MaxTrain is the most changes that a project may let land together.
+const MaxTrain = 50
+
+// carWords bounds what a commit message is made of, of each of two texts.
+const carWords = 8 << 10
+
+// formTrain gives those that wait to land places behind the holder. Where nobody
+// may ride along the answer has the holder alone.
+func (d *decision) formTrain(c *loomv1.FormTrain) (*loomv1.Answer, error) {
+	if err := d.drives(c.Token, c.Holder); err != nil {
+		return nil, err
+	}
+	lock := d.s.locks.Status(d.repository())
+	row := d.row(lock)
+	if len(row) == 0 {
+		return nil, fault.New("train/none", "the holder's own change cannot ride on a train").Want("land it by itself")
+	}
+	if err := d.lock(d.s.locks.Couple(d.now, d.repository(), c.Token, row[1:])); err != nil {
+		return nil, err
+	}
+	out := &loomv1.Train{Fence: c.Token}
+	for _, attempt := range row {
+		claim, _ := d.s.locks.Claim(d.repository(), attempt)
+		token := max(claim.GetCar(), claim.GetToken())
+		out.Cars, out.Fence = append(out.Cars, d.s.car(attempt, token)), max(out.Fence, token)
+	}
+	// What an earlier train under the same grant raised the fence to stays.
+	out.Fence = max(out.Fence, d.s.locks.Status(d.repository()).LastCar)
+	return &loomv1.Answer{Body: &loomv1.Answer_Train{Train: out}}, nil
+}
+
+// row returns the attempts that may land together, the holder's first; none if
+// the holder's own may not.
+func (d *decision) row(lock *loomv1.CommitLock) []string {
+	most := int(d.s.p.GetConfig().GetTrain())
+	var cars []train.Car
+	for i, claim := range append([]*loomv1.LockClaim{lock.Holder}, lock.Queue...) {
+		files, ok := d.couples(claim.GetRequest())
+		switch {
+		case i == 0 && (!ok || most < 1):
+			return nil
+		case ok:
+			cars = append(cars, train.Car{ID: claim.Request, Files: files})
+		}
+	}
+	var row []string
+	for _, c := range train.Compose(cars, most) {
+		row = append(row, c.ID)
+	}
+	return row
+}
+
+// couples returns the files of the change that an attempt is to land, if it may
+// ride. What phases deliver is looked at with their execution's own eyes, which a
+// train has not.
+func (d *decision) couples(attempt string) ([]string, bool) {
+	x, a := d.s.attempt(attempt)
+	if a == nil || d.s.held(x) || d.run(x).Couples(attempt) != nil || slices.Contains(x.Checks, verify.Command) {
+		return nil, false
+	}
+	c := x.Change
+	if len(c.GetFiles()) == 0 || int(c.FilesTotal) > len(c.Files) || c.PatchDigest != x.Candidate.GetPatchDigest() {
+		return nil, false
+	}
+	files := make([]string, len(c.Files))
+	for i, f := range c.Files {
+		files[i] = f.Path
+	}
+	return files, true
+}
+
+// car returns what the commit of a change on a train is made of.
+func (s *State) car(attempt string, token uint64) *loomv1.TrainCar {
+	x, _ := s.attempt(attempt)
+	c := &loomv1.TrainCar{
+		Attempt: attempt, Bead: x.Bead, Execution: x.Id, Decision: x.Approved.GetDecision(), Token: token,
+		Change:    &loomv1.Change{Base: x.Change.Base, Commit: x.Change.Commit, Tree: x.Change.Tree, PatchDigest: x.Change.PatchDigest},
+		Candidate: x.Candidate, Checks: x.Checks, Goal: s.p.Beads[x.Bead].GetGoal(),
+	}
+	if by := proposer(x); by != nil {
+		c.Role, c.Notes = by.Role, cut(by.Outcome.GetNotes(), carWords)
+		if !ofProcess(s.p.Definitions[x.DefinitionHash]) {
+			c.Summary = cut(by.Outcome.GetSummary(), carWords)
+		}
+	}
+	return c
+}
+
+// drives refuses who does not hold the lock, or no longer.
+func (d *decision) drives(token uint64, who *loomv1.Claimant) error {
+	if who == nil {
+		return fault.New("lock/invalid", "a train without a driver").At("holder")
+	}
+	if err := d.grantOf(token, who); err != nil {
+		return err
+	}
+	_, err := d.s.locks.Couple(d.now, d.repository(), token, nil)
+	return err
+}
+
+// recordTrain makes durable what a train's tests have shown: of every car, or of
+// none.
+func (d *decision) recordTrain(c *loomv1.RecordTrain) error {
+	if err := d.drives(c.Token, c.Holder); err != nil {
+		return err
+	}
+	attempts := slices.Sorted(maps.Keys(c.Cars))
+	for _, attempt := range attempts { // all of it is looked at before any of it is recorded
+		if err := d.rides(attempt, c); err != nil {
+			return err
+		}
+	}
+	for _, attempt := range attempts {
+		x, _ := d.s.attempt(attempt)
+		undo := d.about(x)
+		err := d.run(x).Tested(attempt, c.Cars[attempt])
+		undo()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rides refuses a car that has no place in the train of a grant, or none any more.
+func (d *decision) rides(attempt string, c *loomv1.RecordTrain) error {
+	claim, ok := d.s.locks.Claim(d.repository(), attempt)
+	car := c.Cars[attempt]
+	token := max(claim.GetCar(), claim.GetToken())
+	own := car.GetRefused() != "" || car.GetCandidate().GetToken() == token || // or the holder's, as it was verified:
+		claim.GetToken() == c.Token && car.GetCandidate().GetCommit() == car.GetVerified()
+	if !ok || token == 0 || car.GetToken() != c.Token || !own {
+		return fault.New("train/changed", "attempt %q has no place in the train of token %d", attempt, c.Token).Want("make the train anew")
+	}
+	x, a := d.s.attempt(attempt)
+	if a == nil || d.s.held(x) {
+		return fault.New("train/changed", "attempt %q is not to land now", attempt).Want("make the train anew")
+	}
+	probe := d.run(x)
+	probe.Emit = func(*loomv1.Event) error { return nil }
+	return probe.Tested(attempt, car)
+}

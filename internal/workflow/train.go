@@ -1,0 +1,83 @@
+package workflow
+
+import (
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Couples refuses a candidate that cannot ride on a merge train for an attempt to
+// land it: it must be verified, with required commands that the train can be
+// tested by, and not have been refused by an earlier one.
+func (r Run) Couples(attempt string) error {
+	n, _, err := r.outstanding(attempt)
+	if err != nil {
+		return err
+	}
+	if err := r.couples(n); err != nil {
+		return err
+	}
+	if RefusedByTrain(r.X) {
+		return fault.New("train/refused", "%s", r.X.Car.Refused)
+	}
+	return nil
+}
+
+func (r Run) couples(n *node) *fault.Error {
+	commit := r.X.Candidate.GetCommit()
+	switch {
+	case n.Kind != loomv1.NodeKind_NODE_KIND_LAND || commit == "":
+		return noEvidence("node %q has no candidate to land", n.Id)
+	case len(r.X.Checks) == 0:
+		return fault.New("verify/no-check", "no check is required, so a train would show nothing")
+	}
+	return r.vouched(n, commit)
+}
+
+// Tested records what a train's tests have shown of the candidate that an attempt
+// is to land. A car that may land must have the candidate's patch, and every
+// required command must have passed on the train's last commit. It is refused for
+// a candidate that is not, or no longer, the one that the car stands for.
+func (r Run) Tested(attempt string, c *loomv1.Car) error {
+	n, a, err := r.outstanding(attempt)
+	if err != nil {
+		return err
+	}
+	if c.GetVerified() == "" || c.Verified != r.X.Candidate.GetCommit() {
+		return noEvidence("the train has %s, and the candidate is %s", short(c.GetVerified()), short(r.X.Candidate.GetCommit()))
+	}
+	if err := r.couples(n); err != nil {
+		return err
+	}
+	if c.Refused == "" {
+		if err := r.passed(c); err != nil {
+			return err
+		}
+	}
+	return r.Emit(&loomv1.Event{Node: n.Id, Attempt: a.Id, Fact: &loomv1.Event_TrainTested{TrainTested: &loomv1.TrainTested{Car: c}}})
+}
+
+// passed wants a car to hold the candidate's patch, and its train to have passed.
+func (r Run) passed(c *loomv1.Car) error {
+	if c.Candidate.GetCommit() == "" || c.Head == "" || c.Candidate.PatchDigest != r.X.Candidate.PatchDigest {
+		return noEvidence("commit %s of the train does not hold the verified patch", short(c.Candidate.GetCommit()))
+	}
+	for _, command := range r.X.Checks {
+		if err := passed(command, c.Head, c.Checks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rode says whether a commit is that of the present candidate's patch on a train
+// that passed.
+func (r Run) rode(commit string) bool {
+	c := r.X.Car
+	return commit != "" && c.GetCandidate().GetCommit() == commit && c.Refused == "" && c.Verified == r.X.Candidate.GetCommit()
+}
+
+// RefusedByTrain says whether a train has found that the present candidate must
+// not land as it is.
+func RefusedByTrain(x *loomv1.Execution) bool {
+	return x.GetCar().GetRefused() != "" && x.Car.Verified == x.Candidate.GetCommit()
+}
