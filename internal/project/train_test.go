@@ -1,0 +1,225 @@
+package project_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// waits is a change that is verified and holds the lock, or waits for it, to land.
+type waits struct {
+	attempt, bead, digest string
+	who                   *loomv1.Claimant
+	token                 uint64
+}
+
+// toLand brings a bug to where its verified change is to land.
+func (d *desk) toLand(n int, paths ...string) waits {
+	d.t.Helper()
+	w := waits{digest: fmt.Sprintf("p%d", n), who: &loomv1.Claimant{Agent: fmt.Sprintf("engineering-manager/%d", n), Host: "h1", Epoch: 1}}
+	w.bead = d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: "bug " + w.digest}).Bead
+	d.work("qa-engineer", triaged())
+	d.work("backend-engineer", outcome(more, nil))
+	d.work("backend-engineer", changing(w.digest, paths...))
+	d.approve()
+	d.work("engineering-manager", candidate(w.digest, uint64(n)))
+	d.work("qa-engineer", verified("c-"+w.digest, true))
+	a := d.s.Queued()[0]
+	w.attempt = a.Attempt
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: a.Attempt, Generation: a.Generation, Claimant: w.who}}})
+	w.token = d.ok(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: a.Attempt, Holder: w.who}}}).GetLock().GetToken()
+	if w.token == 0 {
+		d.ok(&loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: &loomv1.ParkAttempt{Attempt: a.Attempt, Claimant: w.who, WaitsFor: "lock"}}})
+	}
+	return w
+}
+
+func newTrainDesk(t *testing.T, most uint32) *desk {
+	d := newDesk(t)
+	d.ok(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
+		Config: &loomv1.ProjectConfig{Id: "shop", Repository: "/src/shop", TargetBranch: "main", Train: most},
+	}}})
+	return d
+}
+
+func (d *desk) form(w waits) (*loomv1.Train, error) {
+	answer, err := d.do(&loomv1.Command{Body: &loomv1.Command_FormTrain{FormTrain: &loomv1.FormTrain{Token: w.token, Holder: w.who}}})
+	return answer.GetTrain(), err
+}
+
+// rides is what a test of a whole train shows of its cars.
+func rides(token uint64, cars []*loomv1.TrainCar) map[string]*loomv1.Car {
+	head := fmt.Sprintf("m-%s", cars[len(cars)-1].Execution)
+	all := map[string]*loomv1.Car{}
+	for _, c := range cars {
+		all[c.Attempt] = &loomv1.Car{
+			Verified: c.Candidate.Commit, Head: head, Token: token,
+			Candidate: &loomv1.Candidate{Commit: "m-" + c.Execution, PatchDigest: c.Change.PatchDigest, Token: c.Token},
+			Checks:    []*loomv1.CheckRun{{Command: "go test ./...", Passed: true, Commit: head}},
+		}
+	}
+	return all
+}
+
+func (d *desk) record(w waits, cars map[string]*loomv1.Car) error {
+	_, err := d.do(&loomv1.Command{Body: &loomv1.Command_RecordTrain{RecordTrain: &loomv1.RecordTrain{Token: w.token, Holder: w.who, Cars: cars}}})
+	return err
+}
+
+// arrive has the holder answer and give the lock back, and the next one claim.
+func (d *desk) arrive(w waits, out *loomv1.Outcome) {
+	d.t.Helper()
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: w.token, Holder: w.who}}})
+	d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: w.attempt, Claimant: w.who, Outcome: out}}})
+}
+
+// turn has a car that waited go on when the lock is granted to it.
+func (d *desk) turn(w *waits) {
+	d.t.Helper()
+	for _, a := range d.s.Queued() {
+		if a.Attempt == w.attempt {
+			d.ok(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: a.Attempt, Generation: a.Generation, Claimant: w.who}}})
+		}
+	}
+	w.token = d.ok(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: w.attempt, Holder: w.who}}}).GetLock().GetToken()
+	if w.token == 0 {
+		d.t.Fatalf("%s is not granted the lock", w.attempt)
+	}
+}
+
+func TestBYD08_DisjointChangesLandTogether(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	first, second := d.toLand(1, "a.go"), d.toLand(2, "b.go")
+	clashing, third := d.toLand(3, "b.go", "c.go"), d.toLand(4, "d.go")
+	train, err := d.form(first)
+	if err != nil || len(train.Cars) != 3 || train.Cars[0].Attempt != first.attempt || train.Cars[1].Attempt != second.attempt || train.Cars[2].Attempt != third.attempt {
+		t.Fatalf("train %v, %v; want %s, %s and %s, and not %s", train, err, first.attempt, second.attempt, third.attempt, clashing.attempt)
+	}
+	if c := train.Cars; c[0].Token != first.token || c[1].Token <= c[0].Token || c[2].Token <= c[1].Token || train.Fence != c[2].Token {
+		t.Errorf("tokens %d, %d, %d under fence %d; want them to rise from %d", c[0].Token, c[1].Token, c[2].Token, train.Fence, first.token)
+	}
+	if err := d.record(first, rides(first.token, train.Cars)); err != nil {
+		t.Fatal(err)
+	}
+	d.restart()
+	d.arrive(first, landed("m-"+train.Cars[0].Execution))
+	for _, w := range []*waits{&second, &clashing, &third} {
+		d.turn(w)
+		out := landed("m-" + w.bead + "-x1")
+		if w.attempt == clashing.attempt {
+			out = landed("c-" + w.digest)
+		}
+		d.arrive(*w, out)
+		if got := d.status(w.bead); got != "closed" {
+			t.Errorf("bead %s is %s", w.bead, got)
+		}
+	}
+}
+
+// A landing counts with the evidence of the train that it rode on, and no other.
+func TestBYD08_BYD12_ALandingOffATrainNeedsItsEvidence(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	first, second := d.toLand(1, "a.go"), d.toLand(2, "b.go")
+	train, err := d.form(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(*loomv1.Car){
+		"another patch":             func(c *loomv1.Car) { c.Candidate.PatchDigest = "p9" },
+		"a check that failed":       func(c *loomv1.Car) { c.Checks[0].Passed = false },
+		"a check of another commit": func(c *loomv1.Car) { c.Checks[0].Commit = "m-other" },
+		"no check":                  func(c *loomv1.Car) { c.Checks = nil },
+		"another candidate":         func(c *loomv1.Car) { c.Verified = "c-p9" },
+		"another grant":             func(c *loomv1.Car) { c.Token-- },
+		"another car's token":       func(c *loomv1.Car) { c.Candidate.Token = first.token },
+		"no commit":                 func(c *loomv1.Car) { c.Candidate.Commit = "" },
+	} {
+		cars := rides(first.token, train.Cars)
+		edit(cars[second.attempt])
+		n := len(d.events)
+		if err := d.record(first, cars); err == nil || len(d.events) != n {
+			t.Errorf("%s: %v, and %d facts; want a refusal of all of it", name, err, len(d.events)-n)
+		}
+	}
+	d.arrive(first, landed("c-"+first.digest))
+	d.turn(&second)
+	d.arrive(second, landed("m-"+second.bead+"-x1"))
+	if got := d.status(second.bead); got == "closed" {
+		t.Error("a commit of a train that was not recorded counts as landed")
+	}
+}
+
+func TestBYD08_WhoMadeATrainFailIsToldAndRidesNoMore(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	first, second, third := d.toLand(1, "a.go"), d.toLand(2, "b.go"), d.toLand(3, "c.go")
+	train, err := d.form(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	culprit := train.Cars[1]
+	bad := map[string]*loomv1.Car{culprit.Attempt: {Verified: culprit.Candidate.Commit, Refused: "it breaks the build", Token: first.token}}
+	if err := d.record(first, bad); err != nil {
+		t.Fatal(err)
+	}
+	d.arrive(first, landed("c-"+first.digest))
+	d.turn(&second)
+	if _, err := d.form(second); fault.Code(err) != "train/none" {
+		t.Errorf("the culprit drives the next train: %v", err)
+	}
+	out := outcome(failed, map[string]any{"fault": ""})
+	out.Code = "train/refused"
+	d.arrive(second, out)
+	if x := d.execution(second.bead + "-x1"); x.Nodes["commit"].Attempt == nil || x.Nodes["land"].Attempt != nil {
+		t.Errorf("the nodes are %v, want the culprit's commit anew", x.Nodes)
+	}
+	d.turn(&third)
+	if train, err := d.form(third); err != nil || len(train.Cars) != 1 {
+		t.Errorf("the next train is %v, %v; want who was left, alone", train, err)
+	}
+}
+
+func TestBYD08_WhoMayFormATrain(t *testing.T) {
+	d := newTrainDesk(t, 0)
+	first, second := d.toLand(1, "a.go"), d.toLand(2, "b.go")
+	if _, err := d.form(first); fault.Code(err) != "train/none" {
+		t.Errorf("a train where the project wants none: %v", err)
+	}
+	d.ok(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
+		Config: &loomv1.ProjectConfig{Id: "shop", Repository: "/src/shop", TargetBranch: "main", Train: 2},
+	}}})
+	train, err := d.form(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.form(first)
+	if err != nil || again.Fence <= train.Fence || len(again.Cars) != 2 {
+		t.Errorf("again: %v, %v; want the same cars with new tokens", again, err)
+	}
+	if err := d.record(first, rides(first.token, train.Cars)); fault.Code(err) != "train/changed" {
+		t.Errorf("the tokens of a train that was made anew count: %v", err)
+	}
+	stranger := first
+	stranger.who = second.who
+	nobody := first
+	nobody.who = nil
+	for code, w := range map[string]waits{"lock/stale": stranger, "lock/invalid": nobody} {
+		if _, err := d.form(w); fault.Code(err) != code {
+			t.Errorf("form: %v, want %s", err, code)
+		}
+		if err := d.record(w, rides(first.token, again.Cars)); fault.Code(err) != code {
+			t.Errorf("record: %v, want %s", err, code)
+		}
+	}
+	d.give(closes(second.bead+"-x1", "not wanted any more"))
+	if err := d.record(first, rides(first.token, again.Cars)); fault.Code(err) != "train/changed" {
+		t.Errorf("work that has ended rides on: %v", err)
+	}
+	if _, err := d.do(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
+		Config: &loomv1.ProjectConfig{Id: "shop", Repository: "/src/shop", TargetBranch: "main", Train: project.MaxTrain + 1},
+	}}}); fault.Code(err) != "project/invalid" {
+		t.Errorf("a train of too many: %v", err)
+	}
+}
