@@ -110,10 +110,8 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 		_ = d.Nak(toOthers)
 		return
 	}
-	seat := &seat{
-		projects: a.pool.Projects, project: w.Project,
-		who: &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start},
-	}
+	who := &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start}
+	seat := &seat{projects: a.pool.sit(w.Project, who), project: w.Project, who: who}
 	stop := keepAlive(d)
 	brief, err := seat.claim(ctx, w)
 	stop()

@@ -53,8 +53,11 @@ type Pool struct {
 	// cannot is left to others. Nil means all can.
 	Serves   func(project string) bool
 	Projects *Projects
-	Worker   Worker
-	Logger   *slog.Logger
+	// Sit is the way to a project for one that works on it, in the place of
+	// Projects. Nil means Projects.
+	Sit    func(project string, who *loomv1.Claimant) Way
+	Worker Worker
+	Logger *slog.Logger
 	// RestartMax, RestartWithin and Backoff bound restarts of a failing agent.
 	// Zero means 10 within a minute, from 200 ms on.
 	RestartMax     int
@@ -66,6 +69,14 @@ type Pool struct {
 	working *sync.WaitGroup
 	busy    *busyCount
 	stopped context.Context
+}
+
+// sit returns the way to a project for an agent.
+func (p *Pool) sit(project string, who *loomv1.Claimant) Way {
+	if p.Sit != nil {
+		return p.Sit(project, who)
+	}
+	return p.Projects
 }
 
 // MaxAgents is how many agents of a role a host has at most.

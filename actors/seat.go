@@ -43,8 +43,17 @@ type Seat interface {
 	CastVote(ctx context.Context, c *loomv1.CastVote) error
 }
 
+// Way is how agents reach the project of their attempt.
+type Way interface {
+	// Do sends a command until it is answered, or ctx ends. A refusal is an
+	// error.
+	Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer, error)
+	// Ask asks the decision graph likewise.
+	Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error)
+}
+
 type seat struct {
-	projects         *Projects
+	projects         Way
 	project, attempt string
 	who              *loomv1.Claimant
 	told             []*loomv1.Said // by the answer to the last Record

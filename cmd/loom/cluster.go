@@ -140,7 +140,7 @@ func refuseElsewhere(cmd *cobra.Command) error {
 	for _, flag := range []string{"nats", "creds"} {
 		if cmd.Flags().Changed(flag) {
 			return fault.New("usage/argument", "a host runs its own NATS server, and cannot use another").At("--" + flag).
-				Want("several hosts are one deployment with --join, see \"loom cluster\"")
+				Want("--agents-only, for a host that only runs agents; several hosts are one deployment with --join")
 		}
 	}
 	return nil

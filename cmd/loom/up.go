@@ -22,7 +22,7 @@ func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var projects, checks, routes, remotes, sources []string
 	chosen := models{app: a}
-	var closed bool
+	var closed, leaf bool
 	var joining joining
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
@@ -52,6 +52,13 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 			if err := chosen.open(&c, roles.Builtin()); err != nil {
 				return err
 			}
+			if leaf {
+				if err := a.fillSources(&c, sources); err != nil {
+					return err
+				}
+				c.Data, c.Logger = a.data, a.logger()
+				return a.upLeaf(cmd, c)
+			}
 			if err := refuseElsewhere(cmd); err != nil {
 				return err
 			}
@@ -78,6 +85,7 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 	f.BoolVar(&c.Insecure, "insecure-network", false, "open ports to the network without TLS")
 	f.StringArrayVar(&c.HTTPHosts, "http-host", nil, "`NAME` of a proxy in front of HTTP, too")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
+	f.BoolVar(&leaf, "agents-only", false, "only run agents, with --creds of a worker")
 	joining.flags(f)
 	chosen.flags(f)
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")

@@ -59,9 +59,9 @@ type Worker struct {
 	// means that they keep nothing.
 	Caches string
 	Logger *slog.Logger
-	// Shared has what is done in a workspace kept where other hosts find it, and
-	// goes on with what they kept there.
-	Shared bool
+	// Shared says whether there are other hosts: it has what is done in a workspace kept where other hosts find it, and
+	// goes on with what they kept there. Nil means that there are none.
+	Shared func() bool
 	// Live is given chunks of text as the model writes them.
 	Live func(project, bead, text string)
 	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
@@ -145,7 +145,7 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 			return nil, err
 		}
 	}
-	shared := j.Shared && j.brief.Node.Phase == nil // phases change one worktree side by side: that of one host
+	shared := j.Shared != nil && j.Shared() && j.brief.Node.Phase == nil // phases change one worktree side by side: that of one host
 	if shared {
 		if err := j.repo.Workspaces.Follow(ctx, x.Id); err != nil {
 			return nil, err

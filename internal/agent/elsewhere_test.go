@@ -40,7 +40,7 @@ func TestACT04_AnotherHostGoesOnWithTheTurn(t *testing.T) {
 		for _, durable := range []bool{false, true} {
 			t.Run(fmt.Sprintf("ACT04 at %d of %d, durable %t", at, steps, durable), func(t *testing.T) {
 				b := newTurn(t)
-				b.worker.Shared = true
+				b.worker.Shared = func() bool { return true }
 				b.seat.cutAt, b.seat.durable = at, durable
 				br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 				if _, err := b.work(br); !errors.Is(err, errCut) {

@@ -40,16 +40,19 @@ func configuration(anonymous bool, replicas int) string {
 	fmt.Fprintf(&b, "%s { jetstream: enabled\nexports: [\n", core)
 	fmt.Fprintf(&b, "{service: %q, accounts: [%s]}\n{stream: %q, accounts: [%s]}\n{stream: %q, accounts: [%s]}\n",
 		subject.Services(), edge, subject.EveryNotice(), edge, subject.Lives(), edge)
-	fmt.Fprintf(&b, "{service: %q, response_type: stream, accounts: [%s]}\n{service: %q, accounts: [%s]}\n]}\n",
-		nextWork+"*", crew, ackWork+">", crew)
+	fmt.Fprintf(&b, "{service: %q, response_type: stream, accounts: [%s]}\n{service: %q, accounts: [%s]}\n{service: %q, accounts: [%s]}\n]\n",
+		nextWork+"*", crew, ackWork+">", crew, subject.Seat(), crew)
+	fmt.Fprintf(&b, "imports: [{stream: {account: %s, subject: %q}}]}\n", crew, subject.Leaves())
 	fmt.Fprintf(&b, "%s { jetstream: {max_memory: 0, max_store: %d, max_streams: 1, max_consumers: 4}\n", edge, taskBytes*replicas)
 	fmt.Fprintf(&b, "limits {max_payload: %d, max_subscriptions: 65536, max_connections: 4096}\n%simports: [\n", edgePayload, nobody(anonymous))
 	// share: the server stamps each request with who made it.
 	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}, share: true}\n", core, subject.Services())
 	fmt.Fprintf(&b, "{stream: {account: %s, subject: %q}}\n{stream: {account: %s, subject: %q}}\n]}\n",
 		core, subject.EveryNotice(), core, subject.Lives())
-	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 1024}\nimports: [\n", crew, edgePayload)
-	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}}\n{service: {account: %s, subject: %q}}\n]}\n", core, nextWork+"*", core, ackWork+">")
+	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 1024}\nexports: [{stream: %q, accounts: [%s]}]\nimports: [\n",
+		crew, largest, subject.Leaves(), core)
+	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}}\n{service: {account: %s, subject: %q}}\n", core, nextWork+"*", core, ackWork+">")
+	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}, share: true}\n]}\n", core, subject.Seat())
 	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 64}}\n}\n", control, edgePayload)
 	if anonymous {
 		fmt.Fprintf(&b, "no_auth_user: anonymous\n")
@@ -70,6 +73,9 @@ func nobody(anonymous bool) string {
 // its headers.
 const edgePayload = 256<<10 + 16<<10
 
+// largest is the largest message of all.
+const largest = 2 << 20
+
 // options returns the server's options; g decides who may connect.
 func (c Config) options(g *gate, t *trust) (*server.Options, error) {
 	options := new(server.Options)
@@ -85,6 +91,6 @@ func (c Config) options(g *gate, t *trust) (*server.Options, error) {
 	options.SyncAlways = true
 	options.JetStreamMaxMemory = memoryBytes
 	options.JetStreamMaxStore = c.JournalBytes + c.BlobBytes + otherBytes
-	options.MaxPayload = 2 << 20
+	options.MaxPayload = largest
 	return options, errors.Join(c.listen(options), c.cluster(options, t))
 }

@@ -178,17 +178,26 @@ func (u user) stamp() string {
 	return strings.Join([]string{string(u.kind), u.name, strings.Join(u.projects, ","), strings.Join(u.roles, ",")}, ":")
 }
 
-// stamped reads a stamp: who it is, and the projects that narrow it.
-func stamped(s string) (*loomv1.Identity, []string, error) {
+// sender is who makes a request.
+type sender struct {
+	who             *loomv1.Identity
+	projects, roles []string // that narrow it
+}
+
+// stamped reads a stamp.
+func stamped(s string) (sender, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 4 || kindOf[kind(parts[0])] == 0 || parts[1] == "" {
-		return nil, nil, fault.New("request/denied", "the request's sender is not known")
+		return sender{}, fault.New("request/denied", "the request's sender is not known")
 	}
-	var projects []string
-	if parts[2] != "" {
-		projects = strings.Split(parts[2], ",")
+	return sender{&loomv1.Identity{Kind: kindOf[kind(parts[0])], Name: parts[1]}, listOf(parts[2]), listOf(parts[3])}, nil
+}
+
+func listOf(s string) []string {
+	if s == "" {
+		return nil
 	}
-	return &loomv1.Identity{Kind: kindOf[kind(parts[0])], Name: parts[1]}, projects, nil
+	return strings.Split(s, ",")
 }
 
 // identity is on whose behalf a request of u is done.

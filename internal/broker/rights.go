@@ -62,7 +62,7 @@ var table = map[kind]func(user) rights{
 	registrar: registering,
 	host:      func(u user) rights { return rights{account: u.account, all: true} },
 	worker: func(u user) rights {
-		r := rights{account: crew}
+		r := rights{account: crew, publish: []string{subject.Seat(), subject.Leaf(subject.Must(u.name))}}
 		for _, role := range u.roles {
 			r.publish = append(r.publish, nextWork+role, ackWork+role+".>")
 		}
@@ -134,6 +134,7 @@ var kindOf = map[kind]loomv1.IdentityKind{
 	observer:  loomv1.IdentityKind_IDENTITY_KIND_OBSERVER,
 	operator:  loomv1.IdentityKind_IDENTITY_KIND_OPERATOR,
 	host:      loomv1.IdentityKind_IDENTITY_KIND_HOST,
+	worker:    loomv1.IdentityKind_IDENTITY_KIND_WORKER,
 }
 
 // usersOf returns those who may connect as an identity. The CEO's way in is

@@ -30,6 +30,8 @@ type Request struct {
 	// Projects are all that it may be about, for a sender who is narrowed to
 	// some; empty means any.
 	Projects []string
+	// Roles are those that a worker may work in.
+	Roles []string
 }
 
 // Handler answers a request with the body of the reply. It runs on a goroutine
@@ -51,6 +53,11 @@ func (b *Broker) Serve(name string, handle Handler) error {
 		return err
 	}
 	return b.add(core, name, subject.Service(token), handle)
+}
+
+// ServeSeat answers what agents of leaf hosts ask; the sender is a worker.
+func (b *Broker) ServeSeat(handle Handler) error {
+	return b.add(core, "seat", subject.Seat(), handle)
 }
 
 // ServeCEO answers the signed commands in the account of the CEO.
@@ -91,10 +98,10 @@ func (b *Broker) add(account, name, subj string, handle Handler) error {
 func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
 	defer cancel()
-	who, projects, err := b.who(account, r)
+	from, err := b.who(account, r)
 	var body []byte
 	if err == nil {
-		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: who, Projects: projects})
+		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: from.who, Projects: from.projects, Roles: from.roles})
 	}
 	if most := b.conns[account].MaxPayload() - headroom; err == nil && int64(len(body)) > most {
 		err = fault.New("answer/too-large", "the answer has %d bytes, the most is %d", len(body), most).Want("ask for less, by id or with a limit")
@@ -128,6 +135,19 @@ func refusal(to string, e *fault.Error) *nats.Msg {
 	}}
 }
 
+// Refusal returns the error that an answer of a service carries in its headers,
+// or nil.
+func Refusal(m *nats.Msg) error {
+	if m.Header.Get(micro.ErrorCodeHeader) == "" {
+		return nil
+	}
+	e := &loomv1.Error{}
+	if err := proto.Unmarshal(m.Data, e); err != nil || e.Code == "" {
+		return fault.New("internal/error", "a host refuses: %s", m.Header.Get(micro.ErrorHeader))
+	}
+	return fault.FromProto(e)
+}
+
 // headerText is s on one line.
 func headerText(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
 
@@ -136,17 +156,17 @@ func headerText(s string) string { return strings.NewReplacer("\r", " ", "\n", "
 // place of whatever the client wrote there. A request without it came from
 // another host, in the core account. In the control account nobody stamps
 // anything, and nothing there is believed.
-func (b *Broker) who(account string, r micro.Request) (*loomv1.Identity, []string, error) {
+func (b *Broker) who(account string, r micro.Request) (sender, error) {
 	stamp := r.Headers().Get(server.ClientInfoHdr)
 	switch {
 	case account == control:
-		return new(loomv1.Identity), nil, nil
+		return sender{who: new(loomv1.Identity)}, nil
 	case stamp == "":
-		return b.users[0].identity(), nil, nil
+		return sender{who: b.users[0].identity()}, nil
 	}
 	var info server.ClientInfo
 	if err := json.Unmarshal([]byte(stamp), &info); err != nil {
-		return nil, nil, fault.New("request/denied", "the request's sender cannot be read")
+		return sender{}, fault.New("request/denied", "the request's sender cannot be read")
 	}
 	return stamped(info.User)
 }

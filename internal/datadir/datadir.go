@@ -36,7 +36,8 @@ type Config struct {
 	// DefaultPartitions; the most is 64.
 	Partitions int
 
-	// Mode is what the directory is wanted as, ModeSingle or ModeCluster.
+	// Mode is what the directory is wanted as, ModeSingle, ModeCluster or
+	// ModeLeaf.
 	// Empty means whatever it is, and ModeSingle for a new one.
 	Mode string
 
@@ -141,7 +142,11 @@ func (d *Dir) found(c Config) (Manifest, error) {
 		return Manifest{}, fault.New("cluster/mode", "the data directory is new, and a host joins a cluster with a join file").At(d.path).
 			Want("loom up --join FILE; loom cluster init makes one")
 	}
-	return first(c.Partitions), nil
+	m := first(c.Partitions)
+	if c.Mode == ModeLeaf {
+		m.Mode = ModeLeaf
+	}
+	return m, nil
 }
 
 // suits returns why the directory at path, whose manifest is m, is not what is
@@ -158,6 +163,9 @@ func (c Config) suits(path string, m Manifest) error {
 	case wanted == ModeCluster && m.Mode == ModeSingle:
 		return fault.New("cluster/mode", "the data directory is that of a host that is alone: in a cluster its streams would be deleted").At(path).
 			Want("join with an empty directory, --data DIR")
+	case wanted == "" && m.Mode == ModeLeaf:
+		return fault.New("cluster/mode", "the data directory is that of a host that only runs agents").At(path).
+			Want("loom up --agents-only, or another directory, --data DIR")
 	case wanted != "" && wanted != m.Mode:
 		return fault.New("cluster/mode", "the data directory is of mode %q, not %q", m.Mode, wanted).At(path)
 	case c.Join != nil && c.Join.Deployment != m.Deployment:

@@ -25,6 +25,9 @@ const (
 	// ModeCluster is a directory of a host that keeps its deployment's streams
 	// together with others.
 	ModeCluster = "cluster"
+	// ModeLeaf is a directory of a host that only runs agents: workspaces, and
+	// no streams.
+	ModeLeaf = "leaf"
 )
 
 // Manifest says what a data directory is and what must be in it.
@@ -35,7 +38,7 @@ type Manifest struct {
 	Deployment string `json:"deployment"`
 	// Host names this directory's host for good: a token, "h-...".
 	Host string `json:"host"`
-	// Mode is ModeSingle or ModeCluster. It never changes: the server deletes
+	// Mode is ModeSingle, ModeCluster or ModeLeaf. It never changes: the server deletes
 	// the streams of one mode when it runs in the other.
 	Mode string `json:"mode"`
 	// Partitions is how many journals there are.
@@ -137,8 +140,8 @@ func (m Manifest) check() error {
 		return fmt.Errorf("it is of format %d and this build reads up to %d", m.Format, format)
 	case m.Format < 1 || m.Deployment == "" || m.Host == "":
 		return errors.New("it names no format, deployment or host")
-	case m.Mode != ModeSingle && m.Mode != ModeCluster:
-		return fmt.Errorf("mode %q is not %q or %q", m.Mode, ModeSingle, ModeCluster)
+	case m.Mode != ModeSingle && m.Mode != ModeCluster && m.Mode != ModeLeaf:
+		return fmt.Errorf("mode %q is not %q, %q or %q", m.Mode, ModeSingle, ModeCluster, ModeLeaf)
 	case (m.Mode == ModeCluster) != (m.Cluster != nil):
 		return fmt.Errorf("mode %q and what it says of a cluster do not match", m.Mode)
 	case m.Partitions < 1 || m.Partitions > 64 || m.Epoch < 1:

@@ -28,7 +28,7 @@ func (o others) Ask(ctx context.Context, partition int, r *loomv1.PartitionReque
 	if !ok {
 		return nil, fault.New("host/unavailable", "whoever serves partition %d answers with %T", partition, m)
 	}
-	return reply, nil
+	return reply, unpack(ctx, reply.GetAnswer(), o.h.blobs.Get)
 }
 
 // elsewhere asks other hosts; nil on a host that is alone.
@@ -79,5 +79,13 @@ func (h *Host) asked(ctx context.Context, partition int, m proto.Message) proto.
 	case projects == nil:
 		return &loomv1.PartitionReply{Error: fault.New("host/unavailable", "this host is starting").Proto()}
 	}
-	return projects.Serve(ctx, partition, r)
+	reply := projects.Serve(ctx, partition, r)
+	if reply.GetAnswer() == nil {
+		return reply
+	}
+	answer, err := pack(ctx, reply.GetAnswer(), h.blobs.Put)
+	if err != nil {
+		return &loomv1.PartitionReply{Error: fault.From(err).Proto()}
+	}
+	return &loomv1.PartitionReply{Error: reply.Error, Body: &loomv1.PartitionReply_Answer{Answer: answer}}
 }

@@ -51,6 +51,9 @@ const (
 // startFleet makes this host known to the others and learns of them.
 func (h *Host) startFleet(ctx context.Context) error {
 	h.fleet.seen = map[string]*loomv1.HostPresence{}
+	if err := h.startLeaves(); err != nil {
+		return err
+	}
 	if !h.broker.Clustered() {
 		return nil
 	}
@@ -217,7 +220,7 @@ func (h *Host) forget(host string) {
 	h.fleet.mu.Unlock()
 }
 
-// members are the hosts that live, for the partitions.
+// members are the hosts that live and can serve partitions.
 func (h *Host) members() actors.Members {
 	h.fleet.mu.Lock()
 	defer h.fleet.mu.Unlock()
@@ -243,7 +246,7 @@ func (h *Host) hosts() []*loomv1.HostPresence {
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		list = append(list, proto.CloneOf(seen[name]))
 	}
-	return list
+	return append(list, h.leaves.list()...)
 }
 
 // registeredHosts returns all hosts that belong to the deployment, by name: what
@@ -263,7 +266,7 @@ func (h *Host) registeredHosts(ctx context.Context) []*loomv1.HostPresence {
 	}
 	if kept != nil { // those that were taken out are none of the deployment's
 		list = slices.DeleteFunc(list, func(p *loomv1.HostPresence) bool {
-			return !p.Alive && !slices.ContainsFunc(kept, func(r *loomv1.HostPresence) bool { return r.Host == p.Host })
+			return !p.Alive && !p.Leaf && !slices.ContainsFunc(kept, func(r *loomv1.HostPresence) bool { return r.Host == p.Host })
 		})
 	}
 	slices.SortFunc(list, func(a, b *loomv1.HostPresence) int { return cmp.Compare(a.Host, b.Host) })

@@ -45,7 +45,7 @@ type Host struct {
 	logs       []journal.Log
 	heads      *headmark.Keeper
 	space      *watermark.Watch
-	blobs      *blob.Objects
+	blobs      blob.Store
 	projection *projection.DB
 	history    history
 	pasts      *pasts
@@ -64,6 +64,8 @@ type Host struct {
 	own      *ownErrors
 	presence *presence
 	fleet    fleet
+	leaves   leaves
+	seats    seats
 	places   places
 	staff    *staff
 	meters   *web.Meters
@@ -240,8 +242,9 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
+	p.Members = h.everybody
 	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
-		p.Lease, p.Members = leaseTurn{h, n}, h.members
+		p.Lease = leaseTurn{h, n}
 		p.Open = func() func() { return h.open(n) }
 	}
 	return p
@@ -259,7 +262,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	}
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live, Shared: h.broker.Clustered(),
+		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live, Shared: h.shared,
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

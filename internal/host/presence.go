@@ -82,7 +82,7 @@ func (h *Host) tellPresence(ctx context.Context) {
 // tellAll tells each project that was told something else before, and reports
 // whether all know now.
 func (h *Host) tellAll(ctx context.Context, agents map[string]uint32) bool {
-	all := true
+	all := h.tellOfLeaves(ctx)
 	for _, id := range h.registered() {
 		if told, ok := h.presence.told[id]; ok && maps.Equal(told, agents) {
 			continue

@@ -152,7 +152,7 @@ func (h *Host) resize(ctx context.Context) {
 	}
 	var hosts []staffing.Host
 	for _, p := range h.hosts() {
-		if p.Alive {
+		if p.Alive && !p.Leaf {
 			hosts = append(hosts, staffing.Host{Name: p.Host, Labels: p.Labels, Draining: wanted.GetDrained()[p.Host], Own: counted(p.Own)})
 		}
 	}

@@ -109,6 +109,9 @@ func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.
 }
 
 func (h *Host) live(projectID, bead, text string) {
+	if h.broker == nil {
+		return // of a leaf host: nobody hears it
+	}
 	p, err := subject.Parse("project", projectID)
 	if err != nil {
 		return
@@ -287,6 +290,9 @@ func (h *Host) serve(context.Context) error {
 		if err := h.broker.Serve(name, h.handler(within, f)); err != nil {
 			return err
 		}
+	}
+	if err := h.broker.ServeSeat(h.serveSeat); err != nil {
+		return err
 	}
 	return h.broker.ServeCEO(h.handler(serveWithin, h.serveCEO))
 }

@@ -196,6 +196,9 @@ func (*SeatRequest_Write) isSeatRequest_Body() {}
 type SeatReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// The attempt that a claim has given.
+	Attempt    string `protobuf:"bytes,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Generation uint32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
 	//	*SeatReply_Welcome
@@ -243,6 +246,20 @@ func (x *SeatReply) GetError() *Error {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *SeatReply) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *SeatReply) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 func (x *SeatReply) GetBody() isSeatReply_Body {
@@ -392,7 +409,9 @@ type LeafWelcome struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Deployment string                 `protobuf:"bytes,1,opt,name=deployment,proto3" json:"deployment,omitempty"`
 	// It takes no new work.
-	Drained       bool `protobuf:"varint,2,opt,name=drained,proto3" json:"drained,omitempty"`
+	Drained bool `protobuf:"varint,2,opt,name=drained,proto3" json:"drained,omitempty"`
+	// The roles that its credentials are for.
+	Roles         []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +458,13 @@ func (x *LeafWelcome) GetDrained() bool {
 		return x.Drained
 	}
 	return false
+}
+
+func (x *LeafWelcome) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
 }
 
 // BlobRead asks for a blob that the attempt's brief names, or that its agent
@@ -574,9 +600,13 @@ const file_loom_v1_seat_proto_rawDesc = "" +
 	"\x05graph\x18\a \x01(\v2\x15.loom.v1.GraphRequestH\x00R\x05graph\x12'\n" +
 	"\x04read\x18\b \x01(\v2\x11.loom.v1.BlobReadH\x00R\x04read\x12*\n" +
 	"\x05write\x18\t \x01(\v2\x12.loom.v1.BlobWriteH\x00R\x05writeB\x06\n" +
-	"\x04body\"\x81\x02\n" +
+	"\x04body\"\xbb\x02\n" +
 	"\tSeatReply\x12$\n" +
-	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x120\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
+	"\aattempt\x18\a \x01(\tR\aattempt\x12\x1e\n" +
+	"\n" +
+	"generation\x18\b \x01(\rR\n" +
+	"generation\x120\n" +
 	"\awelcome\x18\x02 \x01(\v2\x14.loom.v1.LeafWelcomeH\x00R\awelcome\x12)\n" +
 	"\x06answer\x18\x03 \x01(\v2\x0f.loom.v1.AnswerH\x00R\x06answer\x12+\n" +
 	"\x05graph\x18\x04 \x01(\v2\x13.loom.v1.GraphReplyH\x00R\x05graph\x12\x14\n" +
@@ -585,12 +615,13 @@ const file_loom_v1_seat_proto_rawDesc = "" +
 	"\x04body\"r\n" +
 	"\tLeafHello\x121\n" +
 	"\bpresence\x18\x01 \x01(\v2\x15.loom.v1.HostPresenceR\bpresence\x122\n" +
-	"\bprojects\x18\x02 \x03(\v2\x16.loom.v1.ProjectConfigR\bprojects\"G\n" +
+	"\bprojects\x18\x02 \x03(\v2\x16.loom.v1.ProjectConfigR\bprojects\"]\n" +
 	"\vLeafWelcome\x12\x1e\n" +
 	"\n" +
 	"deployment\x18\x01 \x01(\tR\n" +
 	"deployment\x12\x18\n" +
-	"\adrained\x18\x02 \x01(\bR\adrained\"H\n" +
+	"\adrained\x18\x02 \x01(\bR\adrained\x12\x14\n" +
+	"\x05roles\x18\x03 \x03(\tR\x05roles\"H\n" +
 	"\bBlobRead\x12$\n" +
 	"\x04blob\x18\x01 \x01(\v2\x10.loom.v1.BlobRefR\x04blob\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\"f\n" +

@@ -1,0 +1,291 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/certificate"
+	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/identity"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+	"github.com/loomrun/loom/roles"
+)
+
+// Leaf is a running host that only runs agents: it has no partitions, journals
+// or tables. It asks hosts of the deployment over NATS, with the rights of a
+// worker.
+type Leaf struct {
+	h      *Host // what agents need of one
+	name   string
+	epoch  uint64
+	nc     *nats.Conn
+	way    *far
+	hello  *loomv1.LeafHello
+	roles  []string // those that its credentials are for
+	ended  chan struct{}
+	reason error // why it ended by itself
+	stop   sync.Once
+	done   sync.WaitGroup
+}
+
+// helloEvery is how often a leaf host asks whether it may still be one.
+const helloEvery = 5 * time.Second
+
+// StartLeaf starts a host that only runs agents, of the projects in c and of the
+// roles of its credentials. Of c it heeds what concerns agents: Data, Projects'
+// ids and repositories, models, sandbox, sources, Agents, Labels and Logger. An
+// empty url means the one in the credentials. It returns when agents pull work;
+// request/denied when the credentials are no worker's or not let in,
+// project/unknown and project/conflict for projects that the deployment has not
+// or has elsewhere, and host/unavailable when ctx ends before a host answers.
+func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, url string) (*Leaf, error) {
+	if err := c.checkLeaf(credentials); err != nil {
+		return nil, err
+	}
+	h := &Host{config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin()}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
+	for _, step := range []func(context.Context) error{
+		h.checkMachine, l.openData, func(context.Context) error { return l.connect(credentials, url) }, l.join, l.startAgents,
+	} {
+		if err := step(ctx); err != nil {
+			l.Stop(context.WithoutCancel(ctx))
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (c Config) checkLeaf(credentials identity.Credentials) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	switch {
+	case credentials.Kind != identity.Worker:
+		return fault.New("usage/argument", "a host that only runs agents has the credentials of a worker, not of kind %q", credentials.Kind).
+			At("--creds").Want("loom auth user add NAME --as worker --role ROLE")
+	case len(c.Projects) == 0:
+		return fault.New("usage/argument", "no project is named whose work it takes").At("--project").Want("--project NAME=PATH")
+	}
+	return nil
+}
+
+func (l *Leaf) openData(context.Context) (err error) {
+	l.h.dir, err = datadir.Config{Path: l.h.config.Data, Mode: datadir.ModeLeaf}.Open()
+	return err
+}
+
+// connect connects as the worker. What is said on the way can be read where
+// there is no TLS, so that is for loopback.
+func (l *Leaf) connect(credentials identity.Credentials, url string) (err error) {
+	if url == "" {
+		url = credentials.URL
+	}
+	if !l.h.config.Insecure && len(credentials.Authority) == 0 && !secured(url) {
+		return fault.New("host/insecure", "everything would be said without TLS over the network").At("--nats").Got(url).Want("tls://HOST:4222")
+	}
+	l.nc, err = broker.DialAs(credentials, url, false, nats.ReconnectWait(200*time.Millisecond), nats.MaxPingsOutstanding(2), nats.PingInterval(5*time.Second))
+	return err
+}
+
+// secured says whether an address has TLS or is on this machine.
+func secured(url string) bool {
+	scheme, rest, ok := strings.Cut(url, "://")
+	return ok && scheme == "tls" || certificate.Loopback(rest)
+}
+
+// join asks a host whether this one may run agents, until one answers.
+func (l *Leaf) join(ctx context.Context) error {
+	l.way = &far{nc: l.nc}
+	for _, p := range l.h.config.Projects {
+		path, err := filepath.Abs(p.Repository)
+		if err != nil {
+			return fault.New("git/not-a-repository", "not a path: %s", err).At("project " + p.ID)
+		}
+		repo, err := git.Open(ctx, path)
+		if err != nil {
+			return err
+		}
+		l.hello = &loomv1.LeafHello{Projects: append(l.hello.GetProjects(), &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path()})}
+	}
+	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+	defer cancel()
+	welcome, err := l.greet(ctx)
+	if err != nil {
+		return err
+	}
+	l.roles = welcome.Roles
+	for name := range l.h.config.Agents {
+		if r, _ := l.h.roles.Get(name); !slices.Contains(l.roles, r.Name) {
+			return fault.New("request/denied", "the credentials of %q are not for role %q", l.name, name).At("--agents")
+		}
+	}
+	return nil
+}
+
+func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
+	l.hello.Presence = l.presence(true)
+	reply, err := l.way.request(ctx, &loomv1.SeatRequest{Body: &loomv1.SeatRequest_Hello{Hello: l.hello}})
+	return reply.GetWelcome(), err
+}
+
+func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
+	p := &loomv1.HostPresence{
+		Host: l.name, Epoch: l.epoch, Version: Version, StartedAt: timestamppb.New(l.h.started), Labels: l.h.config.Labels, Alive: alive, Leaf: true,
+	}
+	if l.h.pools != nil {
+		p.Roles = l.h.counts()
+	}
+	return p
+}
+
+// startAgents starts the agents, and says that they are there.
+func (l *Leaf) startAgents(context.Context) error {
+	h := l.h
+	h.blobs = farBlobs{l.way}
+	worker, err := h.worker()
+	if err != nil {
+		return err
+	}
+	h.system = actors.NewSystem(h.log, func(name string) {
+		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
+	})
+	var pools []actors.Pool
+	for _, name := range l.roles {
+		role, known := h.roles.Get(name)
+		if !known || role.Human || role.Name != name {
+			h.log.Warn("the credentials are for a role that no agent can have here", "role", name)
+			continue
+		}
+		pools = append(pools, actors.Pool{
+			Role: name, Agents: h.agentsOf(name), Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
+			Sit: l.way.sit, Worker: seated{worker}, Logger: h.log,
+			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
+		})
+	}
+	h.setPools(h.system.StartPools(h.ctx, pools))
+	l.done.Go(l.live)
+	l.done.Go(l.stay)
+	return nil
+}
+
+// serves says whether work of a project is done here.
+func (l *Leaf) serves(id string) bool {
+	return slices.ContainsFunc(l.h.config.Projects, func(p Project) bool { return p.ID == id })
+}
+
+// live says that this host lives, until it stops.
+func (l *Leaf) live() {
+	beat := time.NewTicker(leafEvery)
+	defer beat.Stop()
+	for {
+		l.say(l.presence(true))
+		select {
+		case <-beat.C:
+		case <-l.h.ctx.Done():
+			l.say(l.presence(false))
+			return
+		}
+	}
+}
+
+func (l *Leaf) say(p *loomv1.HostPresence) {
+	data, err := proto.Marshal(p)
+	if err == nil {
+		err = l.nc.Publish(subject.Leaf(subject.Must(l.name)), data)
+	}
+	if err != nil {
+		l.h.log.Warn("this host cannot say that it lives", "error", err)
+	}
+}
+
+// stay heeds whether this host is drained, and ends it when its credentials are
+// not good any more.
+func (l *Leaf) stay() {
+	again := time.NewTicker(helloEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+		case <-l.h.ctx.Done():
+			return
+		}
+		ctx, cancel := context.WithTimeout(l.h.ctx, helloEvery)
+		welcome, err := l.greet(ctx)
+		cancel()
+		switch {
+		case fault.Code(err) == "request/denied":
+			l.reason = err
+			close(l.ended)
+			return
+		case err == nil:
+			l.drain(welcome.Drained)
+		}
+	}
+}
+
+// drain has agents take no new work, or as much as ever.
+func (l *Leaf) drain(drained bool) {
+	for _, role := range l.roles {
+		n := l.h.agentsOf(role)
+		if drained {
+			n = 0
+		}
+		l.h.pools.Resize(role, n)
+	}
+}
+
+// Name returns the name by which the deployment knows this host.
+func (l *Leaf) Name() string { return l.name }
+
+// Roles returns the roles that it has agents of, with their numbers.
+func (l *Leaf) Roles() []*loomv1.RoleCount { return l.h.counts() }
+
+// Done is closed when the deployment does not let this host in any more; then
+// Reason says why.
+func (l *Leaf) Done() <-chan struct{} { return l.ended }
+
+// Reason says why Done was closed.
+func (l *Leaf) Reason() error { return l.reason }
+
+// Sandboxed says whether commands run in a sandbox.
+func (l *Leaf) Sandboxed() bool { return l.h.Sandboxed() }
+
+// Stop has every agent give back what it works on, and ends. It may be called
+// more than once.
+func (l *Leaf) Stop(context.Context) {
+	l.stop.Do(func() {
+		if l.h.pools != nil {
+			l.h.pools.Stop()
+		}
+		l.h.cancel()
+		l.done.Wait()
+		if l.h.system != nil {
+			l.h.system.Stop()
+		}
+		if l.nc != nil {
+			_ = l.nc.FlushTimeout(time.Second)
+			l.nc.Close()
+		}
+		if l.h.dir != nil {
+			_ = l.h.dir.Close()
+		}
+	})
+}
