@@ -11,18 +11,17 @@ import (
 	"github.com/loomrun/loom/internal/identity"
 )
 
-// noLeaf are the flags of "loom up" that mean nothing where only agents run.
-var noLeaf = []string{
-	"listen", "no-listen", "http", "http-host", "tls-cert", "tls-key", "require-auth", "join", "cluster", "cluster-listen",
-	"cluster-advertise", "routes", "check", "push", "route-file", "lock-lease", "grace", "key",
-}
+// noLeaf are the flags of "loom up" that would make the host another kind of
+// one. Those that mean nothing to it, such as --listen, are not heeded: a
+// configuration file may have them for all hosts.
+var noLeaf = []string{"join", "cluster", "cluster-listen", "cluster-advertise", "routes"}
 
 // upLeaf runs a host that only runs agents, until it is interrupted or not let
 // in any more.
 func (a *app) upLeaf(cmd *cobra.Command, c host.Config) error {
 	for _, flag := range noLeaf {
 		if cmd.Flags().Changed(flag) {
-			return fault.New("usage/argument", "a host that only runs agents has no use for it").At("--" + flag)
+			return fault.New("usage/argument", "a host that only runs agents is none of a cluster").At("--" + flag)
 		}
 	}
 	if a.creds == "" {

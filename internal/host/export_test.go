@@ -1,9 +1,36 @@
 package host
 
-import "github.com/loomrun/loom/actors"
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/blob"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
 
 // Trouble injects an internal error.
 func (h *Host) Trouble(t actors.Trouble) { h.trouble(t) }
 
 // SetAside pretends that a message was set aside.
 func (h *Host) SetAside(subject string, why error) { h.setAside(subject, why) }
+
+// Blobs are those that the host keeps.
+func (h *Host) Blobs() blob.Store { return h.blobs }
+
+// Crash ends a leaf host without a word.
+func (l *Leaf) Crash() {
+	l.nc.Close()
+	l.h.cancel()
+}
+
+// AskSeat asks as an agent of a leaf host, once.
+func AskSeat(ctx context.Context, nc *nats.Conn, q *loomv1.SeatRequest) (*loomv1.SeatReply, error) {
+	return (&far{nc: nc}).request(ctx, q)
+}
+
+// FarBlobs are blobs as the agent of a leaf host has them, from a seat.
+func FarBlobs(ctx context.Context, nc *nats.Conn, seat *loomv1.SeatRequest) (context.Context, blob.Store) {
+	return context.WithValue(ctx, seatKey{}, seat), farBlobs{&far{nc: nc}}
+}

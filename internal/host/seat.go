@@ -93,6 +93,11 @@ func (h *Host) welcome(ctx context.Context, r broker.Request, hello *loomv1.Leaf
 			return nil, err
 		}
 	}
+	for _, role := range r.Roles {
+		if err := h.broker.PrepareWork(ctx, role); err != nil {
+			return nil, err
+		}
+	}
 	wanted, err := h.wanted(ctx)
 	if err != nil {
 		return nil, err
@@ -188,8 +193,10 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.ReserveCall.Attempt, c.ReserveCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_SettleCall:
 		c.SettleCall.Attempt, c.SettleCall.Claimant = s.attempt, s.who
-	default:
+	case *loomv1.Command_AddDecision, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote:
 		return s.bindDecision(ctx, cmd)
+	default:
+		return fault.New("request/denied", "an agent of a leaf host cannot do %T", cmd.GetBody())
 	}
 	return nil
 }
@@ -217,8 +224,6 @@ func (s *sitting) bindDecision(ctx context.Context, cmd *loomv1.Command) error {
 			return fault.New("command/malformed", "a vote without its content")
 		}
 		c.CastVote.Vote.Role = brief.Attempt.GetRole()
-	default:
-		return fault.New("request/denied", "an agent of a leaf host cannot do %T", cmd.GetBody())
 	}
 	return nil
 }
