@@ -20,7 +20,7 @@ func RightsText() string {
 		{"observer of PROJECT", user{kind: observer, projects: []string{"project"}}},
 		{"operator", user{kind: operator}},
 		{"CEO's way in", user{kind: ceo, name: "name"}},
-		{"worker of ROLE", user{kind: worker, roles: []string{"role"}}},
+		{"worker of ROLE", user{kind: worker, name: "name", roles: []string{"role"}}},
 		{"host", user{kind: host, account: core}},
 	}
 	var rows []string
