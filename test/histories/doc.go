@@ -13,5 +13,7 @@
 //	go test ./test/histories -run TestWrite -write
 //
 // which is done when a release is made, or when what it emits has changed since
-// they were written. Whoever makes the next release raises the number first.
+// they were written; with "-only NAME" one of them is, which has to be done
+// before the fields of the contract change again. Whoever makes the next release
+// raises the number first.
 package histories

@@ -27,6 +27,7 @@ func TestWF10_StoriesComeToTheirEnd(t *testing.T) {
 		{"forked", play.Forked, []string{"execution-forked", "landed"}},
 		{"limited", play.Limited, []string{"limit-lifted", "execution-ended"}},
 		{"linked", play.Linked, []string{"bead-status-changed", "execution-ended"}},
+		{"voted", play.Voted, []string{"ballot-opened", "vote-cast", "ballot-referred", "ballot-closed", "decision-superseded", "approval-lapsed", "landed"}},
 		{"storm", play.Storm, []string{"governor-tripped", "governor-renewed"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

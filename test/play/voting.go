@@ -1,0 +1,79 @@
+package play
+
+import (
+	"time"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// decided adds a node to the decision graph.
+func (s *Shop) decided(t loomv1.DecisionType, title string, links ...*loomv1.DecisionEdge) string {
+	return s.Do(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{
+		Node: &loomv1.DecisionNode{Type: t, Title: title, Confidence: 60}, Links: links, Request: title,
+	}}}).GetDecision().GetId()
+}
+
+// question adds a decision with two options.
+func (s *Shop) question(title string) (decision, yes, no string) {
+	decision = s.decided(loomv1.DecisionType_DECISION_TYPE_DECISION, title)
+	link := &loomv1.DecisionEdge{From: decision, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO}
+	yes = s.decided(loomv1.DecisionType_DECISION_TYPE_OPTION, title+": yes", link)
+	return decision, yes, s.decided(loomv1.DecisionType_DECISION_TYPE_OPTION, title+": no", link)
+}
+
+func (s *Shop) open(rule loomv1.VoteRule, decision string, options ...string) {
+	s.Do(&loomv1.Command{Body: &loomv1.Command_OpenBallot{OpenBallot: &loomv1.OpenBallot{Ballot: &loomv1.Ballot{
+		Decision: decision, Options: options, Rule: rule, Voters: []string{"architect", backend}, Seconds: 60,
+	}}}})
+}
+
+func (s *Shop) vote(decision, role, option string, confidence uint32) {
+	s.Now = s.Now.Add(time.Second)
+	s.Do(&loomv1.Command{Body: &loomv1.Command_CastVote{CastVote: &loomv1.CastVote{
+		Decision: decision, Vote: &loomv1.Vote{Role: role, Option: option, Confidence: confidence, Rationale: "so it seems"},
+	}}})
+}
+
+// Voted is decisions by vote: by the largest confidence, after a change of
+// mind, by the lead on a tie, and by the CEO when the lead is silent. What was
+// chosen last is superseded, and takes along the approval that rests on it.
+func Voted(s *Shop) {
+	round, end, line := s.question("round at the end")
+	s.open(loomv1.VoteRule_VOTE_RULE_WEIGHTED, round, end, line)
+	s.vote(round, "architect", line, 90)
+	s.vote(round, "architect", end, 95)
+	s.vote(round, backend, line, 70)
+
+	store, yes, no := s.question("store cents")
+	s.open(loomv1.VoteRule_VOTE_RULE_MAJORITY, store, yes, no)
+	s.vote(store, "architect", yes, 80)
+	s.vote(store, backend, no, 80)
+	s.vote(store, "lead", yes, 60)
+
+	name, tax, duty := s.question("call it tax")
+	s.open(loomv1.VoteRule_VOTE_RULE_UNANIMOUS, name, tax, duty)
+	s.vote(name, "architect", tax, 80)
+	s.Pass(2 * time.Minute) // too few have voted
+	s.Pass(2 * time.Minute) // and the lead is silent
+	a := s.Inbox()[0]
+	s.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Decide{Decide: &loomv1.DecideApproval{
+		Approval: a.Id, Digest: a.Digest, Decision: Approve, Choice: tax, Comment: "as people say",
+	}}})
+
+	filed := s.File(&loomv1.Submission{Goal: "the total is wrong: p1", Type: loomv1.BeadType_BEAD_TYPE_BUG})
+	s.Work(qa, Outcome(Success, map[string]any{"severity": "high", "specialist": backend, "check": "go test ./..."}))
+	way := s.Do(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{
+		Node:  &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Title: "as was voted", Confidence: 90, Execution: filed.Execution},
+		Links: []*loomv1.DecisionEdge{{To: end, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN}}, Request: "way",
+	}}}).GetDecision().GetId()
+	s.Work(backend, Outcome(More, nil))
+	s.Propose("p1")
+	s.Decide(Approve, "go on")
+	better := s.decided(loomv1.DecisionType_DECISION_TYPE_OPTION, "count in cents")
+	s.Do(&loomv1.Command{Body: &loomv1.Command_SupersedeDecision{SupersedeDecision: &loomv1.SupersedeDecision{Old: end, New: better, Rationale: "nothing is lost"}}})
+	s.Do(&loomv1.Command{Body: &loomv1.Command_LinkDecision{LinkDecision: &loomv1.LinkDecision{Edge: &loomv1.DecisionEdge{
+		From: better, To: way, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_ENABLES,
+	}}}})
+	s.Decide(Approve, "all the same")
+	s.Finish("p1")
+}
