@@ -1,0 +1,188 @@
+package agent_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// sound passes on what no bad change is in.
+const sound = "! ls bad-*"
+
+// yard is a bench with verified candidates, each of a file of its own, that wait
+// to land; who drives has the first.
+type yard struct {
+	*bench
+	cars []*loomv1.TrainCar
+}
+
+// grant is the token of the driver; the cars behind it have the next.
+const grant = 100
+
+func newYard(t *testing.T, cars int, bad ...int) *yard {
+	t.Helper()
+	y := &yard{bench: newBench(t, nil)}
+	for n := 1; n <= cars; n++ {
+		bead := fmt.Sprintf("shop-%d", n)
+		tree, err := y.repo.Workspaces.Open(t.Context(), bead+"-x1", bead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("good-%d", n)
+		if slices.Contains(bad, n) {
+			name = fmt.Sprintf("bad-%d", n)
+		}
+		if err := os.WriteFile(filepath.Join(tree.Path(), name), []byte("cargo\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		change, _, err := tree.Change(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &loomv1.TrainCar{
+			Attempt: bead + "-x1-a1", Bead: bead, Execution: bead + "-x1", Token: grant + uint64(n) - 1,
+			Change: change, Checks: []string{sound}, Role: "backend-engineer", Goal: "mend " + name,
+		}
+		if c.Candidate, err = y.candidate(c, uint64(n)); err != nil {
+			t.Fatal(err)
+		}
+		y.cars = append(y.cars, c)
+	}
+	y.seat = &seat{token: grant, train: &loomv1.Train{Fence: grant + uint64(cars) - 1, Cars: y.cars}}
+	return y
+}
+
+// candidate makes the commit of a car on the newest target.
+func (y *yard) candidate(c *loomv1.TrainCar, token uint64) (*loomv1.Candidate, error) {
+	made, _, err := y.repo.Committer.Candidate(y.t.Context(), git.CandidateRequest{
+		Deployment: "dp-1", Bead: c.Bead, Execution: c.Execution, Token: token, Target: "main", Change: c.Change,
+		Author: git.Author{Name: "Loom", Email: "loom@example.com"}, Subject: c.Goal,
+	})
+	return made, err
+}
+
+// landing is the brief of the attempt to land a car.
+func (y *yard) landing(n int, most uint32) *loomv1.Brief {
+	c := y.cars[n-1]
+	b := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_LAND)
+	b.Attempt.Id, b.Bead.Id, b.Execution.Id = c.Attempt, c.Bead, c.Execution
+	b.Execution.Change, b.Execution.Candidate, b.Execution.Checks = c.Change, c.Candidate, c.Checks
+	b.Project.Train = most
+	return b
+}
+
+// landed lists what is on the target.
+func (y *yard) landed() string {
+	y.t.Helper()
+	cmd := exec.CommandContext(y.t.Context(), "git", "-C", y.top, "log", "--reverse", "--format=%(trailers:key=Loom-Bead,valueonly,separator=)", "main")
+	out, err := cmd.Output()
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(out), "shop-", "")), " ")
+}
+
+// recorded lists what the journal was told: the cars that may land, and, with a
+// mark, the one that may not.
+func (y *yard) recorded() string {
+	var list []string
+	for _, attempt := range slices.Sorted(maps.Keys(y.seat.cars)) {
+		mark := ""
+		if c := y.seat.cars[attempt]; c.Refused != "" {
+			mark = "!"
+		} else if len(c.Checks) != 1 || !c.Checks[0].Passed || c.Checks[0].Commit != c.Head {
+			y.t.Errorf("%s rides with checks %v on %s", attempt, c.Checks, c.Head)
+		}
+		list = append(list, mark+strings.TrimSuffix(strings.TrimPrefix(attempt, "shop-"), "-x1-a1"))
+	}
+	return strings.Join(list, " ")
+}
+
+func TestBYD08_TheLockHolderLandsWhatPassesTogether(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		cars     int
+		bad      []int
+		moved    bool // the target, since they were verified
+		refuses  error
+		code     string // of the driver's outcome
+		recorded string
+		landed   string
+	}{
+		{"all are sound", 4, nil, false, nil, "", "1 2 3 4", "1 2 3 4"},
+		{"one in the middle is bad", 5, []int{3}, false, nil, "", "1 2 !3", "1 2"},
+		{"two are bad", 6, []int{2, 5}, false, nil, "", "!2", "1"},
+		{"the last is bad", 3, []int{3}, false, nil, "", "1 2 !3", "1 2"},
+		{"the target has moved", 3, nil, true, nil, "", "1 2 3", "1 2 3"},
+		{"the driver is bad on the moved target", 3, []int{1}, true, nil, "train/refused", "!1", ""},
+		{"one alone", 1, nil, false, nil, "", "", "1"},
+		{"one alone on a moved target", 1, nil, true, nil, "", "1", "1"},
+		{"the cars have changed", 3, nil, false, fault.New("train/changed", "somebody left"), "", "1 2 3", "1"},
+	} {
+		t.Run("BYD08 "+tt.name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t, tt.cars, tt.bad...)
+			y.seat.refuses = tt.refuses
+			if tt.moved {
+				y.commit("elsewhere.txt")
+			}
+			out := y.must(y.landing(1, 8))
+			if out.Code != tt.code || (out.Status == success) != (tt.code == "") {
+				t.Errorf("the driver's outcome is %v, want code %q", out, tt.code)
+			}
+			if got := y.recorded(); got != tt.recorded {
+				t.Errorf("recorded %q, want %q", got, tt.recorded)
+			}
+			if got := y.landed(); got != tt.landed {
+				t.Errorf("landed %q, want %q", got, tt.landed)
+			}
+			if car := y.seat.cars["shop-1-x1-a1"]; out.Status == success && car != nil && tt.refuses == nil && out.Landing.GetCommit() != car.Candidate.GetCommit() {
+				t.Errorf("the driver landed %s, and %s was recorded", out.Landing.GetCommit(), car.Candidate.GetCommit())
+			}
+		})
+	}
+}
+
+// commit is somebody else's work on the target.
+func (b *bench) commit(path string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.top, path), []byte("other\n"), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, args := range [][]string{{"add", "."}, {"-c", "user.name=User", "-c", "user.email=user@example.com", "commit", "-q", "-m", "other"}} {
+		if out, err := exec.CommandContext(b.t.Context(), "git", append([]string{"-C", b.top}, args...)...).CombinedOutput(); err != nil {
+			b.t.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
+// What has landed on a train is found by each car's own attempt, and the one that
+// made it fail is told, without a look at the repository.
+func TestBYD08_TheOthersLearnOfItInTheirTurn(t *testing.T) {
+	y := newYard(t, 4, 3)
+	y.must(y.landing(1, 8))
+	cars := y.seat.cars
+	y.seat = &seat{token: 200}
+	if out := y.must(y.landing(2, 8)); out.Status != success || out.Landing.GetCommit() != cars["shop-2-x1-a1"].Candidate.Commit {
+		t.Errorf("who rode along is told %v", out)
+	}
+	culprit := y.landing(3, 8)
+	culprit.Execution.Car = cars["shop-3-x1-a1"]
+	if out := y.must(culprit); out.Code != "train/refused" || !strings.Contains(out.Notes, sound) {
+		t.Errorf("the culprit is told %v", out)
+	}
+	y.seat = &seat{token: 300, train: &loomv1.Train{Fence: 300, Cars: y.cars[3:]}}
+	y.cars[3].Token = 300
+	if out := y.must(y.landing(4, 8)); out.Status != success || y.landed() != "1 2 4" {
+		t.Errorf("who was left is told %v, and landed: %q", out, y.landed())
+	}
+}
