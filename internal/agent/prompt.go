@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -41,6 +42,7 @@ func Prompt(b *loomv1.Brief) string {
 	p.gaps(b)
 	p.decided(b)
 	p.change(b)
+	p.overlaps(b)
 	p.ending(b.Node)
 	return p.String()
 }
@@ -243,4 +245,22 @@ func (p *prompt) ending(n *loomv1.NodeDefinition) {
 			fmt.Fprintf(p, "  %s: %s\n", k, n.Outcome[k])
 		}
 	}
+}
+
+// overlaps tells of other work that was at the same files before.
+func (p *prompt) overlaps(b *loomv1.Brief) {
+	if len(b.Overlaps) == 0 {
+		return
+	}
+	p.section("Files that others are changing")
+	var text strings.Builder
+	for _, c := range b.Overlaps {
+		fmt.Fprintf(&text, "%q is held by %s", c.Path, c.Bead)
+		if c.Holder != nil {
+			fmt.Fprintf(&text, " (%s@%s)", c.Holder.Agent, c.Holder.Host)
+		}
+		fmt.Fprintf(&text, " since %s until its change lands or is given up\n", c.Since.AsTime().UTC().Format(time.RFC3339))
+	}
+	p.data(text.String())
+	p.WriteString("What is proposed for them is made anew once that has landed: change as little of them as the task allows.\n\n")
 }

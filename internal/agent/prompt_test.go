@@ -131,3 +131,18 @@ func TestWF15_PersonaAndGapsAreTold(t *testing.T) {
 		t.Errorf("prompt is\n%s\nwant the persona and the gap, and else\n%s", with, plain)
 	}
 }
+
+func TestLOCK02_AnAgentIsToldWhoHasItsFiles(t *testing.T) {
+	b := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	if text := agent.Prompt(b); strings.Contains(text, "others are changing") {
+		t.Errorf("nobody is in the way, and it says:\n%s", text)
+	}
+	b.Overlaps = []*loomv1.FileClaim{{
+		Path: "cart.go", Bead: "shop-7", Holder: &loomv1.Claimant{Agent: "backend-engineer/2", Host: "h2"},
+		Since: timestamppb.New(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
+	}}
+	const want = `"cart.go" is held by shop-7 (backend-engineer/2@h2) since 2026-01-02T12:00:00Z until its change lands or is given up`
+	if text := agent.Prompt(b); !strings.Contains(text, want) {
+		t.Errorf("want %q in\n%s", want, text)
+	}
+}

@@ -37,6 +37,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	if ofProcess(def) {
 		b.Definition = def
 	}
+	b.Overlaps = s.inTheWay(x, b.Node)
 	return b
 }
 

@@ -11,8 +11,10 @@ import (
 
 // A change that is proposed claims its files until it lands, another takes its
 // place, or its work ends. Claims are read off the executions and kept nowhere.
-// They tell who is at what; they keep nobody waiting: whichever change lands
-// first, git has the others made anew on the newest target.
+// They tell who is at what, the CEO with a question and an agent with its work;
+// they keep nobody from working: whichever change lands first, git has the others
+// made anew on the newest target. Only on a merge train they have who came later
+// wait.
 
 // OfFiles is the filter by which a view of the lock shows claims on files.
 const OfFiles = "files"
@@ -71,12 +73,31 @@ func (s *State) overlaps(a *loomv1.Approval) []*loomv1.FileClaim {
 	if a.Change == nil || a.DecidedAt != nil {
 		return nil
 	}
+	return s.before(a.Execution)
+}
+
+// maxBriefed bounds how many claims of others an agent is told of.
+const maxBriefed = 50
+
+// inTheWay returns the claims that an agent is told of who works again on a
+// change: those of others, made before, on the same files.
+func (s *State) inTheWay(x *loomv1.Execution, n *loomv1.NodeDefinition) []*loomv1.FileClaim {
+	if x.Change == nil || x.Landing != nil || n.GetKind() != loomv1.NodeKind_NODE_KIND_UNSPECIFIED {
+		return nil
+	}
+	list := s.before(x.Id)
+	return list[:min(len(list), maxBriefed)]
+}
+
+// before returns the claims on files of an execution's change that others made
+// before it.
+func (s *State) before(execution string) []*loomv1.FileClaim {
 	var before, list []*loomv1.FileClaim
 	for _, c := range s.claims() {
 		if len(before) > 0 && before[0].Path != c.Path {
 			before = before[:0]
 		}
-		if c.Execution == a.Execution {
+		if c.Execution == execution {
 			list = append(list, before...)
 		}
 		before = append(before, c)

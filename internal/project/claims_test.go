@@ -78,3 +78,24 @@ func TestLOCK02_FilesAreClaimedByTheChangeThatWasProposedFirst(t *testing.T) {
 	want("after the first was given up", d.claims(), "a.go "+second, "cart.go "+second)
 	want("overlaps then", d.overlaps(second))
 }
+
+// Who works again on a change is told whose files it touches; who begins has no
+// change yet.
+func TestLOCK02_WhoWorksAgainIsToldWhoHasTheFiles(t *testing.T) {
+	d := newDesk(t)
+	first := d.proposes(d.report, "p1", "cart.go")
+	second := d.proposes(d.report2, "p2", "cart.go", "a.go")
+	v, err := d.s.Look(project.Inbox, &loomv1.Query{Id: second})
+	if err != nil || len(v.Approvals) != 1 {
+		t.Fatalf("%v, %v", v, err)
+	}
+	if err := d.present(ceo, d.sign(v.Approvals[0], loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, func(c *loomv1.CeoCommand) {
+		c.GetDecide().Comment = "not like this"
+	})); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := d.claim("backend-engineer")
+	if len(b.Overlaps) != 1 || b.Overlaps[0].Path != "cart.go" || b.Overlaps[0].Bead != first {
+		t.Errorf("told of %v, want cart.go held by %s", b.Overlaps, first)
+	}
+}

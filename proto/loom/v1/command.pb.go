@@ -3893,8 +3893,8 @@ type Brief struct {
 	Definition *Definition `protobuf:"bytes,13,opt,name=definition,proto3" json:"definition,omitempty"`
 	// Standing permissions that can be about the attempt's role.
 	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// Claims of other work on files that this one's change touches too, by path.
-	// Where there are more than 50 the rest is left out.
+	// For who works again on a change: claims that other work made before on files
+	// that the change touches, by path, at most 50.
 	Overlaps      []*FileClaim `protobuf:"bytes,460,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
