@@ -98,8 +98,11 @@ func (l *Leaf) connect(credentials identity.Credentials, url string) (err error)
 	if url == "" {
 		url = credentials.URL
 	}
-	if !l.h.config.Insecure && len(credentials.Authority) == 0 && !secured(url) {
-		return fault.New("host/insecure", "everything would be said without TLS over the network").At("--nats").Got(url).Want("tls://HOST:4222")
+	if len(credentials.Authority) == 0 && !secured(url) {
+		if !l.h.config.Insecure {
+			return fault.New("host/insecure", "everything would be said without TLS over the network").At("--nats").Got(url).Want("tls://HOST:4222")
+		}
+		l.h.log.Warn("THIS HOST ASKS OVER THE NETWORK WITHOUT TLS: everything that is said there can be read and changed on its way", "address", url)
 	}
 	l.nc, err = broker.DialAs(credentials, url, false, nats.ReconnectWait(200*time.Millisecond), nats.MaxPingsOutstanding(2), nats.PingInterval(5*time.Second))
 	return err

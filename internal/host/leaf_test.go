@@ -143,8 +143,8 @@ func (o onceThen) Ask(ctx context.Context, r *model.Request, live func(model.Chu
 	return o.then.Ask(ctx, r, live)
 }
 
-// TestACT05_ALeafHostWorksAndStops does a bead whole, over a restart of the host
-// that it asks, and gives up when its credentials are revoked.
+// TestACT05_ALeafHostWorksAndStops does a bead whole, and gives up when its
+// credentials are revoked.
 func TestACT05_ALeafHostWorksAndStops(t *testing.T) {
 	c, h := withoutQA(t, scripted.New("unused", nothing))
 	credentials := worker(t, h, c.Data, "w1")

@@ -172,12 +172,18 @@ func (h *Host) everybody() actors.Members {
 	m := h.members()
 	if h.leaves.settling() {
 		for name := range h.broker.Workers() {
-			m[name] = 0
+			if _, is := m[name]; !is {
+				m[name] = 0
+			}
 		}
 	}
 	for _, p := range h.leaves.list() {
-		if delete(m, p.Host); p.Alive {
+		switch {
+		case h.isHost(p.Host): // one that came later, under the same name
+		case p.Alive:
 			m[p.Host] = p.Epoch
+		default:
+			delete(m, p.Host)
 		}
 	}
 	return m
