@@ -28,11 +28,9 @@ func (a *app) up() *cobra.Command {
 		Use: "up [flags]", Short: "run a host",
 		Long: `Up runs a host until it is interrupted: an embedded NATS server with fsync on
 every acknowledged write, the projects' journals, and agents of every role.
-After Ctrl-C, and after kill -9, work goes on where it was at the next start.
-
-On loopback a client without credentials may submit and read notices; elsewhere
-clients need TLS and credentials. Tools, checks and hooks run in a sandbox, or
-not at all. "loom cluster" makes several hosts one deployment.`,
+After Ctrl-C or kill -9 the next start goes on. On loopback a client without
+credentials may submit and read notices; elsewhere clients need TLS and
+credentials. Tools, checks and hooks run in a sandbox, or not at all.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -96,7 +94,7 @@ not at all. "loom cluster" makes several hosts one deployment.`,
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
-	f.IntVar(&c.Train, "train", 0, "most changes that land together, tested as one, `N`")
+	f.IntVar(&c.Train, "train", 0, "land up to `N` changes together, tested as one")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd
 }
