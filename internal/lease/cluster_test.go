@@ -1,15 +1,15 @@
 package lease
 
 import (
-	"net"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/loomrun/loom/test/wire"
 )
 
 // patience bounds every wait of a test; nothing is expected to take so long.
@@ -29,7 +29,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 
 // serve runs a server, alone or in a cluster whose other servers are reached
 // over routes.
-func serve(t testing.TB, name, dir string, routes ...*wire) *server.Server {
+func serve(t testing.TB, name, dir string, routes ...*wire.Wire) *server.Server {
 	t.Helper()
 	o := &server.Options{
 		ServerName: name, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir,
@@ -41,7 +41,7 @@ func serve(t testing.TB, name, dir string, routes ...*wire) *server.Server {
 		}
 	}
 	for _, r := range routes {
-		o.Routes = append(o.Routes, server.RoutesFromStr(r.url())...)
+		o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+r.Address())...)
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -68,7 +68,7 @@ func ready(t testing.TB, s *server.Server) {
 // trio is a cluster of three servers that reach each other over wires.
 type trio struct {
 	servers []*server.Server
-	wires   [3][3]*wire // from, to
+	wires   [3][3]*wire.Wire // from, to
 }
 
 // cluster runs a trio and returns once it has a leader.
@@ -84,7 +84,7 @@ func cluster(t testing.TB) *trio {
 		s := serve(t, name, t.TempDir(), c.wires[i][(i+1)%3], c.wires[i][(i+2)%3])
 		eventually(t, "it listens for routes", func() bool { return s.ClusterAddr() != nil })
 		for j := range 3 {
-			c.wires[j][i].lead(s.ClusterAddr().String())
+			c.wires[j][i].Lead(s.ClusterAddr().String())
 		}
 		c.servers = append(c.servers, s)
 	}
@@ -105,8 +105,8 @@ func cluster(t testing.TB) *trio {
 // isolate cuts a server off from the others, or mends that.
 func (c *trio) isolate(i int, cut bool) {
 	for j := range 3 {
-		c.wires[i][j].set(cut)
-		c.wires[j][i].set(cut)
+		stall(c.wires[i][j], cut)
+		stall(c.wires[j][i], cut)
 	}
 }
 
@@ -130,114 +130,22 @@ func connect(t testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-// wire is a way to a server that can be cut without anybody being told.
-type wire struct {
-	l net.Listener
-
-	mu   sync.Mutex
-	to   string // empty: nobody is there yet
-	open *sync.Cond
-	cut  bool
-	over bool
-	ends []net.Conn
-}
-
-func newWire(t testing.TB) *wire {
+// newWire returns a wire that ends with the test.
+func newWire(t testing.TB) *wire.Wire {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	w, err := wire.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{l: l}
-	w.open = sync.NewCond(&w.mu)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() { w.carry(&running, c) })
-		}
-	})
-	t.Cleanup(func() { w.close(); running.Wait() })
+	t.Cleanup(w.Close)
 	return w
 }
 
-func (w *wire) url() string { return "nats://" + w.l.Addr().String() }
-
-func (w *wire) carry(running *sync.WaitGroup, c net.Conn) {
-	w.mu.Lock()
-	to := w.to
-	w.mu.Unlock()
-	up, err := net.Dial("tcp", to)
-	if err != nil {
-		c.Close()
-		return
+// stall has a wire hold everything back, or heals it.
+func stall(w *wire.Wire, held bool) {
+	if held {
+		w.Stall()
+	} else {
+		w.Heal()
 	}
-	w.mu.Lock()
-	w.ends = append(w.ends, c, up)
-	over := w.over
-	w.mu.Unlock()
-	if over {
-		c.Close()
-		up.Close()
-	}
-	running.Go(func() { w.pipe(c, up) })
-	w.pipe(up, c)
-}
-
-// pipe carries bytes, and holds them back while the wire is cut.
-func (w *wire) pipe(to, from net.Conn) {
-	defer to.Close()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		if err != nil {
-			return
-		}
-		w.mu.Lock()
-		for w.cut && !w.over {
-			w.open.Wait()
-		}
-		w.mu.Unlock()
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return
-		}
-	}
-}
-
-// lead says where the wire leads to.
-func (w *wire) lead(to string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.to = to
-}
-
-// set cuts or mends the wire. What was on its way while it was cut arrives
-// late.
-func (w *wire) set(cut bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cut = cut
-	w.open.Broadcast()
-}
-
-// drop breaks all connections.
-func (w *wire) drop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.ends {
-		c.Close()
-	}
-	w.ends = nil
-}
-
-func (w *wire) close() {
-	w.l.Close()
-	w.mu.Lock()
-	w.over = true
-	w.open.Broadcast()
-	w.mu.Unlock()
-	w.drop()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/loomrun/loom/test/wire"
 )
 
 // history is what all hosts of a test saw, in one order: they look at their
@@ -106,21 +108,21 @@ func (y *history) next(t *testing.T, after int) {
 
 func TestACT05_NeverTwoHoldersOverCutWires(t *testing.T) {
 	s := single(t)
-	wires, hosts := map[string]*wire{}, map[string]jetstream.JetStream{}
+	wires, hosts := map[string]*wire.Wire{}, map[string]jetstream.JetStream{}
 	for _, name := range []string{"h1", "h2", "h3"} {
 		wires[name] = newWire(t)
-		wires[name].lead(s.Addr().String())
-		hosts[name] = connect(t, wires[name].url())
+		wires[name].Lead(s.Addr().String())
+		hosts[name] = connect(t, "nats://"+wires[name].Address())
 	}
 	contest(t, Config{TTL: 600 * time.Millisecond}, hosts, func(y *history) {
 		for range 4 {
 			holder, n := y.now()
-			wires[holder].set(true) // its renewals arrive too late, all at once
+			wires[holder].Stall() // its renewals arrive too late, all at once
 			y.next(t, n)
-			wires[holder].set(false)
+			wires[holder].Heal()
 			_, n = y.now()
 			for _, w := range wires {
-				w.drop() // everybody comes back by a new connection
+				w.Drop() // everybody comes back by a new connection
 			}
 			eventually(t, "a holder after all connections broke", func() bool {
 				h, now := y.now()
@@ -136,9 +138,9 @@ func TestACT05_NeverTwoHoldersOverARestart(t *testing.T) {
 	dir, w, hosts := t.TempDir(), newWire(t), map[string]jetstream.JetStream{}
 	s := serve(t, "alone", dir)
 	ready(t, s)
-	w.lead(s.Addr().String())
+	w.Lead(s.Addr().String())
 	for _, name := range []string{"h1", "h2", "h3"} {
-		hosts[name] = connect(t, w.url())
+		hosts[name] = connect(t, "nats://"+w.Address())
 	}
 	contest(t, Config{TTL: 600 * time.Millisecond}, hosts, func(y *history) {
 		_, n := y.now()
@@ -147,7 +149,7 @@ func TestACT05_NeverTwoHoldersOverARestart(t *testing.T) {
 		eventually(t, "the holder is not sure any more", func() bool { return !y.sure() })
 		s = serve(t, "alone", dir)
 		ready(t, s)
-		w.lead(s.Addr().String())
+		w.Lead(s.Addr().String())
 		y.next(t, n)
 	})
 }
