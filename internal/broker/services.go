@@ -98,10 +98,15 @@ func (b *Broker) add(account, name, subj string, handle Handler) error {
 func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
 	defer cancel()
+	ctx, done := b.whileWritable(ctx)
+	defer done()
 	from, err := b.who(account, r)
 	var body []byte
 	if err == nil {
 		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: from.who, Projects: from.projects, Roles: from.roles})
+	}
+	if alone := context.Cause(ctx); fault.Code(alone) == "cluster/no-quorum" {
+		err = alone // whatever the handler made of its end
 	}
 	if most := b.conns[account].MaxPayload() - headroom; err == nil && int64(len(body)) > most {
 		err = fault.New("answer/too-large", "the answer has %d bytes, the most is %d", len(body), most).Want("ask for less, by id or with a limit")
@@ -113,6 +118,48 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	// Not by r, which the micro package reads when its handler has returned.
 	if err := b.conns[account].PublishMsg(reply); err != nil {
 		b.log.Warn("an answer did not leave", "subject", r.Subject(), "error", err)
+	}
+}
+
+// A request that takes so long makes its host ask whether the cluster takes
+// writes, again and again, as an election passes; it is given up so early that
+// the answer comes before a client has gone, after 10 s.
+const (
+	doubtAfter  = 3 * time.Second
+	giveUpAfter = 8 * time.Second
+	lastAnswer  = time.Second
+)
+
+// whileWritable returns a context that also ends, with cluster/no-quorum, when
+// the request takes long because the cluster takes no writes: so whoever asks a
+// host that is cut off hears why it waits.
+func (b *Broker) whileWritable(ctx context.Context) (_ context.Context, done func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	if !b.Clustered() {
+		return ctx, func() { end(nil) }
+	}
+	doubt := time.AfterFunc(doubtAfter, func() { end(b.standstill(ctx, time.Now().Add(giveUpAfter-doubtAfter))) })
+	return ctx, func() { doubt.Stop(); end(nil) }
+}
+
+// standstill returns cluster/no-quorum when the cluster takes no writes up to a
+// moment; else it returns nil when ctx ends.
+func (b *Broker) standstill(ctx context.Context, until time.Time) error {
+	last, cancel := context.WithDeadline(ctx, until.Add(lastAnswer))
+	defer cancel()
+	for {
+		err := b.Quorum(last)
+		switch late := time.Now().After(until); {
+		case late && err != nil && ctx.Err() == nil:
+			return err
+		case late: // it takes long for another reason
+			<-ctx.Done()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(giveUpAfter / 32):
+		}
 	}
 }
 
