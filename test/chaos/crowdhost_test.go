@@ -51,11 +51,15 @@ func hostCrowd(ctx context.Context, dir string) error {
 		return err
 	}
 	defer ledger.Close()
+	level := slog.LevelWarn
+	if os.Getenv(fleetHost) != "" {
+		level = slog.LevelInfo // it tells when a host took another's place
+	}
 	config := host.Config{
 		Data: filepath.Join(dir, "data"), CEOKey: filepath.Join(dir, "ceo.nk"), Listen: "127.0.0.1:0",
 		Model: scripted.New("instant", nil), Worker: instant{ledger}, Agents: crowdAgents, SnapshotEvery: 500,
 		Projects: []host.Project{{ID: crowd, Repository: filepath.Join(dir, "repositories", crowd)}},
-		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	if err := joinFleet(dir, &config); err != nil {
 		return err

@@ -7,6 +7,9 @@
 //
 //	go test ./test/chaos -run NineAt -v -chaos.kills 200 -chaos.seed 7
 //
+// Three hosts of a deployment are killed, stopped, and cut off from each other
+// over wires (package test/wire); docs/chaos.md has the commands and results.
+//
 // One story is about hundreds of executions: the program of these tests is then
 // the host as well, with agents that answer at once, so that all there is to
 // measure and to break is the runtime. An auditor of its own reads the whole

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -28,12 +29,17 @@ import (
 var (
 	fleetOrders = flag.Int("chaos.fleet-orders", 40, "how many executions are ordered of three hosts")
 	fleetKills  = flag.Int("chaos.fleet-kills", 3, "how often one of the three hosts is killed at least")
+	fleetWires  = flag.Bool("chaos.fleet-wires", false, "hosts meet over wires, and some are cut off where others would be stopped")
 	fleetBeat   = flag.Duration("chaos.fleet-beat", 2*time.Second, "how long after a kill the next one comes, once all hosts serve")
 )
 
 // fleetHost is the variable that makes a host with instant agents one of three:
-// its number, and the addresses of all.
-const fleetHost = "LOOM_CHAOS_FLEET"
+// its number, and the addresses of all. fleetRoutes names the ways to the
+// others, where they are not those addresses.
+const (
+	fleetHost   = "LOOM_CHAOS_FLEET"
+	fleetRoutes = "LOOM_CHAOS_ROUTES"
+)
 
 const fleetSize = 3
 
@@ -50,37 +56,52 @@ func joinFleet(dir string, c *host.Config) error {
 	c.Data, c.Join = filepath.Join(dir, "data-"+words[0]), &join
 	n := int(words[0][0] - '0')
 	c.Cluster = &host.Cluster{Listen: words[1+n], Routes: words[1:]}
+	if ways := strings.Fields(os.Getenv(fleetRoutes)); len(ways) > 0 {
+		c.Cluster.Advertise, c.Cluster.Routes = nowhere, ways
+	}
 	return nil
 }
 
 // fleet is three hosts of a deployment, each a process, and what is done to
 // them.
 type fleet struct {
-	t      *testing.T
-	places [fleetSize]*place
-	random *rand.Rand
+	t         *testing.T
+	places    [fleetSize]*place
+	addresses []string // where hosts listen for each other
+	wires     *wires   // the ways from host to host; nil where they meet directly
+	random    *rand.Rand
 
 	mu    sync.Mutex
 	hosts [fleetSize]*process
+	lives []*process // all that there ever were
 
 	filed atomic.Int64
 	kills []kill
 }
 
-// kill is a host that was killed, or that slept.
+// kill is what was done to a host.
 type kill struct {
 	at     time.Time
 	served bool // the partition of the orders
-	slept  bool
+	how    string
 }
 
-// sleep is how long a host is stopped: longer than it is thought to live.
+// What is done to hosts.
+const (
+	killed = "kill"
+	slept  = "sleep"
+	apart  = "partition"
+)
+
+// sleep is how long a host is stopped or cut off: longer than it is thought to
+// live.
 const sleep = 6 * time.Second
 
-func newFleet(t *testing.T) *fleet {
+// newFleet makes the places of three hosts. With wires, the ways between them
+// can be cut.
+func newFleet(t *testing.T, wired bool) *fleet {
 	t.Helper()
 	p := newPlace(t)
-	p.repository(t, crowd)
 	key, _, err := ceokey.OpenOrCreate(p.key)
 	if err != nil {
 		t.Fatal(err)
@@ -92,25 +113,45 @@ func newFleet(t *testing.T) *fleet {
 	if err := join.Write(filepath.Join(p.dir, "join.json")); err != nil {
 		t.Fatal(err)
 	}
-	if p.program, err = os.Executable(); err != nil {
-		t.Fatal(err)
+	f := &fleet{t: t, random: rand.New(rand.NewPCG(*seed, 7)), addresses: brokertest.Addresses(fleetSize)}
+	if wired {
+		f.wires = newWires(t, f.addresses)
 	}
-	f := &fleet{t: t, random: rand.New(rand.NewPCG(*seed, 7))}
-	addresses := strings.Join(brokertest.Addresses(fleetSize), " ")
 	for i := range fleetSize {
 		mine := *p
 		mine.data = filepath.Join(p.dir, fmt.Sprintf("data-%d", i))
-		mine.env = append(slices.Clone(p.env), crowdHost+"="+p.dir, fmt.Sprintf("%s=%d %s", fleetHost, i, addresses))
+		mine.env = slices.Clone(p.env)
 		f.places[i] = &mine
 	}
 	return f
+}
+
+// crowded makes the hosts programs with instant agents.
+func (f *fleet) crowded(program string) {
+	f.t.Helper()
+	f.places[0].repository(f.t, crowd)
+	for i, p := range f.places {
+		p.program = program
+		p.env = append(p.env, crowdHost+"="+p.dir, fmt.Sprintf("%s=%d %s", fleetHost, i, strings.Join(f.addresses, " ")))
+		if f.wires != nil {
+			p.env = append(p.env, fleetRoutes+"="+strings.Join(f.routes(i), " "))
+		}
+	}
+}
+
+// routes are where host i meets the others.
+func (f *fleet) routes(i int) []string {
+	if f.wires == nil {
+		return f.addresses
+	}
+	return append([]string{f.addresses[i]}, f.wires.from(i)...)
 }
 
 // begin starts a host and does not wait for it.
 func (f *fleet) begin(i int) *process {
 	h := f.places[i].begin(f.t)
 	f.mu.Lock()
-	f.hosts[i] = h
+	f.hosts[i], f.lives = h, append(f.lives, h)
 	f.mu.Unlock()
 	return h
 }
@@ -196,49 +237,84 @@ func rest(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
+// name is how host i is called; empty before it has started.
+func (f *fleet) name(i int) string {
+	var m struct{ Host string }
+	data, err := os.ReadFile(filepath.Join(f.places[i].data, "manifest.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return ""
+	}
+	return m.Host
+}
+
 // serves returns which host serves the partition of the orders, -1 when none
-// says so.
+// is said to.
 func (f *fleet) serves(ctx context.Context) int {
-	holder := -1
 	for i := range fleetSize {
-		asked := f.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
-			reply, err := c.Hosts(ctx)
-			if err != nil {
-				return err
-			}
-			for _, p := range reply.Hosts {
-				if p.Host == reply.By && len(p.Partitions) > 0 {
-					holder = i
-				}
-			}
-			return nil
-		})
-		if asked && holder >= 0 {
+		if holder := f.servesAs(ctx, i); holder >= 0 {
 			return holder
 		}
 	}
+	return -1
+}
+
+// servesAs returns which host serves, as whoever answers at host i says, or -1.
+// It may be any host that host i reaches.
+func (f *fleet) servesAs(ctx context.Context, i int) int {
+	holder := -1
+	f.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
+		reply, err := c.Hosts(ctx)
+		for _, p := range reply.GetHosts() {
+			if p.Alive && len(p.Partitions) > 0 {
+				holder = f.index(p.Host)
+			}
+		}
+		return err
+	})
 	return holder
 }
 
+// index is which host has a name, -1 if none has.
+func (f *fleet) index(name string) int {
+	for i := range fleetSize {
+		if f.name(i) == name {
+			return i
+		}
+	}
+	return -1
+}
+
 // strike kills a random host, more often the one that serves the orders, and
-// starts it again; every third time the one that serves the orders sleeps
-// until it is thought dead, and wakes.
+// starts it again; every third time the one that serves the orders sleeps until
+// it is thought dead, and wakes, or is cut off where there are wires.
 func (f *fleet) strike(ctx context.Context) {
 	holder := f.serves(ctx)
 	victim := f.random.IntN(fleetSize)
 	if holder >= 0 && f.random.IntN(2) == 0 {
 		victim = holder
 	}
-	h := f.host(victim)
+	k := kill{time.Now(), victim == holder, killed}
 	if holder >= 0 && len(f.kills)%3 == 1 {
-		f.kills = append(f.kills, kill{time.Now(), true, true})
-		f.freeze(ctx, f.host(holder))
-		return
+		victim, k.served, k.how = holder, true, slept
+		if f.wires != nil && len(f.kills)%2 == 1 {
+			k.how = apart
+		}
 	}
-	at := time.Now()
-	h.kill()
-	f.kills = append(f.kills, kill{at, victim == holder, false})
-	f.begin(victim).serves()
+	f.kills = append(f.kills, k)
+	switch k.how {
+	case slept:
+		f.freeze(ctx, f.host(victim))
+	case apart:
+		f.wires.isolate(victim, len(f.kills)%4 == 0)
+		rest(ctx, sleep)
+		f.wires.heal()
+	default:
+		f.host(victim).kill()
+		f.begin(victim).serves()
+	}
 }
 
 // freeze stops a host in the middle of what it does, and lets it go on.
@@ -274,19 +350,26 @@ func (f *fleet) closed(ctx context.Context) int {
 	return n
 }
 
-// events reads the whole journal through a host.
-func (f *fleet) events() []*loomv1.Event {
+// events reads the journal of a project through host i. After what was done to
+// the hosts, an election may be under way.
+func (f *fleet) events(i int, project string) (all []*loomv1.Event) {
 	f.t.Helper()
-	var all []*loomv1.Event
-	c := f.host(0).client()
-	err := c.Follow(deadline(f.t), &loomv1.NoticesRequest{Project: crowd}, false, func(n *loomv1.Notice) error {
-		all = append(all, n.Event)
-		return nil
-	})
-	if err != nil {
-		f.t.Fatal(err)
+	c := f.host(i).client()
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	defer cancel()
+	for {
+		all = nil
+		err := c.Follow(ctx, &loomv1.NoticesRequest{Project: project}, false, func(n *loomv1.Notice) error {
+			all = append(all, n.Event)
+			return nil
+		})
+		if err == nil {
+			return all
+		}
+		if rest(ctx, 50*time.Millisecond); ctx.Err() != nil {
+			f.t.Fatalf("the journal through host %d: %v", i, err)
+		}
 	}
-	return all
 }
 
 // TestOPS01_ThreeHostsThroughKills covers P1, P5 and WF10 on a cluster: three
@@ -297,14 +380,36 @@ func TestOPS01_ThreeHostsThroughKills(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d (-chaos.seed)", *seed)
-	f := newFleet(t)
+	f := newFleet(t, *fleetWires)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.crowded(program)
+	f.run(fleetPatience(), func(ctx context.Context) {
+		for len(f.kills) < *fleetKills || f.closed(ctx) < *fleetOrders {
+			if ctx.Err() != nil {
+				t.Fatalf("%d of %d orders are done, %d filed", f.closed(t.Context()), *fleetOrders, f.filed.Load())
+			}
+			if len(f.kills) < *fleetKills || *fleetKills > 3 {
+				f.strike(ctx)
+			}
+			rest(ctx, *fleetBeat)
+		}
+	})
+}
+
+// run starts the hosts, has orders placed while something is done to them, and
+// holds all of it against the promises.
+func (f *fleet) run(most time.Duration, do func(context.Context)) {
+	f.t.Helper()
 	for i := range fleetSize {
 		f.begin(i)
 	}
 	f.serve()
 	f.define()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), fleetPatience())
+	ctx, cancel := context.WithTimeout(f.t.Context(), most)
 	defer cancel()
 	var publishers sync.WaitGroup
 	for who := range 4 {
@@ -314,73 +419,13 @@ func TestOPS01_ThreeHostsThroughKills(t *testing.T) {
 			}
 		})
 	}
-	for len(f.kills) < *fleetKills || f.closed(ctx) < *fleetOrders {
-		if ctx.Err() != nil {
-			t.Fatalf("after %s %d of %d orders are done, %d filed", time.Since(began), f.closed(t.Context()), *fleetOrders, f.filed.Load())
-		}
-		if len(f.kills) < *fleetKills || *fleetKills > 3 {
-			f.strike(ctx)
-		}
-		rest(ctx, *fleetBeat)
-	}
+	do(ctx)
 	publishers.Wait()
-	took := time.Since(began)
-	f.judge(took)
+	f.judge(time.Since(began))
 }
 
 // fleetPatience is how long a run may take: three hosts on few processors come
 // up slowly.
 func fleetPatience() time.Duration {
 	return 4*time.Minute + time.Duration(*fleetKills)*15*time.Second
-}
-
-// judge holds the journal and the ledger against the promises.
-func (f *fleet) judge(took time.Duration) {
-	f.t.Helper()
-	events := f.events()
-	a := newAuditor()
-	for _, e := range events {
-		a.add(e)
-	}
-	a.end()
-	a.ledger(readLedger(f.t, f.places[0]))
-	for _, problem := range a.told() {
-		f.t.Error(problem)
-	}
-	if n := len(a.beads); n != *fleetOrders {
-		f.t.Errorf("%d beads were filed for %d orders", n, *fleetOrders)
-	}
-	for i := range fleetSize {
-		for line := range strings.Lines(f.host(i).text()) {
-			if strings.Contains(line, "DATA RACE") || strings.Contains(line, "quarantined") {
-				f.t.Errorf("host %d says: %s", i, line)
-			}
-		}
-	}
-	f.t.Logf("%d orders, %d kills, %d events in %s", *fleetOrders, len(f.kills), len(events), took.Round(time.Millisecond))
-	for _, c := range []struct {
-		served, slept bool
-		what          string
-	}{{true, false, "kill of a host that served the orders"}, {false, false, "kill of a host that did not"}, {true, true, "sleep of the host that served them"}} {
-		gaps := f.gaps(events, c.served, c.slept)
-		if len(gaps) == 0 {
-			continue
-		}
-		f.t.Logf("from the %s to the next event: %d times, p50 %s, p90 %s, max %s", c.what, len(gaps),
-			quantile(gaps, 50).Round(time.Millisecond), quantile(gaps, 90).Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond))
-	}
-}
-
-// gaps returns, sorted, how long after each strike of a kind the journal went
-// on, where it did.
-func (f *fleet) gaps(events []*loomv1.Event, served, slept bool) []time.Duration {
-	var gaps []time.Duration
-	for _, k := range f.kills {
-		i := slices.IndexFunc(events, func(e *loomv1.Event) bool { return e.Time.AsTime().After(k.at) })
-		if k.served == served && k.slept == slept && i >= 0 {
-			gaps = append(gaps, events[i].Time.AsTime().Sub(k.at))
-		}
-	}
-	slices.Sort(gaps)
-	return gaps
 }

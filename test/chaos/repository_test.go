@@ -82,6 +82,8 @@ func (c *chaos) escalated(code, says string) {
 
 // count counts events of all that was told.
 func (c *chaos) count(ok func(*loomv1.Event) bool) (n int) {
+	c.record.mu.Lock()
+	defer c.record.mu.Unlock()
 	for _, s := range c.record.seen {
 		if ok(s.Event) {
 			n++

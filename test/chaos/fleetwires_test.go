@@ -1,0 +1,64 @@
+package chaos
+
+import (
+	"testing"
+
+	"github.com/loomrun/loom/test/wire"
+)
+
+// nowhere is what hosts on wires say of where they are reached: nobody gets
+// round the wires.
+const nowhere = "127.0.0.1:1"
+
+// wires are the ways from each host to each other one.
+type wires [fleetSize][fleetSize]*wire.Wire
+
+func newWires(t *testing.T, addresses []string) *wires {
+	t.Helper()
+	all := &wires{}
+	for i := range fleetSize {
+		for j, to := range addresses {
+			w, err := wire.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(w.Close)
+			w.Lead(to)
+			all[i][j] = w
+		}
+	}
+	return all
+}
+
+// from are the addresses at which host i reaches the others.
+func (w *wires) from(i int) (list []string) {
+	for j := range fleetSize {
+		if j != i {
+			list = append(list, w[i][j].Address())
+		}
+	}
+	return list
+}
+
+// isolate cuts host i off from the others: silently, so that what it says
+// arrives late, or so that both ends see their connections break.
+func (w *wires) isolate(i int, silently bool) {
+	for j := range fleetSize {
+		for _, way := range []*wire.Wire{w[i][j], w[j][i]} {
+			if silently {
+				way.Stall()
+			} else {
+				way.Cut()
+			}
+		}
+	}
+}
+
+// heal mends all ways.
+func (w *wires) heal() {
+	for i := range fleetSize {
+		for _, way := range w[i] {
+			way.Heal()
+		}
+	}
+}
