@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 // within bounds everything that a test waits for.
-const within = 60 * time.Second
+const within = 2 * time.Minute
 
 func deadline(t *testing.T) context.Context {
 	t.Helper()
