@@ -11,6 +11,7 @@ import (
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/vault"
 )
 
 func (a *app) cluster() *cobra.Command {
@@ -36,7 +37,7 @@ A data directory of a host that is alone cannot join: its streams would be
 deleted. What the flags said last is remembered.`
 
 func (a *app) clusterInit() *cobra.Command {
-	var name, out, key string
+	var name, out, key, from string
 	var hosts, replicas, partitions int
 	cmd := &cobra.Command{
 		Use: "init [flags]", Short: "begin a deployment of several hosts: make its join file", Args: takes(),
@@ -44,11 +45,23 @@ func (a *app) clusterInit() *cobra.Command {
 public key, and the secrets by which its hosts know each other. Every host is
 started with it once, on an empty data directory; afterwards it is not needed.
 Whoever has the file can join and read everything: keep it like a key, and
-delete it when all hosts have joined.`,
-		Example: "  loom cluster init --name prod --out prod.join\n  loom cluster init --name big --hosts 5 --out big.join",
-		RunE: func(*cobra.Command, []string) error {
+delete it when all hosts have joined.
+
+With --from the deployment goes on from a backup, or from the data directory of
+a host that is alone and stopped: its backup is made beside the join file, and
+no host starts on it any more. One host is started with --join and --seed
+BACKUP, the others with --join; nobody serves before the backup is in. If it is
+interrupted, say it again: without the join file nothing has begun.`,
+		Example: "  loom cluster init --name prod --out prod.join\n  loom cluster init --from /var/lib/loom --out prod.join",
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return fault.New("usage/argument", "no file is named").At("--out").Want("for example --out prod.join")
+			}
+			if cmd.Flags().Changed("from") { // an empty one must not begin another deployment
+				if cmd.Flags().Changed("partitions") || cmd.Flags().Changed("key") {
+					return fault.New("usage/argument", "partitions and the CEO's key are those of the deployment that goes on").At("--from")
+				}
+				return a.initFrom(cmd.Context(), from, out, name, hosts, replicas)
 			}
 			ceo, err := publicKey(key)
 			if err != nil {
@@ -69,6 +82,7 @@ delete it when all hosts have joined.`,
 	f.IntVar(&hosts, "hosts", 3, "how many hosts it has: `N`, 3 or 5; it goes on while more than half are there")
 	f.IntVar(&replicas, "replicas", 0, "how many hosts keep each stream: `N`, 3 or 5 (default: all)")
 	f.IntVar(&partitions, "partitions", datadir.DefaultPartitions, "how many journals: `N`, 1 to 64, fixed for good")
+	f.StringVar(&from, "from", "", "go on from `PATH`: a backup, or a stopped host's data directory")
 	f.StringVar(&key, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	f.StringVar(&out, "out", "", "`FILE` to write; it must not be there yet")
 	return cmd
@@ -106,16 +120,18 @@ func (a *app) initialised(j datadir.Join, out string) error {
 // joining are the flags by which a host joins a cluster.
 type joining struct {
 	file    string
+	seed    string
 	cluster host.Cluster
 }
 
 func (j *joining) flags(f *pflag.FlagSet) {
 	f.StringVar(&j.file, "join", "", "join `FILE`, at the first start of a host of a cluster")
+	f.StringVar(&j.seed, "seed", "", "the backup `FILE` that the deployment begins with")
 	f.StringVar(&j.cluster.Name, "cluster", "", "`NAME` that the cluster must have")
 	f.StringVar(&j.cluster.Listen, "cluster-listen", "", "where its hosts meet this one, `HOST:PORT` (default "+host.DefaultClusterListen+")")
 	f.StringVar(&j.cluster.Advertise, "cluster-advertise", "", "how they reach it, if not there, `HOST:PORT`")
 	f.StringSliceVar(&j.cluster.Routes, "routes", nil, "all hosts of the cluster, `HOST:PORT,...`")
-	for _, name := range []string{"join", "cluster", "cluster-listen", "cluster-advertise", "routes"} {
+	for _, name := range []string{"join", "seed", "cluster", "cluster-listen", "cluster-advertise", "routes"} {
 		_ = f.MarkHidden(name) // "loom cluster" says what they are
 	}
 }
@@ -128,6 +144,9 @@ func (j *joining) fill(c *host.Config) error {
 			return err
 		}
 		c.Join = &join
+	}
+	if j.seed != "" {
+		c.Seed = vault.Seed{File: j.seed}
 	}
 	if said := j.cluster; j.file != "" || said.Name != "" || said.Listen != "" || said.Advertise != "" || len(said.Routes) > 0 {
 		c.Cluster = &said

@@ -24,7 +24,8 @@ seen: no token is given twice, and whoever still holds an old one is refused by
 git. It says what is known to have happened after the backup.
 
 Then "loom up" goes on where the backup ends. A commit that landed after it is
-found again by its trailers, not made twice. A cluster comes back as one host.`,
+found again by its trailers, not made twice. A cluster comes back as one host;
+"loom cluster init --from FILE" makes a cluster of a backup.`,
 		Example: "  loom restore --from before-upgrade.loom --data /var/lib/loom2\n  loom up --data /var/lib/loom2",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.From == "" {
@@ -63,6 +64,10 @@ func (a *app) restoredText(r *vault.Restored) {
 	a.journalsText(r.Journals)
 	fmt.Fprintf(a.out, "%d blobs, %d waiting messages; every chain holds\n", r.Blobs, r.Messages)
 	fmt.Fprintf(a.out, "epoch %d, after %d: every token from now on is above all that were given\n", r.Epoch, r.Before)
+	if r.Cluster != "" {
+		fmt.Fprintf(a.out, "it was cluster %s, and this is one host: the directories of its hosts hold the deployment as it was;\n", printable(r.Cluster))
+		fmt.Fprintf(a.out, "set them aside and start none of them. To go on as a cluster: loom cluster init --from BACKUP --out FILE\n")
+	}
 	for _, l := range r.Lost {
 		fmt.Fprintf(a.out, "not in the backup: %s\n", printable(l))
 	}

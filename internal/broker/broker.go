@@ -78,6 +78,11 @@ type Config struct {
 	// not claimed must be published again. Nil ignores it.
 	WorkLost func()
 
+	// Plant puts the backup that the deployment begins with into the streams,
+	// where the manifest says that there is one. It may be called again after a
+	// crash, and must put nothing in twice. Nil waits until another host has.
+	Plant func(context.Context, *Broker) error
+
 	// Aside is called when a task is set aside, with its subject and why. It
 	// must not block. Nil ignores it.
 	Aside func(subject string, why error)
@@ -152,7 +157,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 		trust: trust,
 	}
-	for _, step := range []func(context.Context) error{b.serve, b.connect, b.shareList, b.awaitQuorum, b.proveSync, b.agree, b.enlist, b.ensureStreams, b.forgetIntake, b.watchIdentities, b.announce} {
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.shareList, b.awaitQuorum, b.proveSync, b.agree, b.enlist, b.ensureStreams, b.plant, b.forgetIntake, b.watchIdentities, b.announce} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}

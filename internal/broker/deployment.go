@@ -32,6 +32,8 @@ type record struct {
 	Replicas   int    `json:"replicas"`
 	Epoch      uint64 `json:"epoch"`
 	CEO        string `json:"ceo,omitempty"`
+	// Seeded names the backup that was put in at the beginning.
+	Seeded string `json:"seeded,omitempty"`
 }
 
 // bucketOf returns the stream that a key-value bucket of the client library

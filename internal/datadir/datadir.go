@@ -237,18 +237,17 @@ func (d *Dir) SetCluster(listen, advertise string, routes []string) error {
 	})
 }
 
-// Move records that the directory's deployment goes on in a cluster that begins
-// with the named backup: from then on the directory cannot be opened. It takes
-// the lock, so it returns data/locked while a host runs on the directory. A
-// directory that was moved before may be moved again.
-func Move(path, seed string) error {
-	m, release, err := Hold(path)
+// Move records that the deployment of the directory at path, whose manifest is
+// m, goes on in a cluster that begins with the named backup: from then on the
+// directory cannot be opened. The caller has the lock, by [Hold]. A directory
+// that was moved before may be moved again.
+func Move(path string, m Manifest, seed string) error {
+	abs, err := filepath.Abs(path)
 	if err != nil {
-		return err
+		return fault.New("usage/argument", "no data directory is named").Because(err)
 	}
-	abs, _ := filepath.Abs(path)
 	d := &Dir{path: abs, manifest: m}
-	return errors.Join(d.update(func(m *Manifest) { m.Moved = seed }), release())
+	return d.update(func(m *Manifest) { m.Moved = seed })
 }
 
 // Agree records what the hosts of a deployment have agreed on: which start of

@@ -45,6 +45,8 @@ type Join struct {
 	// Seed names the backup that a deployment begins with; empty for one that
 	// begins with nothing.
 	Seed string `json:"seed,omitempty"`
+	// Former are the CEO's public keys before that one, oldest first.
+	Former []string `json:"former,omitempty"`
 	// Secret is what hosts tell each other beside their certificates.
 	Secret string `json:"secret"`
 	// Authority and AuthorityKey are the deployment's own authority for

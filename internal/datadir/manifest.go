@@ -125,7 +125,7 @@ func joined(j Join) Manifest {
 	return Manifest{
 		Format: format, Deployment: j.Deployment, Host: "h-" + random(), Mode: ModeCluster,
 		Partitions: j.Partitions, Epoch: j.Epoch, CEO: j.CEO, Truth: []string{},
-		Lineage: j.lineage(), Seed: j.Seed,
+		Lineage: j.lineage(), Seed: j.Seed, Former: slices.Clone(j.Former),
 		Cluster: &Cluster{Name: j.Cluster, Hosts: j.Hosts, Replicas: j.Replicas, Routes: slices.Clone(j.Routes)},
 	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -43,6 +44,13 @@ type Project struct {
 	Reporting *project.Reporting
 }
 
+// Seed is what a deployment of several hosts begins with.
+type Seed interface {
+	// Plant puts it into empty streams, and what a host keeps beside them into
+	// dir. It goes on where an interrupted call has ended.
+	Plant(ctx context.Context, b *broker.Broker, dir *datadir.Dir) error
+}
+
 // Config says how a host runs. Only Data and Model are required.
 type Config struct {
 	// Data is the data directory; it is created if absent.
@@ -60,6 +68,11 @@ type Config struct {
 	// where it did at the last start of the data directory; for a directory of
 	// a host that is alone it must be nil.
 	Cluster *Cluster
+
+	// Seed is the backup that the deployment begins with, for a host that has it,
+	// where the join file says that there is one. Nil waits for the host that
+	// has it.
+	Seed Seed
 
 	// HTTP is the address for HTTP, HOST:PORT; empty serves none.
 	HTTP string

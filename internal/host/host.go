@@ -143,9 +143,13 @@ func (h *Host) enrol(context.Context) error {
 
 func (h *Host) startBroker(ctx context.Context) error {
 	var err error
+	var plant func(context.Context, *broker.Broker) error
+	if h.config.Seed != nil {
+		plant = func(ctx context.Context, b *broker.Broker) error { return h.config.Seed.Plant(ctx, b, h.dir) }
+	}
 	h.broker, err = broker.Start(ctx, broker.Config{
 		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, Logger: h.log,
-		Aside: h.setAside, WorkLost: h.workLost,
+		Aside: h.setAside, WorkLost: h.workLost, Plant: plant,
 	})
 	return err
 }

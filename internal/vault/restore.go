@@ -49,6 +49,9 @@ type Restored struct {
 	// Lost tells what is known to have happened after the backup, and what the
 	// backup itself left out.
 	Lost []string `json:"lost"`
+	// Cluster is the name of the cluster that the backup is of, empty for one of
+	// a host that was alone.
+	Cluster string `json:"cluster,omitempty"`
 }
 
 // Restore makes a data directory from a backup: it reads the backup to its end
@@ -68,6 +71,9 @@ func (c Restoring) Restore(ctx context.Context) (*Restored, error) {
 	out := &Restored{
 		Deployment: contents.About.Manifest.Deployment, Before: contents.About.Manifest.Epoch, MadeAt: contents.About.MadeAt,
 		Journals: contents.End.Journals, Blobs: contents.End.Blobs, Messages: contents.End.Messages, Lost: append([]string{}, contents.End.Lost...),
+	}
+	if cluster := contents.About.Manifest.Cluster; cluster != nil {
+		out.Cluster = cluster.Name
 	}
 	out.Epoch = c.epoch(ctx, contents, out)
 	temp := strings.TrimRight(c.To, string(filepath.Separator)) + ".restoring"
@@ -132,7 +138,7 @@ func (c Restoring) epoch(ctx context.Context, contents *Contents, out *Restored)
 // fill makes a directory and puts everything into it.
 func (c Restoring) fill(ctx context.Context, path string, epoch uint64, contents *Contents) error {
 	m := contents.About.Manifest
-	m.Epoch, m.Mode, m.Cluster, m.Lineage, m.Truth, m.Intended = epoch, datadir.ModeSingle, nil, "", []string{}, nil
+	m.Epoch, m.Mode, m.Cluster, m.Lineage, m.Truth, m.Intended, m.Seed, m.Moved = epoch, datadir.ModeSingle, nil, "", []string{}, nil, "", ""
 	dir, err := datadir.Create(path, m)
 	if err != nil {
 		return err
@@ -179,6 +185,10 @@ type filling struct {
 	logs   map[int]journal.Log
 	heads  map[int]journal.Head
 	index  []*loomv1.SnapshotIndex
+	// begun and there are what an interrupted call has left, as far as it was
+	// looked at; nil where there can be nothing.
+	begun map[int]journal.Head
+	there map[string]map[[32]byte]int
 }
 
 func (f *filling) fill(ctx context.Context, from string) error {
@@ -221,7 +231,11 @@ func (f *filling) batch(ctx context.Context, p int, seq uint64, b *loomv1.Batch)
 		}
 		log, f.logs[p] = opened, opened
 	}
-	if _, err := log.Append(ctx, seq-1, b); err != nil {
+	known, err := f.known(ctx, log, p, seq, b)
+	if err == nil && !known {
+		_, err = log.Append(ctx, seq-1, b)
+	}
+	if err != nil {
 		return err
 	}
 	f.heads[p] = journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}
@@ -264,6 +278,9 @@ func (f *filling) message(ctx context.Context, stream string, m message) error {
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
+		return err
+	}
+	if told, err := f.told(ctx, js, stream, m); err != nil || told {
 		return err
 	}
 	header, err := headers(m.Header)

@@ -49,6 +49,12 @@ func New(t testing.TB, partitions int, config broker.Config) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Joined(t, join, config)
+}
+
+// Joined is New with a join file of three hosts.
+func Joined(t testing.TB, join datadir.Join, config broker.Config) *Cluster {
+	t.Helper()
 	c := &Cluster{t: t, join: join, config: config, listen: Addresses(mostHosts)}
 	for range founders {
 		c.Join(join)
