@@ -32,6 +32,9 @@ type Seat interface {
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
 	ParkUntil(ctx context.Context, until time.Time) error
+	// Permit asks whether tool calls may be made, and parks the attempt when one
+	// of them waits for the CEO: then the answer has a verdict ASK.
+	Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error)
 	// AddDecision adds to the decision graph; request makes it repeatable.
 	AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error)
 	// Ask asks the decision graph as it is now. What the answer holds is the
@@ -167,6 +170,13 @@ func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {
 	c.Attempt, c.Claimant = s.attempt, s.who
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: c}})
 	return err
+}
+
+func (s *seat) Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error) {
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AskPermission{AskPermission: &loomv1.AskPermission{
+		Attempt: s.attempt, Claimant: s.who, Calls: calls,
+	}}})
+	return answer.GetPermits().GetPermits(), err
 }
 
 func (s *seat) AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error) {

@@ -162,7 +162,7 @@ func (d *draft) synthesis(p *phaseFile, at func(...any) []any) {
 
 // writer refuses deliverables of a role that cannot write files.
 func (d *draft) writer(role string, deliverables []string, rs *roles.Set, at []any) {
-	if r, ok := rs.Get(role); ok && len(deliverables) > 0 && !slices.Contains(r.Tools.Allow, "file_write") {
+	if r, ok := rs.Get(role); ok && len(deliverables) > 0 && !slices.Contains(r.Tools.All(), "file_write") {
 		d.refuse("process/deliverable", at, "role %q may not write files, so it can deliver none", r.Name)
 	}
 }

@@ -53,6 +53,9 @@ type Tools struct {
 	Ask   []string `yaml:"ask"`
 }
 
+// All returns the tools that a role has, also those that it asks about.
+func (t Tools) All() []string { return slices.Concat(t.Allow, t.Ask) }
+
 // Limits bound one attempt of an agent. Where it says no default, zero means
 // that the role sets no bound of its own.
 type Limits struct {

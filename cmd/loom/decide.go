@@ -16,13 +16,17 @@ import (
 )
 
 func (a *app) approve() *cobra.Command {
-	var retry, skip bool
-	var choice string
+	var retry, skip, always bool
+	var choice, pattern string
 	cmd := a.decider("approve", "let work go on", func(d *loomv1.DecideApproval) error {
 		d.Decision, d.Choice = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, choice
 		switch {
-		case retry && skip:
-			return fault.New("usage/argument", "--retry and --skip exclude each other")
+		case retry && skip || always && (retry || skip || choice != ""):
+			return fault.New("usage/argument", "--retry, --skip and --always exclude each other")
+		case pattern != "" && !always:
+			return fault.New("usage/argument", "a pattern is for what is allowed for good").At("--pattern").Want("--always")
+		case always:
+			d.Decision, d.Choice = loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS, pattern
 		case retry:
 			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY
 		case skip:
@@ -35,6 +39,8 @@ signature covers the digest of exactly what was shown: give it with --digest, or
 the approval as it stands now is what you approve. "loom inbox ID" shows it.`
 	cmd.Example = "  loom inbox shop-2\n  loom approve shop-2 --digest 20382bb731739c46 --wait\n  loom approve shop-5 --retry --comment \"the network was down\""
 	cmd.Flags().StringVar(&choice, "choice", "", "for a vote that was not decided: the `OPTION` that is chosen")
+	cmd.Flags().BoolVar(&always, "always", false, "for a tool call: and never ask about the same again")
+	cmd.Flags().StringVar(&pattern, "pattern", "", "with --always: about all that matches this `GLOB`")
 	cmd.Flags().BoolVar(&retry, "retry", false, "for an escalation: grant more attempts")
 	cmd.Flags().BoolVar(&skip, "skip", false, "for an escalation: go on without that node")
 	return cmd

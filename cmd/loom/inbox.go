@@ -68,6 +68,7 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	if p.Reason != "" {
 		fmt.Fprintf(w, "  because: %s\n", line(p.Reason, 300))
 	}
+	permissionText(w, p.Permission)
 	for _, h := range p.History {
 		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), line(h.Outcome.GetSummary(), 160))
 	}
@@ -92,6 +93,18 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	}
 }
 
+// permissionText is the tool call that a question is about.
+func permissionText(w io.Writer, q *loomv1.PermissionQuestion) {
+	if q == nil {
+		return
+	}
+	fmt.Fprintf(w, "  %s wants to call %s in %s:\n", q.Role, line(q.Tool, 80), q.Attempt)
+	for _, s := range q.Subjects {
+		fmt.Fprintf(w, "    %s\n", line(s, 300))
+	}
+	fmt.Fprintf(w, "  with %s\n", line(q.Arguments, 600))
+}
+
 // answered says what an answer was.
 func answered(d loomv1.ApprovalDecision) string {
 	switch d {
@@ -103,6 +116,8 @@ func answered(d loomv1.ApprovalDecision) string {
 		return "changes requested"
 	case loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY:
 		return "to be tried again"
+	case loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS:
+		return "approved for good"
 	case loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP:
 		return "to be skipped"
 	}

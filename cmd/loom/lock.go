@@ -125,11 +125,9 @@ is taken by itself when its lease is over: release is for when you know better.`
 }
 
 func releaseOrder(ctx context.Context, c *client.Client, about *loomv1.HostReply, name string, token uint64, reason string) ([]ordered, error) {
-	if name == "" && len(about.Projects) == 1 {
-		name = about.Projects[0]
-	}
-	if name == "" {
-		return nil, fault.New("usage/argument", "there are %d projects", len(about.Projects)).At("--project").Want("name one")
+	name, err := theProject(about, name)
+	if err != nil {
+		return nil, err
 	}
 	if token == 0 {
 		v, err := c.Look(ctx, "lock", &loomv1.Query{Project: name})

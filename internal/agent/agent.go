@@ -91,7 +91,8 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	if err != nil {
 		return nil, err
 	}
-	role.Tools.Allow = without(role.Tools.Allow, b.Definition.GetGuide().GetExcludedTools())
+	excluded := b.Definition.GetGuide().GetExcludedTools()
+	role.Tools.Allow, role.Tools.Ask = without(role.Tools.Allow, excluded), without(role.Tools.Ask, excluded)
 	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
 	if err := j.recall(ctx); err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 
 // changes reports whether the role may change files.
 func (j *job) changes() bool {
-	return slices.ContainsFunc(j.role.Tools.Allow, tool.ChangesFiles)
+	return slices.ContainsFunc(j.role.Tools.All(), tool.ChangesFiles)
 }
 
 // refresh brings the worktree to the target's newest commit when work was sent

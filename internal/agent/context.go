@@ -63,10 +63,10 @@ func offer(t turn.Tool) model.ToolSpec {
 // allowed are the tools that may be used now: an architect only reads.
 func (r *run) allowed() []string {
 	if !turn.Planning(r.t) {
-		return r.role.Tools.Allow
+		return r.role.Tools.All()
 	}
 	var list []string
-	for _, name := range r.role.Tools.Allow {
+	for _, name := range r.role.Tools.All() {
 		if tool.Class(name) == loomv1.ToolClass_TOOL_CLASS_READ {
 			list = append(list, name)
 		}

@@ -185,7 +185,9 @@ type seat struct {
 	told     []*loomv1.Said
 	train    *loomv1.Train // nil is train/none
 	cars     map[string]*loomv1.Car
-	refuses  error // RecordTrain
+	refuses  error                               // RecordTrain
+	permits  map[string]loomv1.PermissionVerdict // by tool; without one a call waits
+	wanted   []*loomv1.PermissionRequest
 }
 
 func (s *seat) Told() []*loomv1.Said { return s.told }
@@ -244,6 +246,19 @@ func (s *seat) Park(context.Context) error { s.parked++; return nil }
 func (s *seat) ParkUntil(_ context.Context, until time.Time) error {
 	s.until = append(s.until, until)
 	return nil
+}
+
+func (s *seat) Permit(_ context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error) {
+	s.wanted = append(s.wanted, calls...)
+	var list []*loomv1.Permit
+	for _, c := range calls {
+		p := &loomv1.Permit{Call: c.Call.Id, Verdict: loomv1.PermissionVerdict_PERMISSION_VERDICT_ASK, Reason: "said no"}
+		if v, ok := s.permits[c.Call.Tool]; ok {
+			p.Verdict = v
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 func (s *seat) AddDecision(context.Context, *loomv1.AddDecision) (*loomv1.DecisionNode, error) {

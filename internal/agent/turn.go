@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
@@ -19,9 +20,10 @@ import (
 // run is a turn being run: what is recorded of it, and what it works with.
 type run struct {
 	*job
-	t     *loomv1.Turn
-	tools *tool.Set
-	news  []*loomv1.Said // what people have said that the model was not told yet
+	t       *loomv1.Turn
+	tools   *tool.Set
+	news    []*loomv1.Said // what people have said that the model was not told yet
+	asksFor bool           // every call is asked about, because a permission has come
 }
 
 // begin starts the turn with prompt, or takes up the one that was begun.
@@ -177,8 +179,17 @@ func (r *run) live(c model.Chunk) {
 // runTools brings every open call to a recorded outcome: reading calls side by
 // side, all others one after the other.
 func (r *run) runTools(ctx context.Context, calls []turn.Call) error {
+	calls, err := r.permitted(ctx, calls)
+	if err != nil {
+		return err
+	}
 	for _, batch := range turn.Batches(calls, tool.Class) {
-		if err := r.runBatch(ctx, batch); err != nil {
+		err := r.runBatch(ctx, batch)
+		if fault.Code(err) == "permission/needed" && !r.asksFor { // a permission that came while the turn ran
+			r.asksFor = true
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -63,6 +63,8 @@ func (s *State) apply(e *loomv1.Event) error {
 		return s.applyResumed(e, f.WorkResumed)
 	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained:
 		s.applyStaffing(e)
+	case *loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked:
+		return s.applyPermission(e)
 	case *loomv1.Event_RolesReported:
 		s.applyRoles(e, f.RolesReported)
 	case *loomv1.Event_DecisionAdded:

@@ -75,6 +75,9 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	}
 	defer d.about(x)()
 	d.node = a.Node
+	if a.Permission != nil {
+		return d.decidePermission(x, signed, a, v)
+	}
 	node, err := d.noteDecision(a, v)
 	if err != nil {
 		return err
@@ -121,6 +124,7 @@ func (d *decision) noteDecision(a *loomv1.Approval, v *loomv1.DecideApproval) (s
 		loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES: "CEO asked for changes: ",
 		loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY:           "CEO granted more attempts: ",
 		loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP:            "CEO skipped: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS:          "CEO allowed for good: ",
 	}[v.Decision] + a.Question
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_DECISION, title, v.Comment, 100, d.leading(a.Execution)); err != nil {
 		return "", err

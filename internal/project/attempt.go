@@ -76,8 +76,11 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	if d.s.held(x) && slices.ContainsFunc(events, begins) {
 		return nil, paused(c.Attempt, x)
 	}
-	defer d.about(x)()
 	_, a := d.s.attempt(c.Attempt)
+	if err := d.s.permitted(x, a, events); err != nil {
+		return nil, err
+	}
+	defer d.about(x)()
 	d.node, d.attempt = a.Node, a.Id
 	if err := d.all(events, nil); err != nil {
 		return nil, err
@@ -97,6 +100,9 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 	defer d.about(x)()
 	if c.WaitsFor == workflow.WaitsForRate {
 		return d.run(x).ParkUntil(c.Attempt, c.Claimant, asTime(c.Until))
+	}
+	if c.WaitsFor == workflow.WaitsForPermission {
+		return fault.New("command/malformed", "an attempt is parked for a permission when it asks for one").At("waits_for")
 	}
 	if err := d.run(x).Park(c.Attempt, c.Claimant, c.WaitsFor); err != nil {
 		return err
@@ -273,7 +279,7 @@ func decided(n *loomv1.DecisionNode) *loomv1.Answer {
 func (s *State) comment(x *loomv1.Execution) string {
 	var last *loomv1.Approval
 	for _, id := range s.asked[x.Id] {
-		if a := s.p.Approvals[id]; a.DecidedAt != nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
+		if a := s.p.Approvals[id]; a.DecidedAt != nil && a.Permission == nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
 			last = a
 		}
 	}

@@ -113,6 +113,9 @@ func (s *State) asksAbout(b *loomv1.Bead) string {
 	for _, n := range x.GetNodes() {
 		open = s.addOpen(open, n.Approval)
 	}
+	for _, id := range x.GetPermissions() {
+		open = s.addOpen(open, id)
+	}
 	if open = s.addOpen(open, x.GetLimitApproval()); len(open) > 0 {
 		return open[0]
 	}

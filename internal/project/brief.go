@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/permission"
 	"github.com/loomrun/loom/internal/verify"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -28,6 +29,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
 		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Context: s.contextOf(x),
 	}
+	b.Permissions = permission.Concerns(s.p.Permissions, a.Role)
 	def := s.p.Definitions[x.DefinitionHash]
 	for _, n := range def.GetNodes() {
 		if n.Id == a.Node {

@@ -33,6 +33,9 @@ func (d *decision) follow(e *loomv1.Event) error {
 		d.followProcess(e.Execution, f.AttemptDispatched.Process)
 	case *loomv1.Event_AttemptEnded:
 		d.followAttempt(e)
+		if err := d.followAsker(e); err != nil {
+			return err
+		}
 		return d.freeLock(e.Attempt)
 	case *loomv1.Event_LockGranted:
 		return d.followGrant(f.LockGranted)

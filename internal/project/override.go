@@ -39,6 +39,9 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 	case *loomv1.CeoCommand_Release:
 		return order{"release", fmt.Sprintf("commit lock, token %d", v.Release.GetToken()), v.Release.GetReason()}
 	}
+	if o, ok := allowance(cmd); ok {
+		return o
+	}
 	if v := cmd.GetRotate(); v != nil {
 		return order{"rotate", hex.EncodeToString(v.GetPublicKey()), v.GetReason()}
 	}
@@ -118,6 +121,10 @@ func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
 		return d.define(v.Define)
 	case *loomv1.CeoCommand_Rotate:
 		return d.rotate(v.Rotate)
+	case *loomv1.CeoCommand_Permit:
+		return d.setPermission(v.Permit)
+	case *loomv1.CeoCommand_Revoke:
+		return d.revokePermission(v.Revoke)
 	case *loomv1.CeoCommand_Release:
 		return d.lock(d.s.locks.Release(d.now, d.repository(), v.Release.GetToken()))
 	}

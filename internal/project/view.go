@@ -23,10 +23,11 @@ const (
 	Lock       View = "lock"
 	Projects   View = "project"
 	Staffing   View = "staffing" // of the project "system"
+	Permitted  View = "permission"
 )
 
 // Views lists all views.
-var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses}
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted}
 
 // MaxListed is the most that a list has.
 const MaxListed = 1000
@@ -52,6 +53,11 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, nil
 	case Staffing:
 		out.Staffing = proto.CloneOf(s.p.Staffing)
+		return out, nil
+	case Permitted:
+		for _, p := range s.p.Permissions {
+			out.Permissions = append(out.Permissions, proto.CloneOf(p))
+		}
 		return out, nil
 	case Pauses:
 		s.lookPauses(out)
@@ -133,7 +139,7 @@ func CutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
 // BEAD_STATUS_IN_PROGRESS.
 func Word(e interface{ String() string }) string {
 	s := strings.ToLower(e.String())
-	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_"} {
+	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_", "permission_verdict_"} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
 			return rest
 		}

@@ -115,3 +115,15 @@ func runeStart(s string, i int) int {
 	}
 	return i
 }
+
+// Denied is the result of a call that a person, or a permission, refused.
+func Denied(why string) Result {
+	text := "You may not make this call"
+	if why != "" {
+		text += ": " + why
+	}
+	return Result{
+		Status: loomv1.ToolStatus_TOOL_STATUS_DENIED, Summary: text,
+		Output: text + ".\nGo on without it, another way, or end your turn and say what it was needed for.\n",
+	}.bounded()
+}

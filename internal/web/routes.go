@@ -112,7 +112,8 @@ func routes() []route {
 		view("locks", "lock", "commit locks", oneProject),
 		view("projects", "project", "registered projects", nil),
 		view("workflows", "workflow", "definitions", slices.Concat(listed, []string{"filter"})),
-		view("pauses", "pause", "pauses in force", oneProject))
+		view("pauses", "pause", "pauses in force", oneProject),
+		view("permissions", "permission", "what agents may do, and ask about", oneProject))
 }
 
 // ballots asks the decision graph for its votes, or for one.
@@ -132,7 +133,7 @@ func view(path, service, what string, params []string) []route {
 	one := list
 	one.pattern, one.summary, one.id, one.params = list.pattern+"/{id}", "one of "+what, "id", oneProject
 	switch service {
-	case "lock", "project", "pause":
+	case "lock", "project", "pause", "permission":
 		return []route{list}
 	}
 	return []route{list, one}

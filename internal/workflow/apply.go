@@ -263,7 +263,7 @@ func (f folder) ended(d *loomv1.ExecutionEnded) error {
 	if d.GetStatus() <= loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
 		return f.wrong("no execution ends as %s", statusWord(d.GetStatus()))
 	}
-	open := f.x.LimitApproval != ""
+	open := f.x.LimitApproval != "" || len(f.x.Permissions) > 0
 	for _, st := range f.x.Nodes {
 		open = open || st.Attempt != nil || st.Approval != ""
 	}

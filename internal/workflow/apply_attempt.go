@@ -101,7 +101,7 @@ func (f folder) parked(p *loomv1.AttemptParked) error {
 		return f.wrong("attempt %q cannot be parked", a.Id)
 	}
 	a.Claimant, a.Parked = nil, p.WaitsFor
-	if limited {
+	if limited || p.WaitsFor == WaitsForPermission {
 		a.ParkedAt, a.ParkedUntil = f.e.Time, p.Until
 	}
 	return nil

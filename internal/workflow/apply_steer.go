@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"slices"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -85,6 +87,10 @@ func (f folder) childStarted(c *loomv1.ChildStarted) error {
 }
 
 func (f folder) asked(a *loomv1.Approval) error {
+	if a.GetPermission() != nil {
+		f.x.Permissions = append(slices.Clip(f.x.Permissions), a.Id)
+		return nil
+	}
 	if f.e.Node == "" {
 		return f.askedOfAll(a)
 	}
@@ -122,6 +128,9 @@ func (f folder) halt() {
 // decided closes an approval. What follows from it comes in events of its own,
 // but that a change is approved, or a gate waived, is this event itself.
 func (f folder) decided(d *loomv1.ApprovalDecided) error {
+	if f.answered(d.GetApproval()) {
+		return nil
+	}
 	if f.e.Node == "" && d.GetApproval() != "" && d.Approval == f.x.LimitApproval {
 		f.x.LimitApproval = ""
 		return nil
@@ -141,6 +150,16 @@ func (f folder) decided(d *loomv1.ApprovalDecided) error {
 	return nil
 }
 
+// answered closes a question about a tool call, and says whether it was one.
+func (f folder) answered(id string) bool {
+	i := slices.Index(f.x.Permissions, id)
+	if i < 0 {
+		return false
+	}
+	f.x.Permissions = slices.Delete(slices.Clone(f.x.Permissions), i, i+1) // copies share it
+	return true
+}
+
 // closeApproval ends the open approval of a node. One about its gate leaves it
 // unreached: the start rule goes on with it.
 func (f folder) closeApproval(st *loomv1.NodeState) {
@@ -155,6 +174,9 @@ func (f folder) closeApproval(st *loomv1.NodeState) {
 }
 
 func (f folder) lapsed(l *loomv1.ApprovalLapsed) error {
+	if f.answered(l.GetApproval()) {
+		return nil
+	}
 	if f.e.Node == "" && l.GetApproval() != "" && l.Approval == f.x.LimitApproval {
 		f.x.LimitApproval = ""
 		return nil

@@ -285,6 +285,12 @@ func Digest(a *loomv1.Approval) string {
 		number(h, uint64(len(c)))
 		h.Write([]byte(c))
 	}
+	if p := a.GetPermission(); p != nil { // all that is shown hangs on it
+		for _, part := range append([]string{p.Attempt, p.Call, p.Role, p.Tool, p.Arguments, p.Digest}, p.Subjects...) {
+			number(h, uint64(len(part)))
+			h.Write([]byte(part))
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

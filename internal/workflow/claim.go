@@ -88,8 +88,11 @@ func (r Run) Unpark(attempt string) error {
 		return err
 	}
 	why := a.Parked + " granted"
-	if a.Parked == WaitsForRate {
+	switch a.Parked {
+	case WaitsForRate:
 		why = "the rate limit has passed"
+	case WaitsForPermission:
+		why = "what it asked is answered"
 	}
 	return r.queueAnew(a, why)
 }

@@ -14,6 +14,9 @@ import (
 const (
 	WaitsForLock = "lock"
 	WaitsForRate = "rate"
+	// WaitsForPermission is for the CEO's word on tool calls: its time is not the
+	// attempt's, and has no end.
+	WaitsForPermission = "permission"
 )
 
 // ratePatience is how long an attempt waits for rate limits in all.
@@ -58,13 +61,16 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 	return r.giveUp(n, code, why)
 }
 
-// unlimit gives an attempt back the time that it was parked for a rate limit.
+// unlimit gives an attempt back the time that it was parked for a rate limit or a
+// permission.
 func unlimit(a *loomv1.Attempt, now time.Time) {
-	if a.Parked != WaitsForRate {
+	if a.Parked != WaitsForRate && a.Parked != WaitsForPermission {
 		return
 	}
 	waited := max(now.Sub(a.ParkedAt.AsTime()), 0)
-	a.ParkedFor = durationpb.New(a.ParkedFor.AsDuration() + waited)
+	if a.Parked == WaitsForRate {
+		a.ParkedFor = durationpb.New(a.ParkedFor.AsDuration() + waited)
+	}
 	if a.Deadline != nil {
 		a.Deadline = timestamppb.New(a.Deadline.AsTime().Add(waited))
 	}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/permission"
+	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+func (a *app) permission() *cobra.Command {
+	list := a.viewer("list", "the permissions that hold", string(project.Permitted), permissionTable)
+	list.Example = "  loom permission list --project shop"
+	return group("permission", "which tool calls agents may make, and which they ask about",
+		"  loom permission list\n  loom permission ask --tool shell --reason \"let me see first\"", list,
+		a.permit(permission.Allow, "grant", "let agents make tool calls without asking",
+			`Grant lets agents make the tool calls that it matches without a question, also
+of tools that their role asks about. It gives no role a tool that it lacks.`,
+			"  loom permission grant --role implementer --tool shell --pattern \"go test *\" \\\n    --reason \"tests are harmless\""),
+		a.permit(permission.Ask, "ask", "have agents ask before tool calls",
+			`Ask has agents ask you before each tool call that it matches: the question comes
+to the inbox, the work waits without holding an agent, and goes on when you have
+answered with "loom approve" or "loom reject".`,
+			"  loom permission ask --tool web_fetch --reason \"let me see where to\""),
+		a.permit(permission.Deny, "deny", "refuse tool calls of agents",
+			`Deny refuses the tool calls that it matches, whatever else allows them. The
+agent is told why, and goes on without.`,
+			"  loom permission deny --pattern \"secrets/**\" --reason \"not for agents\""),
+		a.permissionRevoke())
+}
+
+func permissionTable(w io.Writer, v *loomv1.View) {
+	if len(v.Permissions) == 0 {
+		fmt.Fprintln(w, "nothing is said: what roles have they may use, and ask about what their files say")
+		return
+	}
+	rows := make([][]string, 0, len(v.Permissions))
+	for _, p := range v.Permissions {
+		rows = append(rows, []string{p.Id, project.Word(p.Verdict), cmp.Or(p.Role, "every role"), cmp.Or(p.Tool, "every tool"), dash(line(p.Pattern, 60)), stamp(p.At), line(p.Reason, 80)})
+	}
+	table(w, []string{"id", "says", "role", "tool", "on", "since", "why"}, rows)
+}
+
+// permit is a verb that makes a permission.
+func (a *app) permit(verdict loomv1.PermissionVerdict, verb, short, long, example string) *cobra.Command {
+	var by orderFlags
+	var name string
+	p := &loomv1.Permission{Verdict: verdict}
+	cmd := &cobra.Command{
+		Use: verb + " [flags]", Short: short, Args: takes(), Example: example,
+		Long: long + `
+
+A pattern is held against what a call names: a path of the workspace (** is any
+number of directories), a command, an address. Of the permissions that match,
+one that denies wins, else the newest. It is signed with the CEO's key.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(checkName("--project", name), checkPermission(p), by.check(cmd)); err != nil {
+				return err
+			}
+			return a.orderAll(cmd.Context(), &by, map[string]string{"grant": "granted", "ask": "will be asked", "deny": "denied"}[verb], func(_ context.Context, _ *client.Client, about *loomv1.HostReply) ([]ordered, error) {
+				of, err := theProject(about, name)
+				set := &loomv1.SetPermission{Permission: p, Reason: by.reason}
+				return []ordered{{of, project.PermissionWords(p), &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Permit{Permit: set}}}}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Role, "role", "", "only of the role of this `NAME`")
+	f.StringVar(&p.Tool, "tool", "", "only of the tool of this `NAME`")
+	f.StringVar(&p.Pattern, "pattern", "", "only what matches this `GLOB`")
+	projectFlag(cmd, &name)
+	by.add(cmd)
+	return cmd
+}
+
+// checkPermission refuses what would match nothing: a role or tool that there is
+// not. Tools of other servers have a name that only their hosts know.
+func checkPermission(p *loomv1.Permission) error {
+	if p.Role != "" {
+		r, ok := roles.Builtin().Get(p.Role)
+		if !ok {
+			return fault.New("role/unknown", "there is no such role").At("--role").Got(p.Role).Want("%s", suggest.Among(p.Role, roles.Builtin().Names()))
+		}
+		p.Role = r.Name
+	}
+	if known := roles.KnownTools(); p.Tool != "" && !slices.Contains(known, p.Tool) && !strings.HasPrefix(p.Tool, "mcp") {
+		return fault.New("tool/unknown", "there is no such tool").At("--tool").Got(p.Tool).Want("%s", suggest.Among(p.Tool, known))
+	}
+	return permission.Check(p)
+}
+
+// theProject returns the project that was named, or the only one there is.
+func theProject(about *loomv1.HostReply, name string) (string, error) {
+	if name == "" && len(about.Projects) == 1 {
+		name = about.Projects[0]
+	}
+	if name == "" {
+		return "", fault.New("usage/argument", "there are %d projects", len(about.Projects)).At("--project").Want("name one")
+	}
+	return name, nil
+}
+
+func (a *app) permissionRevoke() *cobra.Command {
+	var by orderFlags
+	var name string
+	cmd := &cobra.Command{
+		Use: "revoke [flags] PERMISSION", Short: "take a permission back", Args: takes("PERMISSION"),
+		Long: `Revoke ends a permission, whatever it says, from the next tool call on. It is
+signed with the CEO's key.`,
+		Example: "  loom permission list\n  loom permission revoke p3 --reason \"not needed any more\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(checkID("PERMISSION", args[0]), checkName("--project", name), by.check(cmd)); err != nil {
+				return err
+			}
+			return a.orderAll(cmd.Context(), &by, "revoked", func(_ context.Context, _ *client.Client, about *loomv1.HostReply) ([]ordered, error) {
+				of, err := theProject(about, name)
+				revoke := &loomv1.RevokePermission{Id: args[0], Reason: by.reason}
+				return []ordered{{of, "permission " + args[0], &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Revoke{Revoke: revoke}}}}, err
+			})
+		},
+	}
+	projectFlag(cmd, &name)
+	by.add(cmd)
+	return cmd
+}

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// permitted returns the calls that may be made now, after those that may not are
+// recorded as denied. If the CEO has to be asked about one, the attempt is parked
+// and the error is [actors.ErrParked]: nothing of the answer has been done then
+// that would not be found again.
+func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, error) {
+	var requests []*loomv1.PermissionRequest
+	for _, c := range calls {
+		if r.mustAsk(c) {
+			requests = append(requests, &loomv1.PermissionRequest{Call: c.ToolCall, Ask: slices.Contains(r.role.Tools.Ask, c.Tool)})
+		}
+	}
+	if len(requests) == 0 {
+		return calls, nil
+	}
+	permits, err := r.seat.Permit(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := map[string]*loomv1.Permit{}
+	for _, p := range permits {
+		if p.Verdict == loomv1.PermissionVerdict_PERMISSION_VERDICT_ASK {
+			r.Logger.Info("work waits for a permission", "attempt", r.brief.Attempt.Id, "call", p.Call)
+			return nil, actors.ErrParked
+		}
+		verdicts[p.Call] = p
+	}
+	return r.deny(ctx, calls, verdicts)
+}
+
+// mustAsk reports whether a call has to be asked about: one that has begun was.
+func (r *run) mustAsk(c turn.Call) bool {
+	if c.Intended || c.Runtime || !slices.Contains(r.role.Tools.All(), c.Tool) {
+		return false // a tool that the role does not have is refused without a question
+	}
+	return r.asksFor || len(r.brief.Permissions) > 0 || slices.Contains(r.role.Tools.Ask, c.Tool)
+}
+
+// deny records what may not be done, and returns the rest. A call without a
+// verdict that it needed is denied.
+func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*loomv1.Permit) ([]turn.Call, error) {
+	var rest []turn.Call
+	var records []*loomv1.TurnRecord
+	for _, c := range calls {
+		p := verdicts[c.Id]
+		if !r.mustAsk(c) || p.GetVerdict() == loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW {
+			rest = append(rest, c)
+			continue
+		}
+		result, err := r.result(ctx, tool.Denied(p.GetReason()))
+		if err != nil {
+			return nil, err
+		}
+		records = append(records,
+			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: &loomv1.ToolStep{Call: c.ToolCall, Class: tool.Class(c.Tool)}}},
+			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: c.Id, Result: result}}})
+	}
+	if len(records) == 0 {
+		return rest, nil
+	}
+	return rest, r.record(ctx, records...)
+}

@@ -1,0 +1,86 @@
+package agent_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// asking gives a bench an engineer that asks before it uses the shell.
+func (b *turnBench) asking(t *testing.T) {
+	t.Helper()
+	r, _ := roles.Builtin().Get("backend-engineer")
+	r.Tools.Allow = slices.DeleteFunc(slices.Clone(r.Tools.Allow), func(name string) bool { return name == "shell" })
+	r.Tools.Ask = []string{"shell"}
+	set, err := roles.Builtin().With(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.worker.Roles = set
+}
+
+// TestAGENT04_ACallThatAsksParksTheTurn stops before a call that has to be asked
+// for, and goes on with that very call when it is answered.
+func TestAGENT04_ACallThatAsksParksTheTurn(t *testing.T) {
+	for _, tt := range []struct {
+		verdict loomv1.PermissionVerdict
+		ran     int
+	}{
+		{loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW, 1},
+		{loomv1.PermissionVerdict_PERMISSION_VERDICT_DENY, 0},
+	} {
+		t.Run("AGENT04 "+tt.verdict.String(), func(t *testing.T) {
+			b := newTurn(t)
+			b.asking(t)
+			br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+			if _, err := b.work(br); !errors.Is(err, actors.ErrParked) {
+				t.Fatalf("a turn that has to ask returns %v", err)
+			}
+			if len(b.seat.wanted) != 1 || !b.seat.wanted[0].Ask || b.ran("first") != 0 {
+				t.Fatalf("it asked about %v and ran %d", b.seat.wanted, b.ran("first"))
+			}
+			asked := len(recorded(b.seat.turn))
+			b.seat.permits = map[string]loomv1.PermissionVerdict{"shell": tt.verdict}
+			br.Turn = proto.CloneOf(b.seat.turn)
+			out := b.must(br)
+			if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || b.ran("first") != tt.ran || b.ran("second") != tt.ran {
+				t.Errorf("outcome %v; its commands ran %d and %d times", out, b.ran("first"), b.ran("second"))
+			}
+			if n := b.asks.by[b.seat.turn.Steps[0].GetAnswer().Request]; asked != 1 || n != 1 {
+				t.Errorf("%d answers were recorded before; the first was asked for %d times", asked, n)
+			}
+			denied := 0
+			for _, s := range b.seat.turn.Steps {
+				if r := s.GetTool().GetResult(); r.GetStatus() == loomv1.ToolStatus_TOOL_STATUS_DENIED && strings.Contains(r.Summary, "said no") {
+					denied++
+				}
+			}
+			if denied != 2-2*tt.ran {
+				t.Errorf("%d calls were answered with a no", denied)
+			}
+		})
+	}
+}
+
+// TestAGENT04_AStandingPermissionIsAskedAbout asks the project about every call
+// of a role that it has a permission for, and about none of another.
+func TestAGENT04_AStandingPermissionIsAskedAbout(t *testing.T) {
+	b := newTurn(t)
+	b.seat.permits = map[string]loomv1.PermissionVerdict{
+		"shell": loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW, "file_write": loomv1.PermissionVerdict_PERMISSION_VERDICT_DENY,
+		"file_read": loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW,
+	}
+	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Permissions = []*loomv1.Permission{{Id: "p1", Verdict: loomv1.PermissionVerdict_PERMISSION_VERDICT_DENY, Tool: "file_write"}}
+	out := b.must(br)
+	if out.Change != nil || len(b.seat.wanted) != 4 || b.seat.wanted[0].Ask {
+		t.Errorf("change %v, asked about %v", out.Change, b.seat.wanted)
+	}
+}
