@@ -120,7 +120,7 @@ func (a *app) permissionRevoke() *cobra.Command {
 signed with the CEO's key.`,
 		Example: "  loom permission list\n  loom permission revoke p3 --reason \"not needed any more\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkID("PERMISSION", args[0]), checkName("--project", name), by.check(cmd)); err != nil {
+			if err := cmp.Or(checkToken("PERMISSION", args[0]), checkName("--project", name), by.check(cmd)); err != nil {
 				return err
 			}
 			return a.orderAll(cmd.Context(), &by, "revoked", func(_ context.Context, _ *client.Client, about *loomv1.HostReply) ([]ordered, error) {

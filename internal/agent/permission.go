@@ -41,7 +41,7 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 
 // mustAsk reports whether a call has to be asked about: one that has begun was.
 func (r *run) mustAsk(c turn.Call) bool {
-	if c.Intended || c.Runtime || !slices.Contains(r.role.Tools.All(), c.Tool) {
+	if c.Intended || c.Runtime || !slices.Contains(r.allowed(), c.Tool) {
 		return false // a tool that the role does not have is refused without a question
 	}
 	return r.asksFor || len(r.brief.Permissions) > 0 || slices.Contains(r.role.Tools.Ask, c.Tool)

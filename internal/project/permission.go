@@ -62,10 +62,10 @@ func (s *State) permit(x *loomv1.Execution, a *loomv1.Attempt, r *loomv1.Permiss
 	call := r.GetCall()
 	verdict, by := permission.Of(s.p.Permissions, a.Role, call, r.GetAsk())
 	p = &loomv1.Permit{Call: call.GetId(), Verdict: verdict}
-	switch {
-	case verdict == permission.Deny:
+	switch verdict {
+	case permission.Deny:
 		p.Reason = fmt.Sprintf("permission %s denies it: %s", by.Id, by.Reason)
-	case verdict == permission.Ask:
+	case permission.Ask:
 		if q := s.questionOf(x, a, call); q != nil {
 			p.Verdict, p.Reason = answerOf(q)
 			return p, p.Verdict == permission.Ask
