@@ -21,14 +21,14 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 			requests = append(requests, &loomv1.PermissionRequest{Call: c.ToolCall, Ask: slices.Contains(r.role.Tools.Ask, c.Tool)})
 		}
 	}
+	verdicts := map[string]*loomv1.Permit{}
 	if len(requests) == 0 {
-		return calls, nil
+		return r.deny(ctx, calls, verdicts)
 	}
 	permits, err := r.seat.Permit(ctx, requests)
 	if err != nil {
 		return nil, err
 	}
-	verdicts := map[string]*loomv1.Permit{}
 	for _, p := range permits {
 		if p.Verdict == loomv1.PermissionVerdict_PERMISSION_VERDICT_ASK {
 			r.Logger.Info("work waits for a permission", "attempt", r.brief.Attempt.Id, "call", p.Call)
@@ -41,11 +41,18 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 
 // mustAsk reports whether a call has to be asked about: one that has begun was.
 func (r *run) mustAsk(c turn.Call) bool {
-	if c.Intended || c.Runtime || !slices.Contains(r.allowed(), c.Tool) {
-		return false // a tool that the role does not have is refused without a question
-	}
-	return r.asksFor || len(r.brief.Permissions) > 0 || slices.Contains(r.role.Tools.Ask, c.Tool)
+	return r.looked(c) && r.has(c) && (r.narrowed() || slices.Contains(r.role.Tools.Ask, c.Tool))
 }
+
+// looked reports whether a call is one that permissions are about.
+func (r *run) looked(c turn.Call) bool { return !c.Intended && !c.Runtime }
+
+// has reports whether the role has a call's tool: one that it does not have is
+// refused without a question.
+func (r *run) has(c turn.Call) bool { return slices.Contains(r.role.Tools.All(), c.Tool) }
+
+// narrowed reports whether there is a permission that may be about a call.
+func (r *run) narrowed() bool { return r.asksFor || len(r.brief.Permissions) > 0 }
 
 // deny records what may not be done, and returns the rest. A call without a
 // verdict that it needed is denied.
@@ -53,12 +60,18 @@ func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*
 	var rest []turn.Call
 	var records []*loomv1.TurnRecord
 	for _, c := range calls {
-		p := verdicts[c.Id]
-		if !r.mustAsk(c) || p.GetVerdict() == loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW {
+		p, refusal := verdicts[c.Id], tool.Result{}
+		switch {
+		case r.looked(c) && !r.has(c) && r.narrowed(): // the project would not take it for one that is refused anyway
+			refusal = r.tools.Call(ctx, r.role.Tools.All(), r.toolTimeout(), c.ToolCall)
+			refusal.Status = loomv1.ToolStatus_TOOL_STATUS_DENIED
+		case r.mustAsk(c) && p.GetVerdict() != loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW:
+			refusal = tool.Denied(p.GetReason())
+		default:
 			rest = append(rest, c)
 			continue
 		}
-		result, err := r.result(ctx, tool.Denied(p.GetReason()))
+		result, err := r.result(ctx, refusal)
 		if err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func TestAGENT04_AStandingPermissionIsAskedAbout(t *testing.T) {
 	}
 	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 	br.Permissions = []*loomv1.Permission{{Id: "p1", Verdict: loomv1.PermissionVerdict_PERMISSION_VERDICT_DENY, Tool: "file_write"}}
-	out := b.must(br)
+	out := b.must(br) // and what the role does not have is refused without a question
 	if out.Change != nil || len(b.seat.wanted) != 4 || b.seat.wanted[0].Ask {
 		t.Errorf("change %v, asked about %v", out.Change, b.seat.wanted)
 	}
