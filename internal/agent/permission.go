@@ -49,7 +49,7 @@ func (r *run) looked(c turn.Call) bool { return !c.Intended && !c.Runtime }
 
 // has reports whether the role has a call's tool: one that it does not have is
 // refused without a question.
-func (r *run) has(c turn.Call) bool { return slices.Contains(r.role.Tools.All(), c.Tool) }
+func (r *run) has(c turn.Call) bool { return slices.Contains(r.allowed(), c.Tool) }
 
 // narrowed reports whether there is a permission that may be about a call.
 func (r *run) narrowed() bool { return r.asksFor || len(r.brief.Permissions) > 0 }
@@ -63,7 +63,7 @@ func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*
 		p, refusal := verdicts[c.Id], tool.Result{}
 		switch {
 		case r.looked(c) && !r.has(c) && r.narrowed(): // the project would not take it for one that is refused anyway
-			refusal = r.tools.Call(ctx, r.role.Tools.All(), r.toolTimeout(), c.ToolCall)
+			refusal = r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall)
 			refusal.Status = loomv1.ToolStatus_TOOL_STATUS_DENIED
 		case r.mustAsk(c) && p.GetVerdict() != loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW:
 			refusal = tool.Denied(p.GetReason())
