@@ -6,6 +6,7 @@
 package wire
 
 import (
+	"context"
 	"net"
 	"sync"
 )
@@ -34,7 +35,7 @@ const (
 
 // New returns a wire that leads nowhere yet: whoever connects is turned away.
 func New() (*Wire, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (w *Wire) carry(c net.Conn) {
 	w.mu.Lock()
 	to := w.to
 	w.mu.Unlock()
-	up, err := net.Dial("tcp", to)
+	up, err := new(net.Dialer).DialContext(context.Background(), "tcp", to)
 	if err != nil {
 		return
 	}
