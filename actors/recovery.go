@@ -82,12 +82,12 @@ func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 			r.last = t
 		}
 	}
-	if !p.anchored(ctx, index) {
+	floor, ok := p.anchor(ctx, index)
+	if !ok {
 		p.Logger.Warn("snapshots do not match the journal; reading it from its beginning", "partition", p.Log.Partition())
 		return empty()
 	}
-	r.index = index
-	r.head = journal.Head{Sequence: index.Floor, Epoch: p.Epoch, Hash: index.FloorHash}
+	r.index, r.head = index, floor
 	return r
 }
 
@@ -145,16 +145,16 @@ func (p *partition) newestKept(ctx context.Context, index *loomv1.SnapshotIndex,
 	return s, max(ref.Sequence, index.Floor), err
 }
 
-// anchored reports whether the journal has, at the index's floor, the batch
-// that the index says it has.
-func (p *partition) anchored(ctx context.Context, index *loomv1.SnapshotIndex) bool {
-	found := false
-	stop := context.Canceled
+// anchor returns the head at the index's floor, and whether the journal has
+// there the batch that the index says it has. Its epoch is that batch's own:
+// after a restore the partition's is above that of batches which follow it.
+func (p *partition) anchor(ctx context.Context, index *loomv1.SnapshotIndex) (at journal.Head, found bool) {
 	_ = p.Log.Read(ctx, index.Floor, func(seq uint64, b *loomv1.Batch) error {
-		found = seq == index.Floor && string(b.Hash) == string(index.FloorHash)
-		return stop
+		at = journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}
+		found = seq == index.Floor && bytes.Equal(b.Hash, index.FloorHash)
+		return errEnough
 	})
-	return found
+	return at, found
 }
 
 func (p *partition) replayEvent(r *recovery, seq uint64, e *loomv1.Event) {

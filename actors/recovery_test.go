@@ -22,12 +22,13 @@ type scribe struct {
 	states map[string]*project.State
 	snaps  *snapshotter
 	now    time.Time
+	epoch  uint64
 	n      int
 }
 
 func newScribe(store journal.Snapshots) *scribe {
 	s := &scribe{
-		log: journal.NewMemory(0), states: map[string]*project.State{}, snaps: newTestSnapshotter(store),
+		log: journal.NewMemory(0), states: map[string]*project.State{}, snaps: newTestSnapshotter(store), epoch: 1,
 		now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 	}
 	p := &partition{Partition: Partition{Log: s.log, Snapshots: store, Epoch: 1, Logger: slog.New(slog.DiscardHandler)}}
@@ -50,18 +51,18 @@ func (s *scribe) write(t interface{ Fatal(...any) }, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := journal.Seal(s.head, 0, 1, "h.1", fmt.Sprint("b", s.n), events)
+	b := journal.Seal(s.head, 0, s.epoch, "h.1", fmt.Sprint("b", s.n), events)
 	seq, err := s.log.Append(context.Background(), s.head.Sequence, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.head = journal.Head{Sequence: seq, Epoch: 1, Hash: b.Hash}
+	s.head = journal.Head{Sequence: seq, Epoch: s.epoch, Hash: b.Hash}
 	s.snaps.touched(id, s.head)
 }
 
 // recover replays the journal with whatever the store has.
 func (s *scribe) recover(t interface{ Fatal(...any) }, store journal.Snapshots) *recovery {
-	p := &partition{Partition: Partition{Log: s.log, Snapshots: store, Epoch: 1, Logger: slog.New(slog.DiscardHandler)}}
+	p := &partition{Partition: Partition{Log: s.log, Snapshots: store, Epoch: s.epoch, Logger: slog.New(slog.DiscardHandler)}}
 	r, err := p.replay(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,8 @@ func (s *scribe) recover(t interface{ Fatal(...any) }, store journal.Snapshots) 
 }
 
 // TestP21_SnapshotsNeverChangeWhatIsRecovered saves, fails to save, dies
-// between a snapshot and its index, and recovers: always to the same states.
+// between a snapshot and its index, is restored into a newer epoch, and
+// recovers: always to the same states.
 func TestP21_SnapshotsNeverChangeWhatIsRecovered(t *testing.T) {
 	floors := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,7 +81,7 @@ func TestP21_SnapshotsNeverChangeWhatIsRecovered(t *testing.T) {
 		ids := []string{"a", "b", "c"}
 		for range rapid.IntRange(5, 40).Draw(t, "steps") {
 			id := rapid.SampledFrom(ids).Draw(t, "project")
-			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1, 2:
 				s.write(t, id)
 			case 3:
@@ -89,6 +91,8 @@ func TestP21_SnapshotsNeverChangeWhatIsRecovered(t *testing.T) {
 			case 4:
 				store.refuse = rapid.SampledFrom(append(ids, "")).Draw(t, "refused")
 				s.snaps.drain(rapid.IntRange(1, 3).Draw(t, "writes"))
+			case 5:
+				s.epoch++
 			}
 			full := s.recover(t, journal.NewMemorySnapshots())
 			r := s.recover(t, store)
@@ -158,6 +162,27 @@ func TestP21_UnusableSnapshotsCostNoState(t *testing.T) {
 				t.Errorf("%d events were read, want the one after the snapshot", r.tail["a"])
 			}
 		})
+	}
+}
+
+// TestP7_BatchesOfTheEpochBeforeFollowASnapshot recovers as the first start
+// after a restore does: the manifest's epoch is above that of the batches which
+// follow the snapshots' floor. None of them is older than the floor itself.
+func TestP7_BatchesOfTheEpochBeforeFollowASnapshot(t *testing.T) {
+	store := journal.NewMemorySnapshots()
+	s := newScribe(store)
+	s.write(t, "a")
+	s.snaps.save("a", s.head)
+	s.snaps.drain(1)
+	s.write(t, "a")
+	s.epoch = 2
+	r := s.recover(t, store)
+	if r.index.Floor != 1 || r.tail["a"] != 1 || r.head.Sequence != 2 || r.head.Epoch != 1 {
+		t.Errorf("recovered from %d with %d events to %+v, want from 1 with 1 to 2 in epoch 1", r.index.Floor, r.tail["a"], r.head)
+	}
+	s.write(t, "a")
+	if again := s.recover(t, store); again.states["a"].Hash() != s.states["a"].Hash() || again.head.Epoch != 2 {
+		t.Errorf("after a write in epoch 2 it recovers to event %d, %+v", again.states["a"].Number(), again.head)
 	}
 }
 
