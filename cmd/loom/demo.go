@@ -18,13 +18,14 @@ import (
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (a *app) demo() *cobra.Command {
 	o := demo.Options{}
-	var approve, spec, only string
+	var approve, spec, only, record string
 	cmd := &cobra.Command{
 		Use: "demo [flags]", Short: "the main job, with nothing installed and no key",
 		Long: `Demo makes a git repository with a bug, starts a host, and publishes an error
@@ -48,12 +49,16 @@ It opens no port and writes to a temporary directory, unless you say otherwise.`
 				return err
 			}
 			o.View = &demoView{app: a, auto: auto, in: bufio.NewReader(a.in), spin: newSpinner(a)}
-			return a.runDemo(cmd.Context(), o)
+			return a.recorded(record, "demo", o.Model, func(w *recording.Writer) error {
+				o.Tape = w
+				return a.runDemo(cmd.Context(), o)
+			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&approve, "approve", "", "`HOW`: ask or auto (default: ask at a terminal; without one it must be given)")
 	f.StringVar(&spec, "model", "scripted:demo", "`MODEL` that answers: scripted:demo, anthropic:MODEL or openai:MODEL")
+	recordFlag(f, &record)
 	f.BoolVar(&o.Unsandboxed, "unsandboxed", false, "let tools run on this machine as it is")
 	f.StringVar(&o.Keep, "keep", "", "work in `DIR`; repository and data stay there, and a demo that was cut off goes on")
 	f.StringVar(&o.Listen, "listen", "", "let other clients connect, at `HOST:PORT` (default: no port is opened)")
@@ -88,7 +93,7 @@ func openModel(spec string, unsandboxed bool) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !m.Scripted() && !unsandboxed && !host.CanSandbox() {
+	if standIn(m) != "a script" && !unsandboxed && !host.CanSandbox() {
 		return nil, fault.New("tool/no-sandbox", "%s would run commands of its own choice on this machine, which has no sandbox", m.Name()).At("--model").
 			Want("add --unsandboxed if this machine may be used so")
 	}
@@ -97,8 +102,8 @@ func openModel(spec string, unsandboxed bool) (model.Provider, error) {
 
 func (a *app) runDemo(ctx context.Context, o demo.Options) error {
 	v := o.View.(*demoView)
-	if o.Model.Scripted() {
-		v.Say("model " + o.Model.Name() + ": a script stands in for the language model, and for nothing else; it costs nothing")
+	if by := standIn(o.Model); by != "" {
+		v.Say("model " + o.Model.Name() + ": " + by + " stands in for the language model, and for nothing else; it costs nothing")
 	} else {
 		v.Say("model " + o.Model.Name())
 	}

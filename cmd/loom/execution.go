@@ -141,7 +141,7 @@ func cost(x *loomv1.Execution) string {
 		text = fmt.Sprintf("cost %.6f USD", float64(x.Usage.GetCostMicroUsd())/1e6)
 	}
 	if x.Scripted {
-		text += "; answered by a script that stands in for a model"
+		text += "; answered by a script or recording that stands in for a model"
 	}
 	return text
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/errand"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -23,6 +24,7 @@ import (
 // errandFlags are what run takes beside a submission.
 type errandFlags struct {
 	workspace, out, approve string
+	record                  string
 	chosen                  models
 	agents                  map[string]int
 	unsandboxed             bool
@@ -63,6 +65,7 @@ Without --process the workspace's only process is taken.`,
 	fl.StringArrayVar(&f.checks, "check", nil, "`COMMAND` that verification must see pass; may be given again")
 	fl.StringToIntVar(&f.agents, "agents", nil, "agents of a role, `ROLE=N,...`")
 	fl.BoolVar(&f.unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
+	recordFlag(fl, &f.record)
 	fl.StringVar(&f.key, "ceo-key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	f.chosen.app = a
 	f.chosen.flags(fl)
@@ -95,7 +98,12 @@ func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 	if o.View, err = a.errandView(f.approve); err != nil {
 		return err
 	}
-	r, err := a.carryOut(ctx, o)
+	var r *errand.Result
+	err = a.recorded(f.record, "run", o.Model, func(w *recording.Writer) (err error) {
+		o.Tape = w
+		r, err = a.carryOut(ctx, o)
+		return err
+	})
 	if fault.Code(err) == "data/locked" {
 		return a.hand(ctx, s, f)
 	}
@@ -106,8 +114,8 @@ func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 }
 
 func (a *app) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {
-	if o.Model.Scripted() {
-		o.View.Say("model " + o.Model.Name() + ": a script stands in for the language model, and for nothing else")
+	if by := standIn(o.Model); by != "" {
+		o.View.Say("model " + o.Model.Name() + ": " + by + " stands in for the language model, and for nothing else")
 	}
 	r, err := errand.Run(ctx, o)
 	o.View.(*errandView).spin.stop()

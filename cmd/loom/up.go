@@ -14,6 +14,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/model/recording"
 
 	"github.com/loomrun/loom/roles"
 )
@@ -23,6 +24,7 @@ func (a *app) up() *cobra.Command {
 	var projects, checks, routes, remotes, sources []string
 	chosen := models{app: a}
 	var closed, leaf bool
+	var record string
 	var joining joining
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
@@ -67,7 +69,10 @@ credentials. Tools, checks and hooks run in a sandbox, or not at all.`,
 				return err
 			}
 			c.Data, c.Logger = a.data, a.logger()
-			return a.runHost(cmd.Context(), c)
+			return a.recorded(record, "up", c.Model, func(w *recording.Writer) error {
+				c.Tape = w
+				return a.runHost(cmd.Context(), c)
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -86,6 +91,7 @@ credentials. Tools, checks and hooks run in a sandbox, or not at all.`,
 	f.BoolVar(&leaf, "agents-only", false, "only run agents, with --creds of a worker")
 	joining.flags(f)
 	chosen.flags(f)
+	recordFlag(f, &record)
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
 	f.StringArrayVar(&sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
@@ -198,8 +204,8 @@ func (a *app) greet(h *host.Host, c host.Config) {
 		fmt.Fprintln(w, "made the CEO's key; \"loom auth ceo\" shows where: whoever can read that file can approve")
 	}
 	fmt.Fprintf(w, "model %s", c.Model.Name())
-	if c.Model.Scripted() {
-		fmt.Fprint(w, " (a script that stands in for a language model)")
+	if by := standIn(c.Model); by != "" {
+		fmt.Fprintf(w, " (%s that stands in for a language model)", by)
 	}
 	fmt.Fprintln(w)
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {

@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -67,6 +68,12 @@ type Worker struct {
 	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
 	// to 3, where there is one.
 	Tiers map[int]model.Provider
+
+	// Tape records what models answer and what tools give. Nil records nothing.
+	Tape *recording.Writer
+	// Played is a recording whose answers Model gives; commands say again what
+	// they said then. Nil for none.
+	Played *recording.Recording
 
 	trees trees
 }

@@ -61,6 +61,7 @@ func (r *run) ask(ctx context.Context) error {
 	}
 	m := r.asked()
 	resp, err := m.Ask(ctx, req, r.live)
+	r.tapeAsk(m, req, resp, err)
 	answer := &loomv1.ModelAnswer{Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
 	if at, limited := model.RetryAt(err); limited {
 		return r.parkUntil(ctx, at)

@@ -24,6 +24,7 @@ type run struct {
 	tools   *tool.Set
 	news    []*loomv1.Said // what people have said that the model was not told yet
 	asksFor bool           // every call is asked about, because a permission has come
+	silent  bool           // a recording is played, and nothing is run
 }
 
 // begin starts the turn with prompt, or takes up the one that was begun.
@@ -44,6 +45,7 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 	if j.plans() {
 		start.Architect = j.architect().Name()
 	}
+	j.tapeTurn(start, prompt)
 	return r, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: start}})
 }
 
@@ -110,7 +112,7 @@ func (r *run) record(ctx context.Context, records ...*loomv1.TurnRecord) error {
 			return err
 		}
 	}
-	return nil
+	return r.tapeSteps(ctx, records)
 }
 
 // unique gives every call an id that the turn has not seen: some servers count
@@ -249,7 +251,7 @@ func (r *run) carryOut(ctx context.Context, c turn.Call) (*loomv1.ToolResult, er
 			return r.result(ctx, res)
 		}
 	}
-	res := r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall)
+	res := r.call(ctx, c.ToolCall, func() tool.Result { return r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // cut off: it stays an intent without an outcome
 	}

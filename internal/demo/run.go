@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -46,6 +47,9 @@ type Options struct {
 
 	// Model answers for the agents.
 	Model model.Provider
+
+	// Tape records what models answer and what tools give. Nil records nothing.
+	Tape *recording.Writer
 
 	// Unsandboxed lets tools run on this machine as it is. The scripted demo
 	// runs its own repository's tools in any case, also where there is no
@@ -149,9 +153,9 @@ func (d *demo) start(ctx context.Context) error {
 	begun := time.Now()
 	keyFile := filepath.Join(d.dir, "ceo.nk")
 	h, err := host.Start(ctx, host.Config{
-		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger,
+		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape,
 		Projects:    []host.Project{{ID: projectID, Repository: d.repo, Branch: Branch}},
-		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && !host.CanSandbox(),
+		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && recording.PlayedBy(d.Model) == nil && !host.CanSandbox(),
 	})
 	if err != nil {
 		return err

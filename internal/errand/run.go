@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/verify"
 	"github.com/loomrun/loom/processes"
@@ -49,6 +50,8 @@ type Options struct {
 	Model  model.Provider
 	Models map[string]model.Provider
 	Tiers  map[int]model.Provider
+	// Tape records what models answer and what tools give. Nil records nothing.
+	Tape *recording.Writer
 	// Agents is how many agents of a role there are.
 	Agents map[string]int
 	// CEOKey is the path of the CEO's key; empty means the user's own.
@@ -118,7 +121,7 @@ func (e *errand) start(ctx context.Context) (err error) {
 		p.Branch = Branch
 	}
 	e.host, err = host.Start(ctx, host.Config{
-		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, CEOKey: e.CEOKey, Agents: e.Agents,
+		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, CEOKey: e.CEOKey, Agents: e.Agents,
 		Projects: []host.Project{p}, Processes: e.Processes, Unsandboxed: e.Unsandboxed, Logger: e.Logger,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/staffing"
 	"github.com/loomrun/loom/processes"
@@ -108,6 +109,9 @@ type Config struct {
 
 	// Models answer for the roles that they are named by.
 	Models map[string]model.Provider
+
+	// Tape records what models answer and what tools give. Nil records nothing.
+	Tape *recording.Writer
 
 	// Tiers answer for phases that ask for a model of that tier, 1 (the strongest)
 	// to 3, where there is one.

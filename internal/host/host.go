@@ -24,6 +24,7 @@ import (
 	"github.com/loomrun/loom/internal/headmark"
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/natsjournal"
 	"github.com/loomrun/loom/internal/natswire"
 	"github.com/loomrun/loom/internal/projection"
@@ -267,6 +268,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
 		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live, Shared: h.shared,
+		Tape: h.config.Tape, Played: recording.PlayedBy(h.model),
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/anthropic"
 	"github.com/loomrun/loom/internal/model/openai"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/model/scripted"
 	"github.com/loomrun/loom/internal/model/window"
 	"github.com/loomrun/loom/internal/model/wire"
@@ -38,7 +39,7 @@ type Config struct {
 	Client *http.Client
 }
 
-// Open opens a model by "scripted", "scripted:NAME", "scripted:FILE",
+// Open opens a model by "replay:FILE", "scripted", "scripted:NAME", "scripted:FILE",
 // "anthropic:MODEL" or "openai:MODEL" with the keys in env. The last speaks to
 // any server of that protocol that OPENAI_BASE_URL names. With commas between
 // them, each is asked when those before it do not answer. It contacts nobody.
@@ -72,6 +73,8 @@ func (c Config) one(spec string) (model.Provider, error) {
 	switch kind {
 	case "scripted":
 		return openScript(name)
+	case "replay":
+		return c.replay(name)
 	case "anthropic":
 		return c.remote(spec, name, "ANTHROPIC", anthropic.Origin, anthropic.New)
 	case "openai":
@@ -82,8 +85,18 @@ func (c Config) one(spec string) (model.Provider, error) {
 
 func unknown(spec string) *fault.Error {
 	return fault.New("model/unknown", "no such model").Got(spec).Want(
-		"there is anthropic:MODEL, openai:MODEL (any server of that protocol, by OPENAI_BASE_URL), scripted:FILE.yaml and scripted:%s",
+		"there is anthropic:MODEL, openai:MODEL (any server of that protocol, by OPENAI_BASE_URL), replay:FILE, scripted:FILE.yaml and scripted:%s",
 		strings.Join(scripted.Names(), ", scripted:"))
+}
+
+// replay opens a recording as a model. Secrets were taken out of it, so those
+// of the environment are taken out of what is compared with it.
+func (c Config) replay(file string) (model.Provider, error) {
+	r, err := recording.Open(file, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	return r.Provider(), nil
 }
 
 // maxScript is the size of the largest policy file that is read.
