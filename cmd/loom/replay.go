@@ -27,7 +27,7 @@ func (a *app) recorded(file, from string, m model.Provider, do func(*recording.W
 	if file == "" {
 		return do(nil)
 	}
-	w, err := recording.Create(file, recording.Header{Made: time.Now().UTC(), By: host.Version, From: from, Model: m.Name()}, os.Environ())
+	w, err := recording.Create(file, recording.Header{Made: time.Now().UTC(), By: host.Version, From: from, Model: m.Name()}, a.confidential())
 	if err != nil {
 		return err
 	}
@@ -37,6 +37,17 @@ func (a *app) recorded(file, from string, m model.Provider, do func(*recording.W
 	}
 	fmt.Fprintf(a.err, "recorded in %s: \"loom replay %s\" goes through it, and --model replay:%s answers from it\n", file, file, file)
 	return err
+}
+
+// confidential are the variables that may hold some, those of files included.
+func (a *app) confidential() []string {
+	list := os.Environ()
+	for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "ALPHA_VANTAGE_API_KEY"} {
+		if value := a.env(name); value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
 }
 
 // standIn says what answers in the place of a language model, or "".
@@ -66,7 +77,7 @@ answer from one, and run their tools.`,
 }
 
 func (a *app) playBack(ctx context.Context, file string) error {
-	rec, err := recording.Open(file, os.Environ())
+	rec, err := recording.Open(file, a.confidential())
 	if err != nil {
 		return err
 	}

@@ -29,10 +29,9 @@ func (a *app) up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
 		Long: `Up runs a host until it is interrupted: an embedded NATS server with fsync on
-every acknowledged write, the projects' journals, and agents of every role.
-After Ctrl-C or kill -9 the next start goes on. On loopback a client without
-credentials may submit and read notices; elsewhere clients need TLS and
-credentials. Tools, checks and hooks run in a sandbox, or not at all.`,
+every write, the projects' journals, and agents of every role. After Ctrl-C, and
+after kill -9, work goes on where it was. On loopback anybody may submit and
+read notices; elsewhere with credentials. Tools run in a sandbox, or not at all.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -66,6 +66,18 @@ func (r *run) tapeSteps(ctx context.Context, records []*loomv1.TurnRecord) error
 	return nil
 }
 
+// tapePast records again what came of the calls of a turn that goes on: what was
+// durable may not have been recorded yet. Of two the newer counts.
+func (r *run) tapePast(ctx context.Context) error {
+	var records []*loomv1.TurnRecord
+	for _, s := range r.t.Steps {
+		if t := s.GetTool(); t.GetResult() != nil {
+			records = append(records, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: t.Call.Id, Result: t.Result}}})
+		}
+	}
+	return r.tapeSteps(ctx, records)
+}
+
 func (r *run) tapeResult(ctx context.Context, s *recording.Step, f *loomv1.FinishTool) (err error) {
 	for _, step := range r.t.Steps {
 		if t := step.GetTool(); t.GetCall().GetId() == f.Call {

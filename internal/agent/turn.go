@@ -35,7 +35,7 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 	}
 	r := &run{job: j, t: t}
 	if turn.Started(t) {
-		return r, nil
+		return r, r.tapePast(ctx)
 	}
 	ref, err := j.Blobs.Put(ctx, []byte(prompt), "text/markdown; charset=utf-8")
 	if err != nil {

@@ -125,11 +125,14 @@ func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string)
 	if err := r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: intent}}); err != nil {
 		return nil, err
 	}
-	res := r.call(ctx, call, func() tool.Result { return r.runCheck(ctx, set, dir, call, command) })
+	res := r.call(ctx, call, func() tool.Result {
+		res := r.runCheck(ctx, set, dir, call, command)
+		res.Output = checkText(command, res)
+		return res
+	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	res.Output = checkText(command, res)
 	result, err := r.result(ctx, res)
 	if err != nil {
 		return nil, err

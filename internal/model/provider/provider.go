@@ -92,7 +92,7 @@ func unknown(spec string) *fault.Error {
 // replay opens a recording as a model. Secrets were taken out of it, so those
 // of the environment are taken out of what is compared with it.
 func (c Config) replay(file string) (model.Provider, error) {
-	r, err := recording.Open(file, os.Environ())
+	r, err := recording.Open(file, append(os.Environ(), "ANTHROPIC_API_KEY="+c.env("ANTHROPIC_API_KEY"), "OPENAI_API_KEY="+c.env("OPENAI_API_KEY")))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -98,13 +99,18 @@ func (r *Recording) Result(attempt, call string) *Step {
 	return nil
 }
 
-// Of returns the requests of one turn alone.
+// Of returns the requests of one turn alone. Of a request that was asked again,
+// because its answer was not durable, the last answer counts.
 func (r *Recording) Of(attempt string) *Recording {
 	one := &Recording{Header: r.Header, parts: r.parts, steps: r.steps, redact: r.redact, used: map[*Ask]bool{}}
 	for _, a := range r.Asks {
-		if a.Attempt == attempt {
-			one.Asks = append(one.Asks, a)
+		if a.Attempt != attempt {
+			continue
 		}
+		one.Asks = slices.DeleteFunc(one.Asks, func(old *Ask) bool {
+			return old.is(shape{system: a.System, tools: a.Tools, messages: a.Messages}, a.Most)
+		})
+		one.Asks = append(one.Asks, a)
 	}
 	return one
 }
