@@ -18,7 +18,7 @@ import (
 
 const secret = "sk-very-secret/0123"
 
-var env = []string{"OPENAI_API_KEY=" + secret, "HOME=/home/ann", "SHORT_KEY=abc"}
+var env = []string{"OPENAI_API_KEY=" + secret, "SHORT_KEY=abc"}
 
 func asked(texts ...string) *model.Request {
 	q := &model.Request{System: "You are a poet.", Tools: []model.ToolSpec{{Name: "shell", Description: "runs"}}, MaxTokens: 100}
