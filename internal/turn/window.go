@@ -62,7 +62,7 @@ func (w Window) room(t *loomv1.Turn) (int, bool) {
 
 // Size returns how many bytes a message is counted as.
 func (m Message) Size() int {
-	n := uint64(m.Blob.GetSize())
+	n := m.Blob.GetSize()
 	if m.Clip > 0 {
 		n = min(n, m.Clip+perMessage*2)
 	}

