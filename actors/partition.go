@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // Partition says what a partition actor works with.
@@ -30,6 +31,8 @@ type Partition struct {
 	Deployment string
 	CEO        ed25519.PublicKey
 	LockLease  time.Duration
+	// Known are the roles that definitions may name. Nil means the built-in ones.
+	Known *roles.Set
 
 	// Host and Start name the writer; claims of earlier starts are released.
 	Host  string
@@ -454,5 +457,5 @@ func (p *partition) close() {
 }
 
 func (p *partition) config(id string) project.Config {
-	return project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease}
+	return project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease, Roles: p.Known}
 }

@@ -20,6 +20,9 @@ var tools = []string{
 	"template_fill", "web_fetch", "web_search",
 }
 
+// serverTool is a tool of a server, mcp_SERVER_TOOL, or the beginning of several.
+var serverTool = regexp.MustCompile(`^mcp_[a-zA-Z0-9-]{1,24}_[a-zA-Z0-9_-]{0,40}\*?$`)
+
 // KnownTools returns the names of all tools that a role can be given, sorted.
 func KnownTools() []string { return slices.Clone(tools) }
 
@@ -173,6 +176,7 @@ func (c *checker) tools(list string, named []string) {
 		switch {
 		case slices.Contains(named[:i], tool) || list == "ask" && slices.Contains(c.role.Tools.Allow, tool):
 			c.refuse(at, tool, "tools.%s[%d] is listed already", list, i)
+		case serverTool.MatchString(tool): // which ones there are, is known where the role works
 		default:
 			c.oneOf("tool", tool, tools, at...)
 		}

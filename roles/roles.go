@@ -183,3 +183,6 @@ func Load(base *Set, dir fs.FS, name string) (*Set, error) {
 	}
 	return set, nil
 }
+
+// IsName reports whether a role could have that name.
+func IsName(name string) bool { return idPattern.MatchString(name) }

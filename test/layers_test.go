@@ -53,6 +53,8 @@ var arrows = []struct {
 	{[]string{"internal/tool"}, slices.Concat(contract, cores, crafts, []string{"internal/source/..."}), "tools put crafts and sources to work on a workspace"},
 	{[]string{"internal/transient"}, nil, "it is below everything that talks to a cluster"},
 	{[]string{"internal/natsjournal", "internal/blob/..."}, slices.Concat(contract, cores, []string{"internal/transient"}), "an effect knows no other effect, but what passes by itself"},
+	{[]string{"internal/mcp/mcptest"}, nil, "it is a server for tests, and knows nothing of ours"},
+	{[]string{"internal/mcp"}, slices.Concat(contract, []string{"internal/privatefile"}), "what is trusted is kept in a private file"},
 	{[]string{"internal/mcpserver"}, contract, "it translates between a protocol and a host's services, which it is given"},
 	{effects, slices.Concat(contract, cores), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git", "internal/repomap", "internal/model/recording"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
@@ -65,7 +67,7 @@ var arrows = []struct {
 	{[]string{"tools/..."}, nil, "a tool of the workshop is a module of its own"},
 	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
 	{[]string{"internal/errand"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model", "internal/model/recording"}), "an errand stands where a command does: above a host, its client and its owner"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/vault", "internal/mcpserver"}), "a command reaches the rest through the host"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/vault", "internal/mcp", "internal/mcpserver"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 
@@ -87,7 +89,7 @@ var owners = []struct {
 	{"cel.dev/cel-go/...", []string{"internal/condition"}, "conditions are compiled in one place"},
 	{"github.com/anthropics/anthropic-sdk-go/...", []string{"internal/model/..."}, "a vendor's types stay behind the provider"},
 	{"github.com/sashabaranov/go-openai/...", []string{"internal/model/..."}, "a vendor's types stay behind the provider"},
-	{"github.com/modelcontextprotocol/...", []string{"internal/mcp", "internal/mcpserver"}, "the protocol has one side each"},
+	{"github.com/modelcontextprotocol/...", []string{"internal/mcp/...", "internal/mcpserver"}, "the protocol has one side each"},
 	{"github.com/prometheus/...", []string{"internal/web"}, "figures are shown in one place"},
 	{"golang.org/x/time/...", []string{"internal/web", "internal/source/..."}, "rates are limited where requests come in, and where they go out to sources"},
 	{"github.com/xuri/excelize/...", []string{"internal/sheet"}, "workbooks are read and written in one place"},

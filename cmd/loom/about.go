@@ -53,7 +53,7 @@ func (a *app) role() *cobra.Command {
 		Use: "list [flags]", Short: "the built-in roles, their models and what they may use", Args: takes(),
 		Long:    "List shows the roles that loom comes with, and which model each has on a host\nthat is given the same --model, --tier and --role-model. \"loom status\" shows\nwhat the host that runs has.",
 		Example: "  loom role list\n  loom role list --json\n  loom role list --model openai:gpt-5-mini --tier 1=openai:gpt-5",
-		RunE:    func(*cobra.Command, []string) error { return a.roles(roles.Builtin(), &chosen) },
+		RunE:    func(*cobra.Command, []string) error { return a.roles(a.roleSet(), &chosen) },
 	}
 	chosen.flags(list.Flags())
 	check := &cobra.Command{

@@ -9,7 +9,6 @@ import (
 
 	"github.com/loomrun/loom/internal/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 const (
@@ -60,8 +59,10 @@ func (a *app) lister(word string) func(cmd *cobra.Command) []string {
 		return func(cmd *cobra.Command) []string { return a.offered(cmd, executionIDs) }
 	case "APPROVAL":
 		return func(cmd *cobra.Command) []string { return a.offered(cmd, approvalIDs) }
+	case "SERVER":
+		return serverNames
 	case "ROLE", "ROLE=N":
-		return func(*cobra.Command) []string { return roles.Builtin().Names() }
+		return func(*cobra.Command) []string { return a.roleSet().Names() }
 	}
 	return nil
 }

@@ -66,7 +66,30 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if err == nil && path == "loom up" {
 		err = a.checkSecrets()
 	}
+	if err == nil {
+		err = a.readRoles()
+	}
 	return err
+}
+
+// readRoles reads the roles of files, all that is wrong with them.
+func (a *app) readRoles() (err error) {
+	if a.rolesDir == "" {
+		return nil
+	}
+	if info, err := os.Stat(a.rolesDir); err != nil || !info.IsDir() {
+		return fault.New("usage/argument", "not a directory").At("--roles").Got(a.rolesDir)
+	}
+	a.known, err = roles.Load(roles.Builtin(), os.DirFS(a.rolesDir), ".")
+	return err
+}
+
+// roleSet is who can work: the built-in roles, and those of files.
+func (a *app) roleSet() *roles.Set {
+	if a.known != nil {
+		return a.known
+	}
+	return roles.Builtin()
 }
 
 // checkSecrets refuses a secret whose file cannot be read: to go on as if there
@@ -280,7 +303,11 @@ func checkEntry(k config.Key, entry string) error {
 		}
 	case k.Name == "agents" || k.Name == "role-model":
 		set := roles.Builtin()
-		if r, known := set.Get(entry); !known || r.Human {
+		r, known := set.Get(entry)
+		if own := !known && roles.IsName(entry) && suggest.Nearest(entry, set.Names()) == ""; own {
+			return nil // it may be in a file; whoever starts a host finds out
+		}
+		if !known || r.Human {
 			return fault.New("role/unknown", "no role of agents").Got(entry).Want("%s", suggest.Among(entry, set.Names()))
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/provider"
 	"github.com/loomrun/loom/internal/model/wire"
-	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -90,7 +89,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 
 // modelsOf adds each model that a role would have, once.
 func (a *app) modelsOf(flags *pflag.FlagSet, m *doctor.Machine) error {
-	set := roles.Builtin()
+	set := a.roleSet()
 	chosen := models{
 		app: a, spec: flags.Lookup("model").Value.String(), tiers: slice(flags, flags.Lookup("tier")), own: slice(flags, flags.Lookup("role-model")),
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/loomrun/loom/internal/suggest"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 // drawer is the verb that draws workflows.
@@ -114,7 +113,7 @@ func (a *app) parse(file string) (*loomv1.Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	def, err := processes.Parse(file, data, roles.Builtin())
+	def, err := processes.Parse(file, data, a.roleSet())
 	if err != nil {
 		return nil, a.problems(err)
 	}

@@ -18,15 +18,16 @@ import (
 
 func (a *app) mcp() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "mcp COMMAND", Short: "the Model Context Protocol: offer this host to other programs",
-		Long: `Mcp offers beads, executions and the decision graph of a host, and Loom's tools
-for a directory, to programs that speak the Model Context Protocol. A host that
+		Use: "mcp COMMAND", Short: "the Model Context Protocol: servers for agents, and Loom as one",
+		Long: `Mcp says which servers of the Model Context Protocol agents may use (list,
+trust, revoke), and offers beads, executions and the decision graph of a host,
+and Loom's tools for a directory, to programs that speak it (serve). A host that
 serves HTTP offers the same at /mcp, with the tokens of "loom auth token".`,
-		Example: "  loom mcp serve --workspace .",
+		Example: "  loom mcp trust files\n  loom mcp serve --workspace .",
 		Args:    onlyCommands,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.mcpServe())
+	cmd.AddCommand(a.mcpServe(), a.mcpList(), a.mcpTrust(), a.mcpRevoke())
 	return cmd
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/processes"
-	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) process() *cobra.Command {
@@ -63,17 +62,17 @@ func layers(workspace string) ([]processes.Layer, error) {
 	return append(list, processes.BuiltinLayer()), nil
 }
 
-func catalog(workspace string) (*processes.Catalog, error) {
+func (a *app) catalog(workspace string) (*processes.Catalog, error) {
 	list, err := layers(workspace)
 	if err != nil {
 		return nil, err
 	}
-	return processes.Open(list, roles.Builtin()), nil
+	return processes.Open(list, a.roleSet()), nil
 }
 
 // pick is lookUp among the processes that are found from here.
 func (a *app) pick(word string) (*processes.Catalog, *processes.Entry, error) {
-	c, err := catalog(".")
+	c, err := a.catalog(".")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +97,7 @@ func (a *app) lookUp(c *processes.Catalog, word string) (*processes.Entry, error
 	if err != nil {
 		return nil, err
 	}
-	r := processes.Read(c.Library(), []processes.Source{s}, roles.Builtin())[0]
+	r := processes.Read(c.Library(), []processes.Source{s}, a.roleSet())[0]
 	if len(r.Problems) > 0 {
 		return nil, a.problems(fault.Join(r.Problems))
 	}
@@ -142,7 +141,7 @@ Loom. Of one name the nearest counts; --all shows the others too. One that is
 not sound is listed with its first problem.`,
 		Example: "  loom process list\n  loom process list --all --json",
 		RunE: func(*cobra.Command, []string) error {
-			c, err := catalog(".")
+			c, err := a.catalog(".")
 			if err != nil {
 				return err
 			}
@@ -329,7 +328,7 @@ warning. Of a directory it takes each NAME/process.yaml, and files *.yaml and
 files, and where "loom process list" finds them.`
 	cmd.Example = "  loom process validate ./loom-processes/ours.yaml\n  loom process validate loom-processes"
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		c, err := catalog(".")
+		c, err := a.catalog(".")
 		if err != nil {
 			return err
 		}

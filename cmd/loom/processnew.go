@@ -13,7 +13,6 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/processes"
-	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) newProcess() *cobra.Command {
@@ -155,11 +154,11 @@ func (a *app) soundCopy(dir string) error {
 	if err != nil {
 		return err
 	}
-	c, err := catalog(".")
+	c, err := a.catalog(".")
 	if err != nil {
 		return err
 	}
-	if r := processes.Read(c.Library(), []processes.Source{s}, roles.Builtin())[0]; len(r.Problems) > 0 {
+	if r := processes.Read(c.Library(), []processes.Source{s}, a.roleSet())[0]; len(r.Problems) > 0 {
 		return a.problems(fault.Join(r.Problems))
 	}
 	return nil

@@ -18,7 +18,7 @@ func (a *app) showRole() *cobra.Command {
 		Use: "show ROLE [flags]", Short: "what a role is, which model it has and why", Args: takes("ROLE"),
 		Example: "  loom role show lead\n  loom role show lead --tier 1=anthropic:claude-opus-4-6",
 		RunE: func(_ *cobra.Command, args []string) error {
-			set := roles.Builtin()
+			set := a.roleSet()
 			if err := fault.Join(chosen.read(set)); err != nil {
 				return err
 			}

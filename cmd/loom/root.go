@@ -22,6 +22,7 @@ import (
 	"github.com/loomrun/loom/internal/config"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/roles"
 )
 
 // app is what every verb needs.
@@ -33,6 +34,8 @@ type app struct {
 	url      string // and where that host is
 	json     bool
 
+	rolesDir   string              // of roles beside the built-in ones
+	known      *roles.Set          // with those; nil before they are read
 	configFile string              // read in the place of all others, "" for none
 	config     *config.Config      // what files and environment say; nil before they are read
 	given      map[string][]string // flags of the command line, and their entries
@@ -96,10 +99,11 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(cmd, a.out) })
 	root.SetHelpCommand(a.helper())
 	root.SetFlagErrorFunc(badFlag)
-	root.PersistentFlags().StringVar(&a.data, "data", "", "`DIR` of the host's data (default: $LOOM_DATA, else "+tilde(host.DefaultData())+")")
+	root.PersistentFlags().StringVar(&a.data, "data", "", "`DIR` of the host (default: $LOOM_DATA, "+tilde(host.DefaultData())+")")
 	root.PersistentFlags().StringVar(&a.creds, "creds", "", "credentials `FILE`, for a host elsewhere (default: $LOOM_CREDS)")
 	root.PersistentFlags().StringVar(&a.url, "nats", "", "`URL` of that host (default: what the credentials say)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value a line")
+	root.PersistentFlags().StringVar(&a.rolesDir, "roles", "", "`DIR` of role files, beside and in the place of the built-in ones")
 	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `FILE`, read in the place of all others")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 	root.AddCommand(a.host(), a.scale(), a.drain())

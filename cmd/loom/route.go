@@ -16,7 +16,6 @@ import (
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) projectRoutes() *cobra.Command {
@@ -152,7 +151,7 @@ func (a *app) fillReporting(c *host.Config, files []string) error {
 		if err != nil {
 			return err
 		}
-		r, err := project.ParseReporting(file, data, roles.Builtin())
+		r, err := project.ParseReporting(file, data, a.roleSet())
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 // errandFlags are what run takes beside a submission.
@@ -73,7 +72,7 @@ Without --process the workspace's only process is taken.`,
 }
 
 func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlags) error {
-	c, err := catalog(f.workspace)
+	c, err := a.catalog(f.workspace)
 	if err != nil {
 		return err
 	}
@@ -87,11 +86,11 @@ func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 	}
 	s.Process = e.Name
 	o := errand.Options{
-		Data: a.data, Workspace: f.workspace, Out: f.out, Submission: s, Checks: f.checks, CEOKey: f.key, Agents: f.agents,
+		Data: a.data, Workspace: f.workspace, Out: f.out, Submission: s, Checks: f.checks, CEOKey: f.key, Agents: f.agents, Roles: a.known,
 		Processes: c.Library().With(processes.NewLibrary(e.Definition)), Unsandboxed: f.unsandboxed,
 	}
 	hc := &host.Config{}
-	if err := f.chosen.open(hc, roles.Builtin()); err != nil {
+	if err := f.chosen.open(hc, a.roleSet()); err != nil {
 		return err
 	}
 	o.Model, o.Models, o.Tiers = hc.Model, hc.Models, hc.Tiers

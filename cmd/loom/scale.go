@@ -79,7 +79,7 @@ func readScale(arg string, q *loomv1.ScaleRole) error {
 
 // scaled says what is wanted of a role now.
 func (a *app) scaled(role string, now *loomv1.Staffing) error {
-	if r, ok := roles.Builtin().Get(role); ok {
+	if r, ok := a.roleSet().Get(role); ok {
 		role = r.Name
 	}
 	return a.print(now, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", role, wanted(now.GetScales()[role])) })

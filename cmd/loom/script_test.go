@@ -14,11 +14,14 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/loomrun/loom/internal/mcp/mcptest"
 )
 
 var update = flag.Bool("update", false, "write what the stories see as what they expect")
 
 func TestMain(m *testing.M) {
+	mcptest.ServeIfAsked()
 	testscript.Main(m, map[string]func(){
 		"refused":     refused,
 		"loom":        main,
@@ -31,6 +34,7 @@ func TestMain(m *testing.M) {
 		"subscribe":   subscribe,
 		"set-aside":   setAside,
 		"fetch":       fetch,
+		"loom-words":  mcptest.ServeIfAsked,
 		"protocol":    protocol,
 	})
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/recording"
-
-	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) up() *cobra.Command {
@@ -28,10 +26,9 @@ func (a *app) up() *cobra.Command {
 	var joining joining
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
-		Long: `Up runs a host until it is interrupted: an embedded NATS server with fsync on
-every write, the projects' journals, and agents of every role. After Ctrl-C, and
-after kill -9, work goes on where it was. On loopback anybody may submit and
-read notices; elsewhere with credentials. Tools run in a sandbox, or not at all.`,
+		Long: `Up runs a host until it is interrupted: NATS with fsync on each write, journals
+and agents. After Ctrl-C or kill -9 the next start goes on. Clients on loopback
+may submit and read notices; elsewhere they need TLS and credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +45,8 @@ read notices; elsewhere with credentials. Tools run in a sandbox, or not at all.
 				c.Listen = ""
 			}
 			fillHTTP(&c, cmd.Flags().Changed("http"))
-			if err := chosen.open(&c, roles.Builtin()); err != nil {
+			c.Roles = a.known
+			if err := chosen.open(&c, a.roleSet()); err != nil {
 				return err
 			}
 			if leaf {
@@ -92,6 +90,7 @@ read notices; elsewhere with credentials. Tools run in a sandbox, or not at all.
 	chosen.flags(f)
 	recordFlag(f, &record)
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
+	f.StringArrayVar(&c.MCP, "mcp", nil, "`FILE` that names servers of tools, as .mcp.json does")
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
 	f.StringArrayVar(&sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")

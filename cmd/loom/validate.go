@@ -15,7 +15,6 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/strictyaml"
 	"github.com/loomrun/loom/processes"
-	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) validateWorkflow() *cobra.Command {
@@ -34,7 +33,7 @@ files *.yaml and *.yml where there is none; - is standard input. Processes that
 nodes name must be among the files or come with Loom.`,
 		Example: "  loom workflow validate process.yaml\n  loom workflow validate loom-processes",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.validate(args, processes.Builtin(roles.Builtin()))
+			return a.validate(args, processes.Builtin(a.roleSet()))
 		},
 	}
 }
@@ -53,7 +52,7 @@ func (a *app) validate(args []string, base *processes.Library) error {
 		sources = append(sources, s)
 	}
 	var all []*fault.Error
-	for _, r := range processes.Read(base, sources, roles.Builtin()) {
+	for _, r := range processes.Read(base, sources, a.roleSet()) {
 		all = append(all, r.Problems...)
 		for _, w := range r.Warnings {
 			fmt.Fprintf(a.err, "warning: %s\n", printable(w.Error()))

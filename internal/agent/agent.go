@@ -35,7 +35,8 @@ type Repository struct {
 	Source     *git.Repository
 }
 
-// Worker does the work of every role. All fields but Models, Tiers, Sources and Live are required. It is
+// Worker does the work of every role. All fields but Models, Tiers, Sources, Outside
+// and Live are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -50,6 +51,9 @@ type Worker struct {
 	Exec tool.Policy
 	// Sources may be asked by tools of roles that name them. Nil means none.
 	Sources *tool.Sources
+	// Outside opens the tools of servers for one turn; done ends what they
+	// started. Nil means that there are none.
+	Outside func(ctx context.Context, q OutsideQuery) (list []tool.Outside, done func())
 	// HookTimeout is for each hook of a repository. Zero means 5 minutes.
 	HookTimeout time.Duration
 	// Scratch is an existing directory for what is thrown away: checkouts, and
@@ -76,6 +80,25 @@ type Worker struct {
 	Played *recording.Recording
 
 	trees trees
+}
+
+// OutsideQuery says what tools from outside are for.
+type OutsideQuery struct {
+	Project *loomv1.ProjectConfig
+	Role    roles.Role
+	// Root is the directory that they work in; ReadOnly says that they may not
+	// change it.
+	Root     string
+	ReadOnly bool
+}
+
+// outside opens the tools of servers, if the role names any.
+func (j *job) outside(ctx context.Context, ws tool.Workspace) (list []tool.Outside, done func()) {
+	names := slices.ContainsFunc(slices.Concat(j.role.Tools.Allow, j.role.Tools.Ask), func(t string) bool { return strings.HasPrefix(t, "mcp_") })
+	if j.Outside == nil || !names {
+		return nil, func() {}
+	}
+	return j.Outside(ctx, OutsideQuery{Project: j.brief.Project, Role: j.role, Root: ws.Root, ReadOnly: ws.ReadOnly})
 }
 
 // job is one assignment being worked on.

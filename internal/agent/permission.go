@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"slices"
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/tool"
@@ -21,7 +20,7 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 	var requests []*loomv1.PermissionRequest
 	for _, c := range calls {
 		if r.mustAsk(c) {
-			requests = append(requests, &loomv1.PermissionRequest{Call: c.ToolCall, Ask: slices.Contains(r.role.Tools.Ask, c.Tool)})
+			requests = append(requests, &loomv1.PermissionRequest{Call: c.ToolCall, Ask: tool.Allows(r.role.Tools.Ask, c.Tool)})
 		}
 	}
 	verdicts := map[string]*loomv1.Permit{}
@@ -44,7 +43,7 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 
 // mustAsk reports whether a call has to be asked about: one that has begun was.
 func (r *run) mustAsk(c turn.Call) bool {
-	return r.looked(c) && r.has(c) && (r.narrowed() || slices.Contains(r.role.Tools.Ask, c.Tool))
+	return r.looked(c) && r.has(c) && (r.narrowed() || tool.Allows(r.role.Tools.Ask, c.Tool))
 }
 
 // looked reports whether a call is one that permissions are about.
@@ -52,7 +51,7 @@ func (r *run) looked(c turn.Call) bool { return !c.Intended && !c.Runtime }
 
 // has reports whether the role has a call's tool: one that it does not have is
 // refused without a question.
-func (r *run) has(c turn.Call) bool { return slices.Contains(r.allowed(), c.Tool) }
+func (r *run) has(c turn.Call) bool { return tool.Allows(r.allowed(), c.Tool) }
 
 // narrowed reports whether there is a permission that may be about a call.
 func (r *run) narrowed() bool { return r.asksFor || len(r.brief.Permissions) > 0 }
@@ -79,7 +78,7 @@ func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*
 			return nil, err
 		}
 		records = append(records,
-			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: &loomv1.ToolStep{Call: c.ToolCall, Class: tool.Class(c.Tool)}}},
+			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: &loomv1.ToolStep{Call: c.ToolCall, Class: r.tools.Class(c.Tool)}}},
 			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: c.Id, Result: result}}})
 	}
 	if len(records) == 0 {

@@ -60,6 +60,9 @@ func (j *job) turn(ctx context.Context, ws tool.Workspace, prompt string) (*loom
 
 // finish carries out one step after the other until the turn ends.
 func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, error) {
+	var done func()
+	ws.Outside, done = r.outside(ctx, ws)
+	defer done()
 	r.tools = tool.New(ws, decisions{r.job})
 	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)
 	for {
@@ -185,7 +188,7 @@ func (r *run) runTools(ctx context.Context, calls []turn.Call) error {
 	if err != nil {
 		return err
 	}
-	for _, batch := range turn.Batches(calls, tool.Class) {
+	for _, batch := range turn.Batches(calls, r.tools.Class) {
 		err := r.runBatch(ctx, batch)
 		if fault.Code(err) == "permission/needed" && !r.asksFor { // a permission that came while the turn ran
 			r.asksFor = true
@@ -202,7 +205,7 @@ func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
 	var intents []*loomv1.TurnRecord
 	for _, c := range batch {
 		if !c.Intended {
-			step := &loomv1.ToolStep{Call: c.ToolCall, Class: tool.Class(c.Tool)}
+			step := &loomv1.ToolStep{Call: c.ToolCall, Class: r.tools.Class(c.Tool)}
 			intents = append(intents, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: step}})
 		}
 	}
@@ -218,7 +221,7 @@ func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
 		wait.Go(func() { results[i], errs[i] = r.carryOut(ctx, c) })
 	}
 	wait.Wait()
-	if changes(batch) && r.share != nil {
+	if r.changes(batch) && r.share != nil {
 		if err := r.seat.Record(ctx); err != nil { // nobody else has the attempt by now
 			return err
 		}
@@ -237,8 +240,8 @@ func (r *run) runBatch(ctx context.Context, batch []turn.Call) error {
 }
 
 // changes reports whether a call of a batch may have changed the workspace.
-func changes(batch []turn.Call) bool {
-	return slices.ContainsFunc(batch, func(c turn.Call) bool { return tool.Class(c.Tool) != loomv1.ToolClass_TOOL_CLASS_READ })
+func (r *run) changes(batch []turn.Call) bool {
+	return slices.ContainsFunc(batch, func(c turn.Call) bool { return r.tools.Class(c.Tool) != loomv1.ToolClass_TOOL_CLASS_READ })
 }
 
 // carryOut runs a call, or finds out what became of one that was cut off.

@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/verify"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // View is where an errand shows itself and asks.
@@ -44,6 +45,8 @@ type Options struct {
 	Submission *loomv1.Submission
 	// Processes are given to the project beside those that come with Loom.
 	Processes *processes.Library
+	// Roles are who can work. Nil means the built-in ones.
+	Roles *roles.Set
 	// Checks are commands that every verification must see pass.
 	Checks []string
 	// Model answers for the agents; Models and Tiers where they say more.
@@ -121,7 +124,7 @@ func (e *errand) start(ctx context.Context) (err error) {
 		p.Branch = Branch
 	}
 	e.host, err = host.Start(ctx, host.Config{
-		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, CEOKey: e.CEOKey, Agents: e.Agents,
+		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
 		Projects: []host.Project{p}, Processes: e.Processes, Unsandboxed: e.Unsandboxed, Logger: e.Logger,
 	})
 	if err != nil {

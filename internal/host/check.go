@@ -22,9 +22,8 @@ const maxAgents = 1000
 
 // checkAgents refuses roles that do not exist or are people, and numbers that
 // make no sense.
-func checkAgents(agents map[string]int) []*fault.Error {
+func checkAgents(agents map[string]int, set *roles.Set) []*fault.Error {
 	var errs []*fault.Error
-	set := roles.Builtin()
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		role, known := set.Get(name)
 		switch n := agents[name]; {

@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/staffing"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/proto/subject"
+	"github.com/loomrun/loom/roles"
 )
 
 // DefaultListen is where a host listens unless it is told otherwise.
@@ -130,6 +131,15 @@ type Config struct {
 	// they are refused.
 	Unsandboxed bool
 
+	// Roles are who can work. Nil means the built-in ones. Every host of a
+	// deployment should have the same.
+	Roles *roles.Set
+
+	// MCP are files that name servers of the Model Context Protocol, beside the
+	// .mcp.json of each project's repository. None of them is used that the
+	// operator has not trusted.
+	MCP []string
+
 	// SandboxRead are files and directories that commands in the sandbox may
 	// read beside the system's own: toolchains in odd places.
 	SandboxRead []string
@@ -202,7 +212,7 @@ func (c Config) check() error {
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))
 	}
-	errs = append(errs, checkAgents(c.Agents)...)
+	errs = append(errs, checkAgents(c.Agents, c.roles())...)
 	if err := staffing.CheckLabels(c.Labels); err != nil {
 		add(fault.From(err).At("label"))
 	}
@@ -223,4 +233,11 @@ func (c Config) check() error {
 		seen[p.ID] = true
 	}
 	return fault.Join(errs)
+}
+
+func (c Config) roles() *roles.Set {
+	if c.Roles != nil {
+		return c.Roles
+	}
+	return roles.Builtin()
 }

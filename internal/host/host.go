@@ -86,7 +86,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	}
 	h := &Host{
 		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(),
-		config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin(),
+		config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -244,7 +244,7 @@ func (h *Host) startActors(ctx context.Context) error {
 func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.Manifest, ceo ed25519.PublicKey) actors.Partition {
 	p := actors.Partition{
 		Log: log, Snapshots: s, Notices: h.broker, Work: h.broker, Clock: actors.NewClock(), Logger: h.log,
-		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease,
+		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
 	p.Members = h.everybody
@@ -267,7 +267,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	}
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
-		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Logger: h.log, Live: h.live, Shared: h.shared,
+		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Outside: h.outside, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model),
 	}
 	if err := git.Discard(w.Scratch); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/mcp/mcptest"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/scripted"
 	"github.com/loomrun/loom/internal/project"
@@ -21,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	mcptest.ServeIfAsked()
 	// Each waits a second or so, of its own, before it ends; the last, of the
 	// object store, waits for ever when its upload ends before it has begun.
 	goleak.VerifyTestMain(m,

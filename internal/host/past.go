@@ -99,5 +99,5 @@ func (h *Host) executionOf(ctx context.Context, id string) (*loomv1.Execution, e
 // they only read what was.
 func (h *Host) coreConfig(id string) project.Config {
 	m := h.dir.Manifest()
-	return project.Config{ID: id, Deployment: m.Deployment, Epoch: m.Epoch, LockLease: h.config.LockLease}
+	return project.Config{ID: id, Deployment: m.Deployment, Epoch: m.Epoch, LockLease: h.config.LockLease, Roles: h.roles}
 }

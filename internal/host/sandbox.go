@@ -33,7 +33,12 @@ func (h *Host) Sandboxed() bool {
 // contain prepares a command in the sandbox. It may read the programs on the
 // PATH, Go's module cache and what the operator named.
 func (h *Host) contain(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-	spec := sandbox.Spec{Env: slices.Clone(env), Read: h.readable()}
+	return confine(ctx, h.cache, sandbox.Spec{Env: slices.Clone(env), Read: h.readable()}, dir, write, argv)
+}
+
+// confine prepares a command that starts in dir and may change what lies in the
+// directories to write; cacheAt knows which of them are caches.
+func confine(ctx context.Context, cacheAt func(string) (cache, bool), spec sandbox.Spec, dir string, write, argv []string) (*sandbox.Cmd, error) {
 	var err error
 	if spec.Dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, fault.New("sandbox/spec", "no such directory").At("dir").Because(err)
@@ -43,7 +48,7 @@ func (h *Host) contain(ctx context.Context, dir string, write, env, argv []strin
 		if err != nil {
 			return nil, fault.New("sandbox/spec", "no such directory").At("write").Because(err)
 		}
-		if cache, ok := h.cache(real); ok {
+		if cache, ok := cacheAt(real); ok {
 			err = cache.use(&spec)
 		} else {
 			spec.Write = append(spec.Write, real)
@@ -106,11 +111,12 @@ func overlap(a, b string) bool {
 // readable lists what commands may read beside the system: where programs on
 // the PATH are, Go's modules, and what the operator named. The home directory
 // itself, and the data directory with all in it, are never among them.
-func (h *Host) readable() []string {
+func (h *Host) readable() []string { return readable(h.dir.Path(), h.config.SandboxRead) }
+
+func readable(data string, more []string) []string {
 	home, _ := os.UserHomeDir()
-	data, err := filepath.EvalSymlinks(h.dir.Path())
-	if err != nil {
-		return nil
+	if real, there := realPath(data); there {
+		data = real
 	}
 	var list []string
 	add := func(path string) {
@@ -132,7 +138,7 @@ func (h *Host) readable() []string {
 			add(filepath.Join(value, "pkg", "mod"))
 		}
 	}
-	for _, path := range h.config.SandboxRead {
+	for _, path := range more {
 		add(path)
 	}
 	return list

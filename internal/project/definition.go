@@ -8,7 +8,6 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 // define stores a version of a definition that the CEO gives, with what it
@@ -18,7 +17,7 @@ func (d *decision) define(c *loomv1.ChangeDefinition) error {
 	if def == nil {
 		return fault.New("definition/invalid", "there is no definition").At("definition")
 	}
-	rs := roles.Builtin()
+	rs := d.s.cfg.Roles
 	if errs := append(processes.Validate(def, rs), processes.Compose(def, d.s.library())...); len(errs) > 0 {
 		return notSound(def, fault.Join(errs))
 	}

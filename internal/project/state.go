@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/commitlock"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // Config is what a project's cores know of their surroundings.
@@ -32,6 +33,9 @@ type Config struct {
 	// Compile prepares definitions, so that projects and restarts can share
 	// what is costly to make. Nil means workflow.Compile.
 	Compile func(*loomv1.Definition) (*workflow.Compiled, error)
+	// Roles are those that definitions may name; what is stored already stays.
+	// Nil means the built-in ones.
+	Roles *roles.Set
 }
 
 // State is the state of all cores of one project. It is not safe for
@@ -76,6 +80,9 @@ func Restore(cfg Config, p *loomv1.ProjectState) (*State, error) {
 func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	if cfg.LockLease == 0 {
 		cfg.LockLease = commitlock.DefaultLease
+	}
+	if cfg.Roles == nil {
+		cfg.Roles = roles.Builtin()
 	}
 	if cfg.Compile == nil {
 		cfg.Compile = workflow.Compile

@@ -78,18 +78,28 @@ func schema(required, properties string) json.RawMessage {
 
 // compile makes the schema ready; the schemas are the program's own.
 func (t *tool) compile() {
+	if err := t.prepare(); err != nil {
+		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+	}
+}
+
+// prepare makes the schema ready.
+func (t *tool) prepare() error {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(t.Schema))
 	if err != nil {
-		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+		return err
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // fetches nothing
 	c.AssertFormat()
 	if err := c.AddResource("loom:"+t.Name, doc); err != nil {
-		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+		return err
 	}
-	t.schema = c.MustCompile("loom:" + t.Name)
+	if t.schema, err = c.Compile("loom:" + t.Name); err != nil {
+		return err
+	}
 	t.keys = slices.Sorted(maps.Keys(t.schema.Properties))
+	return nil
 }
 
 // check returns tool/arguments with all that is wrong with the arguments.

@@ -55,6 +55,10 @@ type Workspace struct {
 	// is in the program.
 	Sources *Sources
 
+	// Outside are tools that are no part of the program. One whose name is
+	// taken, or whose schema cannot be used, is left out.
+	Outside []Outside
+
 	// Scratch is where private directories of calls are made. Empty means
 	// the system's directory for temporary files.
 	Scratch string
@@ -109,27 +113,34 @@ type Set struct {
 	ws        Workspace
 	decisions Decisions
 	processes processes
+	foreign   []*tool
 }
 
 // New returns the tools of a workspace. Without d, the decision tools say that
 // there is no graph.
 func New(ws Workspace, d Decisions) *Set {
-	return &Set{ws: ws, decisions: d, processes: native()}
+	s := &Set{ws: ws, decisions: d, processes: native()}
+	for _, o := range ws.Outside {
+		if t, err := foreign(o); err == nil && s.find(t.Name) == nil {
+			s.foreign = append(s.foreign, t)
+		}
+	}
+	return s
 }
 
 // Specs returns the tools that are named in allow, in a fixed order. Names of
 // tools that do not exist are passed over.
 func (s *Set) Specs(allow []string) []Spec {
 	var list []Spec
-	for _, t := range catalogue() {
-		if slices.Contains(allow, t.Name) {
+	for _, t := range slices.Concat(catalogue(), s.foreign) {
+		if Allows(allow, t.Name) {
 			list = append(list, t.Spec)
 		}
 	}
 	return list
 }
 
-// Class returns the class of a tool; of an unknown one, EXEC.
+// Class returns the class of a tool of the program; of any other, EXEC.
 func Class(name string) loomv1.ToolClass {
 	if t := find(name); t != nil {
 		return t.Class
@@ -149,7 +160,7 @@ func (s *Set) Call(ctx context.Context, allow []string, timeout time.Duration, c
 		}
 		r = r.bounded()
 	}()
-	t, err := permitted(allow, call.GetTool())
+	t, err := s.permitted(allow, call.GetTool())
 	if err != nil {
 		return refused(err)
 	}
@@ -168,8 +179,8 @@ func (s *Set) Call(ctx context.Context, allow []string, timeout time.Duration, c
 }
 
 // permitted finds a tool that may be used.
-func permitted(allow []string, name string) (*tool, error) {
-	t := find(name)
+func (s *Set) permitted(allow []string, name string) (*tool, error) {
+	t := s.find(name)
 	switch {
 	case t == nil:
 		e := fault.New("tool/unknown", "there is no tool of this name").At("tool").Got(name)
@@ -177,7 +188,7 @@ func permitted(allow []string, name string) (*tool, error) {
 			e.Hint = "you have " + strings.Join(allow, ", ")
 		}
 		return nil, e
-	case !slices.Contains(allow, name):
+	case !Allows(allow, name):
 		return nil, fault.New("tool/denied", "your role may not use %s", name).At("tool").
 			Want("you have %s", strings.Join(allow, ", "))
 	}
@@ -203,7 +214,7 @@ func (s *Set) Reconcile(ctx context.Context, call *loomv1.ToolCall) (r Result, s
 			r, settled = unknown(fmt.Sprintf("looking at it failed: %v", p)), true
 		}
 	}()
-	t := find(call.GetTool())
+	t := s.find(call.GetTool())
 	switch {
 	case t == nil || t.check(call.GetArguments()) != nil:
 		return Result{}, false // it cannot have run

@@ -1,0 +1,142 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/loomrun/loom/internal/agent"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/mcp"
+	"github.com/loomrun/loom/internal/sandbox"
+	"github.com/loomrun/loom/internal/tool"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// outside opens the tools of servers for one turn: those that the operator has
+// trusted, of the ones that files name. What is wrong with a file is logged,
+// and the turn goes on without its servers.
+func (h *Host) outside(_ context.Context, q agent.OutsideQuery) ([]tool.Outside, func()) {
+	servers := h.servers(q.Project)
+	pins, err := mcp.NewTrust(h.dir.Path()).Pins()
+	if err != nil {
+		h.log.Error("no tools of servers: what was trusted cannot be read", "error", err)
+		return nil, func() {}
+	}
+	home, err := os.MkdirTemp(h.dir.Path("scratch"), "servers-")
+	if err != nil {
+		h.log.Error("no tools of servers: they have no directory", "error", err)
+		return nil, func() {}
+	}
+	box := mcp.Open(servers, pins, mcp.Options{Start: h.server(q, home), Env: os.Getenv, Version: Version})
+	var list []tool.Outside
+	for _, o := range box.Offers() {
+		list = append(list, offered(o))
+	}
+	return list, func() {
+		box.Close()
+		_ = os.RemoveAll(home)
+	}
+}
+
+// offered is a server's tool as agents have it. One that may change something
+// is recorded as what may not be repeated blindly.
+func offered(o mcp.Offer) tool.Outside {
+	class := loomv1.ToolClass_TOOL_CLASS_EXEC
+	if o.ReadOnly {
+		class = loomv1.ToolClass_TOOL_CLASS_READ
+	}
+	return tool.Outside{
+		Spec: tool.Spec{Name: o.Name, Description: o.Description, Class: class, Schema: o.Schema},
+		Run: func(ctx context.Context, call *loomv1.ToolCall) (string, bool, error) {
+			return o.Call(ctx, call.GetArguments())
+		},
+	}
+}
+
+// servers are those that the files of a project and of the host name. The
+// first file that names a server counts.
+func (h *Host) servers(p *loomv1.ProjectConfig) (all []mcp.Server) {
+	for _, file := range append([]string{filepath.Join(p.GetRepository(), mcp.FileName)}, h.config.MCP...) {
+		list, err := Servers(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.log.Warn("servers that a file names are not used", "file", file, "error", err)
+		}
+		for _, s := range list {
+			if !slices.ContainsFunc(all, func(o mcp.Server) bool { return o.Name == s.Name }) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// Servers reads a file that names servers. Those that are sound are returned
+// with what is wrong with the others.
+func Servers(file string) ([]mcp.Server, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mcp.MaxFile+1))
+	if err != nil {
+		return nil, fault.New("mcp/config", "the file cannot be read").At(file).Because(err)
+	}
+	return mcp.Parse(file, data)
+}
+
+// server starts servers for a turn, in the turn's workspace.
+func (h *Host) server(q agent.OutsideQuery, home string) mcp.Start {
+	c := confinement{root: q.Root, home: home, readOnly: q.ReadOnly, read: h.readable(), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed}
+	return c.start
+}
+
+// confinement says how a server is kept apart: in the sandbox, with a home of
+// its own; or on the machine as it is, if the operator wants no sandbox; or it
+// does not run at all.
+type confinement struct {
+	root, home     string
+	readOnly       bool
+	read           []string
+	sandbox, allow bool
+}
+
+func (c confinement) start(ctx context.Context, argv, env []string, network bool) (*sandbox.Cmd, error) {
+	env = append(tool.Environment(c.home, toolEnv()), env...)
+	switch {
+	case c.sandbox:
+		write := []string{c.home}
+		spec := sandbox.Spec{Env: env, Read: slices.Clone(c.read), Network: network}
+		if !c.readOnly {
+			write = append(write, c.root)
+		} else if real, ok := realPath(c.root); ok {
+			spec.Read = append(spec.Read, real)
+		}
+		return confine(ctx, func(string) (cache, bool) { return "", false }, spec, c.root, write, argv)
+	case c.allow:
+		return tool.Unconfined(ctx, c.root, env, argv)
+	}
+	return nil, fault.New("tool/no-sandbox", "servers do not run here: there is no sandbox for them").
+		Want("the operator may allow programs to run unsandboxed")
+}
+
+// LookAtServer starts or reaches a server and returns what it says of its tools.
+// It works in dir, which it may only read. Trusted or not, it is gone at the end.
+func LookAtServer(ctx context.Context, s mcp.Server, data, dir string, network, unsandboxed bool) ([]mcp.Tool, error) {
+	home, err := os.MkdirTemp("", "loom-server-")
+	if err != nil {
+		return nil, fault.New("mcp/failed", "the server has no directory").At(s.Name).Because(err)
+	}
+	defer os.RemoveAll(home)
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fault.New("usage/argument", "not a directory").Got(dir).Because(err)
+	}
+	c := confinement{root: root, home: home, readOnly: true, read: readable(data, nil), sandbox: !unsandboxed && CanSandbox(), allow: unsandboxed}
+	return mcp.Look(ctx, s, network, mcp.Options{Start: c.start, Env: os.Getenv, Version: Version})
+}
