@@ -21,8 +21,10 @@ func (a *app) approve() *cobra.Command {
 	cmd := a.decider("approve", "let work go on", func(d *loomv1.DecideApproval) error {
 		d.Decision, d.Choice = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, choice
 		switch {
-		case retry && skip || always && (retry || skip || choice != ""):
-			return fault.New("usage/argument", "--retry, --skip and --always exclude each other")
+		case retry && skip:
+			return fault.New("usage/argument", "--retry and --skip exclude each other")
+		case always && (retry || skip || choice != ""):
+			return fault.New("usage/argument", "--always excludes --retry, --skip and --choice")
 		case pattern != "" && !always:
 			return fault.New("usage/argument", "a pattern is for what is allowed for good").At("--pattern").Want("--always")
 		case always:

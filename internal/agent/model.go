@@ -60,9 +60,11 @@ func (r *run) ask(ctx context.Context) error {
 		return err
 	}
 	m := r.asked()
+	began := time.Now()
 	resp, err := m.Ask(ctx, req, r.live)
+	took := uint64(max(time.Since(began).Milliseconds(), 1))
 	r.tapeAsk(m, req, resp, err)
-	answer := &loomv1.ModelAnswer{Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
+	answer := &loomv1.ModelAnswer{Milliseconds: took, Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
 	if at, limited := model.RetryAt(err); limited {
 		return r.parkUntil(ctx, at)
 	}

@@ -91,7 +91,7 @@ func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, e
 }
 
 func (r *run) limits() turn.Limits {
-	return turn.Limits{Iterations: r.role.Limits.Iterations, Window: r.window()}
+	return turn.Limits{Iterations: r.role.Limits.Iterations, Tokens: r.role.Limits.Tokens, MicroUSD: r.role.Limits.MicroUSD, Window: r.window()}
 }
 
 func (r *run) stopped(s turn.Stop) *loomv1.Outcome {

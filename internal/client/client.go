@@ -126,7 +126,13 @@ func (c *Client) Metrics(ctx context.Context, q *loomv1.MetricsRequest) (*loomv1
 	return reply, c.call(ctx, "metrics", q, reply)
 }
 
-// Host asks the host about itself.
+// Costs asks what model calls have cost, and how attempts fared.
+func (c *Client) Costs(ctx context.Context, q *loomv1.CostRequest) (*loomv1.CostReply, error) {
+	reply := &loomv1.CostReply{}
+	return reply, c.call(ctx, "cost", q, reply)
+}
+
+// Host says what the host is.
 func (c *Client) Host(ctx context.Context) (*loomv1.HostReply, error) {
 	reply := &loomv1.HostReply{}
 	return reply, c.call(ctx, "host", &loomv1.HostRequest{}, reply)

@@ -35,6 +35,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"ask":     h.serveAsk,
 		"decide":  h.serveDecide,
 		"metrics": h.serveMetrics,
+		"cost":    h.serveCost,
 		"host":    h.serveHost,
 		"hosts":   h.serveHosts,
 		"cluster": h.serveCluster,

@@ -91,6 +91,8 @@ func sum(a, b *loomv1.Usage) *loomv1.Usage {
 		OutputTokens: a.GetOutputTokens() + b.GetOutputTokens(),
 		CostMicroUsd: a.GetCostMicroUsd() + b.GetCostMicroUsd(),
 		CostKnown:    a.GetCostKnown() && b.GetCostKnown(),
+
+		CacheReadTokens: a.GetCacheReadTokens() + b.GetCacheReadTokens(), CacheWriteTokens: a.GetCacheWriteTokens() + b.GetCacheWriteTokens(),
 	}
 }
 

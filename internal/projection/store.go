@@ -47,6 +47,10 @@ var statements = map[string]string{
 		ON CONFLICT DO UPDATE SET value = value + excluded.value`,
 	"transition": `INSERT INTO workflow_transitions (id, execution_id, from_node_id, to_node_id, outcome, timestamp, number, summary, actor)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	"call": `INSERT INTO model_calls (project, number, bead_id, process, agent, role, model, at, input_tokens, output_tokens,
+			cached_tokens, cost_micro_usd, priced, milliseconds)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	"ended":            "INSERT INTO attempt_ends (project, number, bead_id, process, agent, role, at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	"stored bead":      "SELECT bead FROM beads WHERE id = ?",
 	"stored execution": "SELECT state FROM workflow_executions WHERE id = ?",
 }

@@ -177,6 +177,9 @@ func (w *writer) step(ctx context.Context, e *loomv1.Event) error {
 	}
 	x.leave(e)
 	w.queued(x, e, -1)
+	if err := w.costed(ctx, x, e); err != nil {
+		return err
+	}
 	if err := workflow.Apply(x.state, e); err != nil {
 		return fmt.Errorf("project %q: %w", e.Project, err)
 	}

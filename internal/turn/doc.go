@@ -36,6 +36,10 @@ type Limits struct {
 	// answer was no use. Zero means 2; -1 means never.
 	Repairs int
 
+	// Tokens and MicroUSD are what all answers may use: no other is asked for once
+	// they have. Zero is no limit; an unknown price counts as nothing.
+	Tokens, MicroUSD int64
+
 	// Window is what the conversation may take of a model's context. The zero
 	// value bounds nothing.
 	Window Window

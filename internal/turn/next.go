@@ -51,7 +51,7 @@ type Finish struct{ Outcome *loomv1.Outcome }
 
 // Stop ends the turn without one.
 type Stop struct {
-	// Code is turn/iterations, turn/loop, turn/context or model/invalid-output.
+	// Code is turn/iterations, turn/budget, turn/loop, turn/context or model/invalid-output.
 	Code string
 	// Reason is a sentence for a person.
 	Reason string
@@ -109,6 +109,23 @@ func bound(all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
 	}
 	if given := len(all) - 1; given >= l.iterations() {
 		return Stop{"turn/iterations", fmt.Sprintf("the model gave %s without finishing, as many as it may", count(given, "answer"))}, true
+	}
+	return spent(all, l)
+}
+
+// spent says whether the answers have used what they may.
+func spent(all []*round, l Limits) (Stop, bool) {
+	tokens, money := int64(0), int64(0)
+	for _, r := range all {
+		u := r.answer.GetUsage()
+		tokens += int64(u.GetInputTokens() + u.GetOutputTokens())
+		money += int64(u.GetCostMicroUsd())
+	}
+	switch {
+	case l.Tokens > 0 && tokens >= l.Tokens:
+		return Stop{"turn/budget", fmt.Sprintf("the turn has used %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
+	case l.MicroUSD > 0 && money >= l.MicroUSD:
+		return Stop{"turn/budget", fmt.Sprintf("the turn has cost %.6f USD, of the %.6f that its role may", float64(money)/1e6, float64(l.MicroUSD)/1e6)}, true
 	}
 	return Stop{}, false
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -147,6 +148,23 @@ func wellFormed(name, v string) error {
 	return nil
 }
 
+// choose reads a value of an enum by its last words, "role" for COST_GROUP_ROLE;
+// an empty text is the default.
+func choose(values protoreflect.EnumValueDescriptors, text string, bad func(string) (protoreflect.Value, error)) (protoreflect.Value, error) {
+	if text == "" {
+		return protoreflect.Value{}, nil
+	}
+	prefix, known := strings.TrimSuffix(string(values.Get(0).Name()), "UNSPECIFIED"), ""
+	for i := 1; i < values.Len(); i++ {
+		word := strings.ToLower(strings.TrimPrefix(string(values.Get(i).Name()), prefix))
+		if text == word || text == string(values.Get(i).Name()) {
+			return protoreflect.ValueOfEnum(values.Get(i).Number()), nil
+		}
+		known += " " + word
+	}
+	return bad("one of" + known)
+}
+
 // parse reads a parameter as its field wants it.
 func parse(f protoreflect.FieldDescriptor, name, text string) (protoreflect.Value, error) {
 	bad := func(want string) (protoreflect.Value, error) {
@@ -167,6 +185,8 @@ func parse(f protoreflect.FieldDescriptor, name, text string) (protoreflect.Valu
 			return bad("a number")
 		}
 		return protoreflect.ValueOfUint64(n), nil
+	case protoreflect.EnumKind:
+		return choose(f.Enum().Values(), text, bad)
 	}
 	switch f.Message().FullName() {
 	case "google.protobuf.Timestamp":

@@ -71,6 +71,8 @@ func requestOf(name string) proto.Message {
 		return &loomv1.StateRequest{}
 	case "metrics":
 		return &loomv1.MetricsRequest{}
+	case "cost":
+		return &loomv1.CostRequest{}
 	case "host":
 		return &loomv1.HostRequest{}
 	}

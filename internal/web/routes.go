@@ -59,6 +59,10 @@ func routes() []route {
 			service: "metrics", request: &loomv1.MetricsRequest{}, reply: &loomv1.MetricsReply{}, params: ofMetrics,
 		},
 		{
+			pattern: "/api/v1/cost", summary: "what model calls have cost, and how attempts fared", scopes: []string{read},
+			service: "cost", request: &loomv1.CostRequest{}, reply: &loomv1.CostReply{}, params: []string{"by", "project", "from", "to"},
+		},
+		{
 			pattern: "/api/v1/notices", summary: "a page of what happened, after a cursor", scopes: []string{read, audit},
 			service: "notices", request: &loomv1.NoticesRequest{}, reply: &loomv1.NoticesReply{}, params: append(slices.Clone(ofNotices), "limit"),
 		},

@@ -24,6 +24,8 @@ func (a *asking) usage(c *Call, r *model.Response) *loomv1.Usage {
 	u := &loomv1.Usage{
 		InputTokens:  max(c.tokens.Prompt(), prompt),
 		OutputTokens: max(c.tokens.Output, wrote),
+
+		CacheReadTokens: c.tokens.CacheRead, CacheWriteTokens: c.tokens.CacheWrite,
 	}
 	honest := c.counted && c.tokens.Prompt() >= prompt && c.tokens.Output >= wrote
 	if rate, ok := price.Of(a.server.Provider, a.server.Model); ok && a.server.Official {
@@ -60,5 +62,7 @@ func add(u, more *loomv1.Usage) *loomv1.Usage {
 		OutputTokens: u.OutputTokens + more.OutputTokens,
 		CostMicroUsd: u.CostMicroUsd + more.CostMicroUsd,
 		CostKnown:    u.CostKnown && more.CostKnown,
+
+		CacheReadTokens: u.CacheReadTokens + more.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens + more.CacheWriteTokens,
 	}
 }

@@ -1,0 +1,45 @@
+package projection_test
+
+import (
+	"testing"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// TestAGENT05_CostsAddUp adds up lives in every way, and wants of each the sums
+// that their events give, read one by one.
+func TestAGENT05_CostsAddUp(t *testing.T) {
+	for seed := range uint64(3) {
+		p := play(t, 300+seed, 350)
+		db := open(t, filled(t, []journal{p.journal(0)}))
+		var calls, tokens, money uint64
+		for _, e := range p.events {
+			if a := e.GetModelAnswered().GetAnswer(); a != nil {
+				calls, tokens, money = calls+1, tokens+a.Usage.GetInputTokens()+a.Usage.GetOutputTokens(), money+a.Usage.GetCostMicroUsd()
+			}
+		}
+		for by := range loomv1.CostGroup_name {
+			group := loomv1.CostGroup(by)
+			list, total, err := db.Costs(t.Context(), &loomv1.CostRequest{By: group})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := &loomv1.Cost{}
+			for _, c := range list {
+				sum.Calls, sum.InputTokens, sum.CostMicroUsd, sum.Attempts = sum.Calls+c.Calls, sum.InputTokens+c.InputTokens+c.OutputTokens, sum.CostMicroUsd+c.CostMicroUsd, sum.Attempts+c.Attempts
+			}
+			if calls == 0 || sum.Calls != calls || sum.InputTokens != tokens || sum.CostMicroUsd != money || sum.Attempts != total.Attempts {
+				t.Errorf("seed %d by %s: %v, of %d calls, %d tokens, %d; in all %v", seed, group, list, calls, tokens, money, total)
+			}
+			if (total.Attempts == 0) != (group == loomv1.CostGroup_COST_GROUP_MODEL) || total.Succeeded > total.Attempts {
+				t.Errorf("seed %d by %s: attempts %v", seed, group, total)
+			}
+		}
+		if list, _, err := db.Costs(t.Context(), &loomv1.CostRequest{Project: "other"}); err != nil || len(list) != 0 {
+			t.Errorf("costs of another project: %v, %v", list, err)
+		}
+		if _, _, err := db.Costs(t.Context(), &loomv1.CostRequest{By: 99}); err == nil {
+			t.Error("costs are added up by nothing that there is")
+		}
+	}
+}
