@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/ceokey"
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -130,7 +130,7 @@ func (a *app) rotate(ctx context.Context, path, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.Rename(path, path+".old"), os.Rename(path+".new", path)); err != nil {
+	if err := errors.Join(durable.Rename(path, path+".old"), durable.Rename(path+".new", path)); err != nil {
 		return fault.New("data/permissions", "the new key is taken, and cannot be put in its place").At(path).Because(err).
 			Want("move %s.new to %s", path, path)
 	}

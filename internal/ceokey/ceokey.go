@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -88,7 +89,7 @@ func write(path string, pair nkeys.KeyPair) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := durable.MakeAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".ceo-*")
@@ -100,7 +101,10 @@ func write(path string, pair nkeys.KeyPair) error {
 	if err := errors.Join(werr, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path)
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return durable.Directory(filepath.Dir(path))
 }
 
 func withPublic(pair nkeys.KeyPair) (*Key, error) {

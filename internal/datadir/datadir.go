@@ -19,6 +19,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 )
 
@@ -94,7 +95,7 @@ func prepare(path string) (string, error) {
 	if err != nil || path == "" {
 		return "", fault.New("usage/argument", "no data directory is named").Because(err)
 	}
-	if err := os.MkdirAll(abs, 0o700); err != nil {
+	if err := durable.MakeAll(abs, 0o700); err != nil {
 		return "", fault.New("data/permissions", "data directory cannot be made").At(abs).Because(err)
 	}
 	info, err := os.Stat(abs)

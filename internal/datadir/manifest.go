@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 )
 
@@ -212,10 +212,10 @@ func writeAtomic(path string, data []byte) error {
 	if err := writeSynced(temp, data); err != nil {
 		return fault.New("data/permissions", "a file cannot be written").At(path).Because(err)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err := durable.Rename(temp, path); err != nil {
 		return fault.New("data/permissions", "a file cannot be replaced").At(path).Because(err)
 	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 func writeSynced(path string, data []byte) error {
@@ -228,12 +228,4 @@ func writeSynced(path string, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

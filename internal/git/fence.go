@@ -102,9 +102,27 @@ func stands(ref, oid string) refChange { return refChange("verify " + ref + " " 
 // drop removes ref, which must be at old.
 func drop(ref, old string) refChange { return refChange("delete " + ref + " " + old) }
 
-// transact makes all changes or none. Only one of them may write where a crash
-// between two writes would matter.
+// transact makes all changes or none, durably. Only one of them may write where
+// a crash between two writes would matter.
 func (r *Repository) transact(ctx context.Context, why string, changes ...refChange) error {
+	if err := r.settled.objects(r.common); err != nil {
+		return undurable(r.path, err)
+	}
+	if err := r.update(ctx, why, changes); err != nil {
+		return err
+	}
+	if err := r.settled.references(r.common, names(changes)); err != nil {
+		return undurable(r.path, err)
+	}
+	return nil
+}
+
+func undurable(path string, err error) error {
+	return fault.New("git/failed", "what was written cannot be made durable").At(path).Because(plain(err))
+}
+
+// update makes all changes or none.
+func (r *Repository) update(ctx context.Context, why string, changes []refChange) error {
 	var b strings.Builder
 	b.WriteString("start\n")
 	for _, c := range changes {
@@ -119,7 +137,8 @@ func (r *Repository) transact(ctx context.Context, why string, changes ...refCha
 }
 
 // staleLock is the age at which a lock on a ref of Loom's own was left by a git
-// that was killed: no transaction of Loom's takes a hundredth of it.
+// that was killed: no transaction of Loom's takes a hundredth of it. One from
+// before the machine was started is stale at once.
 const staleLock = time.Minute
 
 // unlock removes a stale lock from a ref that nobody but Loom writes.
@@ -128,7 +147,8 @@ func unlock(gitDir, ref string) {
 		return
 	}
 	lock := filepath.Join(gitDir, ref+".lock")
-	if info, err := os.Lstat(lock); err == nil && time.Since(info.ModTime()) > staleLock {
+	info, err := os.Lstat(lock)
+	if err == nil && (time.Since(info.ModTime()) > staleLock || info.ModTime().Before(booted())) {
 		_ = os.Remove(lock)
 	}
 }

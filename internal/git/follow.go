@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 )
 
@@ -43,12 +44,16 @@ func (c checkout) hold(ctx context.Context, text string) (*hold, error) {
 	if _, err := f.WriteString(text); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := flock(f); err != nil {
+	if err := errors.Join(f.Sync(), flock(f)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	for end := time.Now().Add(lockWait); ; {
 		err := os.Link(f.Name(), h.lock)
 		if err == nil {
+			if err := durable.Directory(c.gitDir); err != nil {
+				h.release()
+				return nil, err
+			}
 			return h, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -78,6 +83,7 @@ func (h *hold) release() {
 	}
 	if h.mine() {
 		_ = os.Remove(h.lock)
+		_ = durable.Directory(h.gitDir) // if not, the next landing takes it away
 	}
 	_ = h.locked.Close()
 }
@@ -91,7 +97,39 @@ func (h *hold) follow(ctx context.Context, from, to string) error {
 	if !h.mine() {
 		return fault.New("git/failed", "the index.lock of the checkout was taken away")
 	}
-	return os.Rename(h.scratch, filepath.Join(h.gitDir, "index"))
+	if err := h.settle(ctx, from, to); err != nil {
+		return err
+	}
+	return durable.Rename(h.scratch, filepath.Join(h.gitDir, "index"))
+}
+
+// settle makes the files that differ between two commits durable, before an
+// index says that they are as they should be.
+func (h *hold) settle(ctx context.Context, from, to string) error {
+	patch, err := readPatch(ctx, h.repo.git(), from, to)
+	if err != nil {
+		return err
+	}
+	dirs := map[string]bool{}
+	for _, e := range patch {
+		path := filepath.Join(h.workTree, filepath.FromSlash(e.path))
+		for at := filepath.Dir(path); len(at) >= len(h.workTree); at = filepath.Dir(at) {
+			dirs[at] = true
+		}
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue // a link, or taken away
+		}
+		if err := durable.File(path); err != nil {
+			return plain(err)
+		}
+	}
+	for dir := range dirs {
+		err := durable.Directory(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return plain(err)
+		}
+	}
+	return nil
 }
 
 // withCheckouts moves the target together with its checkouts. A reason instead

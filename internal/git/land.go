@@ -107,6 +107,9 @@ func (l *landing) landed(ctx context.Context) (*loomv1.Landing, error) {
 			return nil, err
 		}
 		if oid != "" {
+			if err := l.settled.references(l.common, []string{ref}); err != nil {
+				return nil, undurable(l.path, err) // who moved it may have died before that
+			}
 			l.tidy(ctx)
 			return l.describe(oid, ref, l.howToTake(ref, "the target was checked out and in use")), nil
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/proto/subject"
 )
 
@@ -103,7 +104,7 @@ func (m mirror) make(ctx context.Context) error {
 		return err
 	}
 	parent := filepath.Dir(m.path())
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	if err := durable.MakeAll(parent, 0o700); err != nil {
 		return err
 	}
 	fresh, err := os.MkdirTemp(parent, ".new-")
@@ -117,9 +118,13 @@ func (m mirror) make(ctx context.Context) error {
 	return install(fresh, m.path())
 }
 
-// install moves a finished directory to its place; another that came first wins.
+// install moves a finished directory to its place, durably; another that came
+// first wins.
 func install(fresh, path string) error {
-	err := os.Rename(fresh, path)
+	if err := durable.Tree(fresh); err != nil {
+		return err
+	}
+	err := durable.Rename(fresh, path)
 	if _, statErr := os.Stat(path); err != nil && statErr == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/loomrun/loom/internal/fault"
 )
@@ -63,6 +64,8 @@ type Repository struct {
 	common string // where refs and objects are
 	main   string // the main checkout, empty for a bare repository
 	remote *remote
+
+	settled *settled // what is on the disk under its name
 }
 
 // Open finds the repository whose top or git directory is path; a directory
@@ -70,7 +73,7 @@ type Repository struct {
 // repository gives git/not-a-repository; a partial clone, whose objects are
 // elsewhere, git/unsupported.
 func Open(ctx context.Context, path string) (*Repository, error) {
-	r := &Repository{}
+	r := &Repository{settled: &settled{seen: map[string]time.Time{}}}
 	var err error
 	if r.path, err = filepath.Abs(path); err == nil {
 		r.path, err = filepath.EvalSymlinks(r.path)

@@ -27,7 +27,7 @@ var neutral = []string{
 	"core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null",
 	"core.excludesFile=/dev/null", "core.sshCommand=false", "core.gitProxy=", "core.askPass=",
 	"core.pager=cat", "core.editor=false", "core.alternateRefsCommand=", "core.untrackedCache=false",
-	"core.quotePath=false", "core.fsync=objects,derived-metadata,reference", "core.fsyncMethod=fsync",
+	"core.quotePath=false", "core.fsync=objects,derived-metadata,reference,index", "core.fsyncMethod=fsync",
 	"diff.external=", "diff.ignoreSubmodules=all", "credential.helper=", "protocol.allow=never",
 	"protocol.ext.allow=never", "protocol.file.allow=never", "submodule.recurse=false",
 	"gc.auto=0", "maintenance.auto=false", "log.showSignature=false", "commit.gpgSign=false",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -180,6 +181,9 @@ func (m mirror) giveGit(ctx context.Context, workTree, index, branch, commit str
 		return err
 	}
 	if err := m.furnish(gitDir, index, branch, commit); err != nil {
+		return err
+	}
+	if err := durable.Tree(gitDir); err != nil {
 		return err
 	}
 	return os.Rename(gitDir, filepath.Join(workTree, ".git"))

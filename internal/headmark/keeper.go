@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 )
@@ -176,23 +177,12 @@ func replace(path string, data []byte) (*os.File, error) {
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, file.Sync()); err == nil {
-		err = os.Rename(path+".tmp", path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = durable.Rename(path+".tmp", path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Close writes what was noted and closes the file.

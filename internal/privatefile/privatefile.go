@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 )
 
@@ -123,5 +124,5 @@ func Replace(path string, data []byte) (err error) {
 	if err = errors.Join(werr, t.Sync(), t.Close()); err != nil {
 		return err
 	}
-	return os.Rename(t.Name(), path)
+	return durable.Rename(t.Name(), path)
 }

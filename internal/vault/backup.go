@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/blob"
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/natsjournal"
@@ -52,10 +53,10 @@ func (s *Store) Backup(ctx context.Context, path string, salvage bool, now time.
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Rename(path+".tmp", path); err != nil {
+	if err := durable.Rename(path+".tmp", path); err != nil {
 		return nil, unwritable(path, err)
 	}
-	return found, syncDir(filepath.Dir(path))
+	return found, nil
 }
 
 // unwritable names the file that could not be written, unless err says more.
@@ -64,14 +65,6 @@ func unwritable(path string, err error) error {
 		return err
 	}
 	return fault.New("data/permissions", "the backup cannot be written").At(path).Because(err)
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // backup is one backup that is being written.

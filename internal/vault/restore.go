@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/commitlock"
 	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/durable"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/headmark"
 	"github.com/loomrun/loom/internal/journal"
@@ -87,10 +88,10 @@ func (c Restoring) Restore(ctx context.Context) (*Restored, error) {
 	if err := c.recheck(ctx, temp, contents); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(temp, c.To); err != nil {
+	if err := durable.Rename(temp, filepath.Clean(c.To)); err != nil {
 		return nil, fault.New("data/permissions", "the restored directory cannot be put in its place").At(c.To).Because(err)
 	}
-	return out, syncDir(filepath.Dir(filepath.Clean(c.To)))
+	return out, nil
 }
 
 func (c Restoring) say(line string) {

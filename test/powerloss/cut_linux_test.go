@@ -1,0 +1,238 @@
+package powerloss
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+var (
+	cuts     = flag.Int("power.cuts", 2, "how often the power fails")
+	seed     = flag.Uint64("power.seed", 1, "seed of the moments, and of what is lost; 0 takes the clock's")
+	promised = flag.String("power.promise", "", "journal, own or posix; empty draws journal or own for each job")
+)
+
+// most is how many steps of the disk a host is given before the power fails, at
+// most; a job takes some thousands.
+const most = 4000
+
+// job is one error report, on its way to a commit.
+type job struct {
+	m                   *machine
+	w                   *witness
+	project, repository string
+	base                string // the target's head before
+	landed              []*loomv1.Landing
+}
+
+// TestP2_PowerCuts lets the power fail again and again while a host works, and
+// looks for anything that was acknowledged and is lost, or is there twice.
+func TestP2_PowerCuts(t *testing.T) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d (-power.seed)", *seed)
+	r := rand.New(rand.NewPCG(*seed, 0))
+	loom := filepath.Join(t.TempDir(), "loom")
+	if out, err := exec.Command("go", "build", "-o", loom, "github.com/loomrun/loom/cmd/loom").CombinedOutput(); err != nil {
+		t.Fatalf("the command under test: %v\n%s", err, out)
+	}
+	began := time.Now()
+	var remarks, told, jobs int
+	for left := *cuts; left > 0 && !t.Failed(); jobs++ {
+		p := promise(*promised)
+		if p == "" {
+			p = []promise{journal, own}[r.IntN(2)]
+		}
+		m := newMachine(t, loom, p, r)
+		if m == nil {
+			return
+		}
+		n := min(left, 2+r.IntN(7))
+		left -= n
+		j := m.job(strings.Repeat("s", 1+jobs%2) + "hop")
+		j.run(n)
+		remarks, told = remarks+len(j.w.noted), told+len(j.w.told)
+	}
+	t.Logf("%d cuts in %d jobs within %s: %d notices, %d remarks", *cuts, jobs, time.Since(began).Round(time.Second), told, remarks)
+}
+
+// job makes a repository with work to do, which was there long before.
+func (m *machine) job(project string) *job {
+	m.t.Helper()
+	j := &job{m: m, w: newWitness(), project: project, repository: m.path(project)}
+	m.must(m.loom, "demo", "--make-repository", j.repository)
+	j.base = m.must("git", "-C", j.repository, "rev-parse", "main")
+	m.projects = append(m.projects, project+"="+j.repository)
+	m.disk.settle()
+	return j
+}
+
+// run does the job, with n cuts on the way.
+func (j *job) run(n int) {
+	t := j.m.t
+	t.Helper()
+	t.Logf("a job on a disk whose fsync promises %q, %d cuts", j.m.disk.promise, n)
+	for range n {
+		if t.Failed() || !j.life(1+j.m.rand.IntN(most)) {
+			break
+		}
+	}
+	if !t.Failed() {
+		j.life(0)
+	}
+	if !t.Failed() {
+		j.judge()
+	}
+}
+
+// life is one life of a host. It returns whether the power failed; it does,
+// though the work be done, when steps is not 0.
+func (j *job) life(steps int) bool {
+	t := j.m.t
+	t.Helper()
+	h := j.m.start(steps)
+	ended, leave := j.w.attend(h, j.project)
+	defer leave()
+	limit := time.After(within)
+	for {
+		select {
+		case <-j.m.disk.dark:
+			j.m.dark()
+			leave()
+			j.m.restart()
+			j.examine()
+			return true
+		case <-ended:
+			ended = nil
+			if steps == 0 {
+				leave()
+				return false
+			}
+		case <-h.ended:
+			select {
+			case <-j.m.disk.dark:
+				continue
+			default:
+			}
+			t.Errorf("the host ended by itself with status %d\n%s", h.cmd.ProcessState.ExitCode(), h.text())
+			return false
+		case <-limit:
+			t.Errorf("the work does not end; the last events:\n%s\nthe host says:\n%s", j.w.tail(20), h.text())
+			return false
+		}
+	}
+}
+
+// examine looks at the disk after a cut, before anything is started on it.
+func (j *job) examine() {
+	j.m.t.Helper()
+	j.fsck()
+	j.standing()
+}
+
+// fsck has git look for damage.
+func (j *job) fsck() {
+	j.m.t.Helper()
+	if out := j.m.must("git", "-C", j.repository, "fsck", "--full", "--strict", "--no-dangling"); out != "" {
+		j.m.t.Errorf("git fsck:\n%s", out)
+	}
+}
+
+// standing checks that each commit that is known to have landed is on its
+// branch.
+func (j *job) standing() {
+	j.m.t.Helper()
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	for _, n := range j.w.told {
+		if l := n.Event.GetLanded().GetLanding(); l != nil {
+			j.m.must("git", "-C", j.repository, "merge-base", "--is-ancestor", l.Commit, l.Ref)
+		}
+	}
+}
+
+// judge looks at everything once the work is done.
+func (j *job) judge() {
+	t := j.m.t
+	t.Helper()
+	h := j.m.host
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	c, err := h.dial(ctx)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, h.text())
+	}
+	var all []*loomv1.Notice
+	err = c.Follow(ctx, &loomv1.NoticesRequest{}, false, func(n *loomv1.Notice) error {
+		all = append(all, n)
+		return nil
+	})
+	c.Close()
+	if err != nil {
+		t.Fatalf("history: %v", err)
+	}
+	h.stop()
+	for _, p := range append(j.w.missing(all), audit(j.project, all)...) {
+		t.Errorf("%s: %s", j.project, p)
+	}
+	if t.Failed() {
+		t.Logf("the last events:\n%s", j.w.tail(40))
+	}
+	j.m.must(j.m.loom, "verify", "--data", j.m.data())
+	j.fsck()
+	j.standing()
+	if n := j.m.must("git", "-C", j.repository, "rev-list", "--count", j.base+"..main"); n != "1" {
+		t.Errorf("main has %s new commits, want exactly 1", n)
+	}
+	if s := j.m.must("git", "-C", j.repository, "status", "--porcelain"); s != "" {
+		t.Errorf("the checkout did not follow its branch:\n%s", s)
+	}
+}
+
+// audit lists what a job's events say that must never be.
+func audit(project string, all []*loomv1.Notice) (problems []string) {
+	once := map[string]int{}
+	var number, token uint64
+	for _, n := range all {
+		e := n.Event
+		if e.Project != project {
+			continue
+		}
+		if number++; e.Number != number {
+			problems = append(problems, fmt.Sprintf("event %d has number %d", number, e.Number))
+		}
+		switch f := e.Fact.(type) {
+		case *loomv1.Event_ModelAnswered:
+			once["model asked for "+e.Attempt+" "+f.ModelAnswered.Answer.Request]++
+		case *loomv1.Event_ToolIntended:
+			once["tool call intended: "+e.Attempt+" "+f.ToolIntended.Tool.Call.Id]++
+		case *loomv1.Event_AttemptEnded:
+			once["attempt ended: "+e.Attempt]++
+		case *loomv1.Event_LockGranted:
+			if f.LockGranted.Token <= token {
+				problems = append(problems, fmt.Sprintf("token %d was granted after %d", f.LockGranted.Token, token))
+			}
+			token = f.LockGranted.Token
+		case *loomv1.Event_Landed, *loomv1.Event_ApprovalDecided, *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionEnded:
+			once[fmt.Sprintf("%T", f)]++
+		}
+	}
+	for what, n := range once {
+		if n > 1 {
+			problems = append(problems, fmt.Sprintf("%s (%d times)", what, n))
+		}
+	}
+	if once["*loomv1.Event_Landed"] != 1 || once["*loomv1.Event_ExecutionEnded"] != 1 {
+		problems = append(problems, "the work is not done")
+	}
+	return problems
+}
