@@ -73,6 +73,7 @@ func (w *Worktree) check(ctx context.Context, p patch, tree string) error {
 func (w *Worktree) newlyLarge(ctx context.Context, p patch, tree string) ([]string, error) {
 	after := w.indexPath(w.execution) + ".after"
 	defer os.Remove(after)
+	_ = os.Remove(after + ".lock") // a git that was cut off may have left it
 	if _, err := w.over("", after).run(ctx, "read-tree", tree); err != nil {
 		return nil, err
 	}
