@@ -228,12 +228,14 @@ func audit(project string, all []*loomv1.Notice) (problems []string) {
 			once["tool call intended: "+e.Attempt+" "+f.ToolIntended.Tool.Call.Id]++
 		case *loomv1.Event_AttemptEnded:
 			once["attempt ended: "+e.Attempt]++
+		case *loomv1.Event_ApprovalDecided:
+			once["decided: "+f.ApprovalDecided.Approval]++
 		case *loomv1.Event_LockGranted:
 			if f.LockGranted.Token <= token {
 				problems = append(problems, fmt.Sprintf("token %d was granted after %d", f.LockGranted.Token, token))
 			}
 			token = f.LockGranted.Token
-		case *loomv1.Event_Landed, *loomv1.Event_ApprovalDecided, *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionEnded:
+		case *loomv1.Event_Landed, *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionEnded:
 			once[fmt.Sprintf("%T", f)]++
 		}
 	}
