@@ -79,7 +79,6 @@ var codes = map[string]Exit{
 	"permission/invalid":    Invalid,
 	"permission/unknown":    Invalid,
 	"permission/needed":     Refused,
-	"budget/contended":      Unavailable,
 	"turn/budget":           Limit,
 	"budget/exhausted":      Limit,
 	"deadline/passed":       Limit,

@@ -189,10 +189,6 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.ReleaseLock.Holder = s.who
 	case *loomv1.Command_AskPermission:
 		c.AskPermission.Attempt, c.AskPermission.Claimant = s.attempt, s.who
-	case *loomv1.Command_ReserveCall:
-		c.ReserveCall.Attempt, c.ReserveCall.Claimant = s.attempt, s.who
-	case *loomv1.Command_SettleCall:
-		c.SettleCall.Attempt, c.SettleCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_AddDecision, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote:
 		return s.bindDecision(ctx, cmd)
 	default:

@@ -62,8 +62,6 @@ type Command struct {
 	//	*Command_Tick
 	//	*Command_NoteSecurity
 	//	*Command_AskPermission
-	//	*Command_ReserveCall
-	//	*Command_SettleCall
 	//	*Command_FormTrain
 	//	*Command_RecordTrain
 	//	*Command_TellExecution
@@ -393,24 +391,6 @@ func (x *Command) GetAskPermission() *AskPermission {
 	return nil
 }
 
-func (x *Command) GetReserveCall() *ReserveCall {
-	if x != nil {
-		if x, ok := x.Body.(*Command_ReserveCall); ok {
-			return x.ReserveCall
-		}
-	}
-	return nil
-}
-
-func (x *Command) GetSettleCall() *SettleCall {
-	if x != nil {
-		if x, ok := x.Body.(*Command_SettleCall); ok {
-			return x.SettleCall
-		}
-	}
-	return nil
-}
-
 func (x *Command) GetFormTrain() *FormTrain {
 	if x != nil {
 		if x, ok := x.Body.(*Command_FormTrain); ok {
@@ -562,14 +542,6 @@ type Command_AskPermission struct {
 	AskPermission *AskPermission `protobuf:"bytes,500,opt,name=ask_permission,json=askPermission,proto3,oneof"`
 }
 
-type Command_ReserveCall struct {
-	ReserveCall *ReserveCall `protobuf:"bytes,501,opt,name=reserve_call,json=reserveCall,proto3,oneof"`
-}
-
-type Command_SettleCall struct {
-	SettleCall *SettleCall `protobuf:"bytes,502,opt,name=settle_call,json=settleCall,proto3,oneof"`
-}
-
 type Command_FormTrain struct {
 	FormTrain *FormTrain `protobuf:"bytes,460,opt,name=form_train,json=formTrain,proto3,oneof"`
 }
@@ -642,10 +614,6 @@ func (*Command_NoteSecurity) isCommand_Body() {}
 
 func (*Command_AskPermission) isCommand_Body() {}
 
-func (*Command_ReserveCall) isCommand_Body() {}
-
-func (*Command_SettleCall) isCommand_Body() {}
-
 func (*Command_FormTrain) isCommand_Body() {}
 
 func (*Command_RecordTrain) isCommand_Body() {}
@@ -665,7 +633,6 @@ type Answer struct {
 	//	*Answer_Lock
 	//	*Answer_Decision
 	//	*Answer_Permits
-	//	*Answer_Reservation
 	//	*Answer_BriefBlob
 	//	*Answer_Train
 	Body isAnswer_Body `protobuf_oneof:"body"`
@@ -774,15 +741,6 @@ func (x *Answer) GetPermits() *Permits {
 	return nil
 }
 
-func (x *Answer) GetReservation() *Reservation {
-	if x != nil {
-		if x, ok := x.Body.(*Answer_Reservation); ok {
-			return x.Reservation
-		}
-	}
-	return nil
-}
-
 func (x *Answer) GetBriefBlob() *BlobRef {
 	if x != nil {
 		if x, ok := x.Body.(*Answer_BriefBlob); ok {
@@ -836,10 +794,6 @@ type Answer_Permits struct {
 	Permits *Permits `protobuf:"bytes,500,opt,name=permits,proto3,oneof"`
 }
 
-type Answer_Reservation struct {
-	Reservation *Reservation `protobuf:"bytes,501,opt,name=reservation,proto3,oneof"`
-}
-
 type Answer_BriefBlob struct {
 	// A brief that is too large for one message: the encoded Brief.
 	BriefBlob *BlobRef `protobuf:"bytes,400,opt,name=brief_blob,json=briefBlob,proto3,oneof"`
@@ -860,8 +814,6 @@ func (*Answer_Lock) isAnswer_Body() {}
 func (*Answer_Decision) isAnswer_Body() {}
 
 func (*Answer_Permits) isAnswer_Body() {}
-
-func (*Answer_Reservation) isAnswer_Body() {}
 
 func (*Answer_BriefBlob) isAnswer_Body() {}
 
@@ -3133,7 +3085,6 @@ type CeoCommand struct {
 	//	*CeoCommand_Rotate
 	//	*CeoCommand_Permit
 	//	*CeoCommand_Revoke
-	//	*CeoCommand_Budget
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3301,15 +3252,6 @@ func (x *CeoCommand) GetRevoke() *RevokePermission {
 	return nil
 }
 
-func (x *CeoCommand) GetBudget() *SetProjectBudget {
-	if x != nil {
-		if x, ok := x.Verb.(*CeoCommand_Budget); ok {
-			return x.Budget
-		}
-	}
-	return nil
-}
-
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -3354,10 +3296,6 @@ type CeoCommand_Revoke struct {
 	Revoke *RevokePermission `protobuf:"bytes,501,opt,name=revoke,proto3,oneof"`
 }
 
-type CeoCommand_Budget struct {
-	Budget *SetProjectBudget `protobuf:"bytes,502,opt,name=budget,proto3,oneof"`
-}
-
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -3377,8 +3315,6 @@ func (*CeoCommand_Rotate) isCeoCommand_Verb() {}
 func (*CeoCommand_Permit) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Revoke) isCeoCommand_Verb() {}
-
-func (*CeoCommand_Budget) isCeoCommand_Verb() {}
 
 // RotateKey gives the CEO another key in a project: the one that signs this is
 // worth nothing there afterwards. Rotating to the key that holds changes
@@ -4199,157 +4135,6 @@ func (x *Permits) GetPermits() []*Permit {
 	return nil
 }
 
-// ReserveCall holds back what a model call may use at most; answered by the
-// Reservation, which is empty where no limit holds. Refused with
-// budget/contended while only what others hold back is in the way, with
-// attempt/paused when the CEO had to be asked, and with turn/budget when the
-// attempt has a limit of its own that it would pass.
-type ReserveCall struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Attempt     string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Claimant    *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	Reservation *Reservation           `protobuf:"bytes,3,opt,name=reservation,proto3" json:"reservation,omitempty"`
-	// What the attempt may use in all, as its role has it; unset is no limit.
-	Limit         *Budget `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReserveCall) Reset() {
-	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReserveCall) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReserveCall) ProtoMessage() {}
-
-func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
-func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
-}
-
-func (x *ReserveCall) GetAttempt() string {
-	if x != nil {
-		return x.Attempt
-	}
-	return ""
-}
-
-func (x *ReserveCall) GetClaimant() *Claimant {
-	if x != nil {
-		return x.Claimant
-	}
-	return nil
-}
-
-func (x *ReserveCall) GetReservation() *Reservation {
-	if x != nil {
-		return x.Reservation
-	}
-	return nil
-}
-
-func (x *ReserveCall) GetLimit() *Budget {
-	if x != nil {
-		return x.Limit
-	}
-	return nil
-}
-
-// SettleCall ends a reservation whose call gave no answer that is recorded.
-type SettleCall struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	Request       string                 `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
-	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SettleCall) Reset() {
-	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SettleCall) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SettleCall) ProtoMessage() {}
-
-func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
-func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *SettleCall) GetAttempt() string {
-	if x != nil {
-		return x.Attempt
-	}
-	return ""
-}
-
-func (x *SettleCall) GetClaimant() *Claimant {
-	if x != nil {
-		return x.Claimant
-	}
-	return nil
-}
-
-func (x *SettleCall) GetRequest() string {
-	if x != nil {
-		return x.Request
-	}
-	return ""
-}
-
-func (x *SettleCall) GetUsage() *Usage {
-	if x != nil {
-		return x.Usage
-	}
-	return nil
-}
-
-func (x *SettleCall) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 // SetPermission makes a permission; its id, who and when are set by the project.
 type SetPermission struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -4362,7 +4147,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4374,7 +4159,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4387,7 +4172,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4415,7 +4200,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4427,7 +4212,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4440,7 +4225,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4457,66 +4242,11 @@ func (x *RevokePermission) GetReason() string {
 	return ""
 }
 
-// SetProjectBudget says what all work of a project may use from its beginning on,
-// in place of what was said before. An empty budget takes the limit away.
-type SetProjectBudget struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Wall time is not limited here.
-	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	Reason        string  `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetProjectBudget) Reset() {
-	*x = SetProjectBudget{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetProjectBudget) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetProjectBudget) ProtoMessage() {}
-
-func (x *SetProjectBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetProjectBudget.ProtoReflect.Descriptor instead.
-func (*SetProjectBudget) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
-}
-
-func (x *SetProjectBudget) GetBudget() *Budget {
-	if x != nil {
-		return x.Budget
-	}
-	return nil
-}
-
-func (x *SetProjectBudget) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe7\x10\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf2\x0f\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4559,15 +4289,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06signed\x182 \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
 	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
 	"\rnote_security\x18= \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurity\x12@\n" +
-	"\x0eask_permission\x18\xf4\x03 \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x12:\n" +
-	"\freserve_call\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
-	"\vsettle_call\x18\xf6\x03 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
-	"settleCall\x124\n" +
+	"\x0eask_permission\x18\xf4\x03 \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x124\n" +
 	"\n" +
 	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
 	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x12@\n" +
 	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecutionB\x06\n" +
-	"\x04body\"\xf2\x03\n" +
+	"\x04body\"\xb7\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4575,8 +4302,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05brief\x18\x04 \x01(\v2\x0e.loom.v1.BriefH\x00R\x05brief\x12(\n" +
 	"\x04lock\x18\x05 \x01(\v2\x12.loom.v1.LockClaimH\x00R\x04lock\x123\n" +
 	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12-\n" +
-	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x129\n" +
-	"\vreservation\x18\xf5\x03 \x01(\v2\x14.loom.v1.ReservationH\x00R\vreservation\x122\n" +
+	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x122\n" +
 	"\n" +
 	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12'\n" +
 	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12\x17\n" +
@@ -4733,7 +4459,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xfd\x05\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xc7\x05\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -4753,8 +4479,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
 	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x121\n" +
 	"\x06permit\x18\xf4\x03 \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x124\n" +
-	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x124\n" +
-	"\x06budget\x18\xf6\x03 \x01(\v2\x19.loom.v1.SetProjectBudgetH\x00R\x06budgetB\x06\n" +
+	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revokeB\x06\n" +
 	"\x04verb\"B\n" +
 	"\tRotateKey\x12\x1d\n" +
 	"\n" +
@@ -4819,19 +4544,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12\x10\n" +
 	"\x03ask\x18\x02 \x01(\bR\x03ask\"4\n" +
 	"\aPermits\x12)\n" +
-	"\apermits\x18\x01 \x03(\v2\x0f.loom.v1.PermitR\apermits\"\xb5\x01\n" +
-	"\vReserveCall\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
-	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x126\n" +
-	"\vreservation\x18\x03 \x01(\v2\x14.loom.v1.ReservationR\vreservation\x12%\n" +
-	"\x05limit\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\x05limit\"\xad\x01\n" +
-	"\n" +
-	"SettleCall\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
-	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\tR\arequest\x12$\n" +
-	"\x05usage\x18\x04 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\\\n" +
+	"\apermits\x18\x01 \x03(\v2\x0f.loom.v1.PermitR\apermits\"\\\n" +
 	"\rSetPermission\x123\n" +
 	"\n" +
 	"permission\x18\x01 \x01(\v2\x13.loom.v1.PermissionR\n" +
@@ -4839,9 +4552,6 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\":\n" +
 	"\x10RevokePermission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"S\n" +
-	"\x10SetProjectBudget\x12'\n" +
-	"\x06budget\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
@@ -4856,7 +4566,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
@@ -4909,58 +4619,52 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*AskPermission)(nil),         // 48: loom.v1.AskPermission
 	(*PermissionRequest)(nil),     // 49: loom.v1.PermissionRequest
 	(*Permits)(nil),               // 50: loom.v1.Permits
-	(*ReserveCall)(nil),           // 51: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 52: loom.v1.SettleCall
-	(*SetPermission)(nil),         // 53: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 54: loom.v1.RevokePermission
-	(*SetProjectBudget)(nil),      // 55: loom.v1.SetProjectBudget
-	nil,                           // 56: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 57: loom.v1.Identity
-	(*ScaleRole)(nil),             // 58: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 59: loom.v1.DrainHost
-	(*Error)(nil),                 // 60: loom.v1.Error
-	(*SubmitReply)(nil),           // 61: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 62: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 63: loom.v1.DecisionNode
-	(*Reservation)(nil),           // 64: loom.v1.Reservation
-	(*BlobRef)(nil),               // 65: loom.v1.BlobRef
-	(*Said)(nil),                  // 66: loom.v1.Said
-	(*ProjectConfig)(nil),         // 67: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 68: loom.v1.Definition
-	(*Submission)(nil),            // 69: loom.v1.Submission
-	(*ErrorReport)(nil),           // 70: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 71: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 72: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 73: loom.v1.ToolStep
-	(*Compaction)(nil),            // 74: loom.v1.Compaction
-	(*ToolResult)(nil),            // 75: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 77: loom.v1.Outcome
-	(*HostRoles)(nil),             // 78: loom.v1.HostRoles
-	(*Bead)(nil),                  // 79: loom.v1.Bead
-	(*Execution)(nil),             // 80: loom.v1.Execution
-	(*Change)(nil),                // 81: loom.v1.Change
-	(*Candidate)(nil),             // 82: loom.v1.Candidate
-	(*DecisionEdge)(nil),          // 83: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 84: loom.v1.Ballot
-	(*Vote)(nil),                  // 85: loom.v1.Vote
-	(PauseScope)(0),               // 86: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 87: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 88: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 89: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 90: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 91: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 92: loom.v1.DecisionContext
-	(*Permission)(nil),            // 93: loom.v1.Permission
-	(*FileClaim)(nil),             // 94: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 95: loom.v1.ToolCall
-	(*Permit)(nil),                // 96: loom.v1.Permit
-	(*Budget)(nil),                // 97: loom.v1.Budget
-	(*Usage)(nil),                 // 98: loom.v1.Usage
-	(*Car)(nil),                   // 99: loom.v1.Car
+	(*SetPermission)(nil),         // 51: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 52: loom.v1.RevokePermission
+	nil,                           // 53: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 54: loom.v1.Identity
+	(*ScaleRole)(nil),             // 55: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 56: loom.v1.DrainHost
+	(*Error)(nil),                 // 57: loom.v1.Error
+	(*SubmitReply)(nil),           // 58: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 59: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 60: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 61: loom.v1.BlobRef
+	(*Said)(nil),                  // 62: loom.v1.Said
+	(*ProjectConfig)(nil),         // 63: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 64: loom.v1.Definition
+	(*Submission)(nil),            // 65: loom.v1.Submission
+	(*ErrorReport)(nil),           // 66: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 67: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 68: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 69: loom.v1.ToolStep
+	(*Compaction)(nil),            // 70: loom.v1.Compaction
+	(*ToolResult)(nil),            // 71: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 72: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 73: loom.v1.Outcome
+	(*HostRoles)(nil),             // 74: loom.v1.HostRoles
+	(*Bead)(nil),                  // 75: loom.v1.Bead
+	(*Execution)(nil),             // 76: loom.v1.Execution
+	(*Change)(nil),                // 77: loom.v1.Change
+	(*Candidate)(nil),             // 78: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 79: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 80: loom.v1.Ballot
+	(*Vote)(nil),                  // 81: loom.v1.Vote
+	(PauseScope)(0),               // 82: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 83: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 84: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 85: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 86: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 87: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 88: loom.v1.DecisionContext
+	(*Permission)(nil),            // 89: loom.v1.Permission
+	(*FileClaim)(nil),             // 90: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 91: loom.v1.ToolCall
+	(*Permit)(nil),                // 92: loom.v1.Permit
+	(*Car)(nil),                   // 93: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	57,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	54,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	4,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	5,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	6,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -4977,8 +4681,8 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	17,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	18,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	19,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	58,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	59,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	55,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	56,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
 	24,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
 	25,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
 	26,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
@@ -4991,106 +4695,96 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	36,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	9,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
 	48,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	51,  // 31: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	52,  // 32: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	27,  // 33: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	30,  // 34: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	3,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	60,  // 36: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,   // 37: loom.v1.Answer.done:type_name -> loom.v1.Done
-	61,  // 38: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	47,  // 39: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	62,  // 40: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	63,  // 41: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	50,  // 42: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	64,  // 43: loom.v1.Answer.reservation:type_name -> loom.v1.Reservation
-	65,  // 44: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	28,  // 45: loom.v1.Answer.train:type_name -> loom.v1.Train
-	66,  // 46: loom.v1.Done.said:type_name -> loom.v1.Said
-	67,  // 47: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	68,  // 48: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	69,  // 49: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	70,  // 50: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	60,  // 51: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	71,  // 52: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	71,  // 53: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	12,  // 54: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	13,  // 55: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	72,  // 56: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	73,  // 57: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	14,  // 58: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	74,  // 59: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	66,  // 60: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	65,  // 61: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	75,  // 62: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	71,  // 63: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	76,  // 64: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	71,  // 65: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	77,  // 66: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	71,  // 67: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	78,  // 68: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	79,  // 69: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	80,  // 70: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	71,  // 71: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	71,  // 72: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	71,  // 73: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	71,  // 74: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	29,  // 75: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	81,  // 76: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	82,  // 77: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	56,  // 78: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	71,  // 79: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	63,  // 80: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	83,  // 81: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	83,  // 82: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	84,  // 83: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	85,  // 84: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	76,  // 85: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	76,  // 86: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	46,  // 87: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	40,  // 88: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	41,  // 89: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	42,  // 90: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	43,  // 91: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	45,  // 92: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	44,  // 93: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	39,  // 94: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	53,  // 95: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	54,  // 96: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	55,  // 97: loom.v1.CeoCommand.budget:type_name -> loom.v1.SetProjectBudget
-	86,  // 98: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	86,  // 99: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	68,  // 100: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	87,  // 101: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	88,  // 102: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	89,  // 103: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	79,  // 104: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	80,  // 105: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	67,  // 106: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	90,  // 107: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	63,  // 108: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	91,  // 109: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	92,  // 110: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	68,  // 111: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	93,  // 112: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	94,  // 113: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	71,  // 114: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	49,  // 115: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	95,  // 116: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	96,  // 117: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	71,  // 118: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	64,  // 119: loom.v1.ReserveCall.reservation:type_name -> loom.v1.Reservation
-	97,  // 120: loom.v1.ReserveCall.limit:type_name -> loom.v1.Budget
-	71,  // 121: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	98,  // 122: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	93,  // 123: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	97,  // 124: loom.v1.SetProjectBudget.budget:type_name -> loom.v1.Budget
-	99,  // 125: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	126, // [126:126] is the sub-list for method output_type
-	126, // [126:126] is the sub-list for method input_type
-	126, // [126:126] is the sub-list for extension type_name
-	126, // [126:126] is the sub-list for extension extendee
-	0,   // [0:126] is the sub-list for field type_name
+	27,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	30,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	3,   // 33: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
+	57,  // 34: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,   // 35: loom.v1.Answer.done:type_name -> loom.v1.Done
+	58,  // 36: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	47,  // 37: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	59,  // 38: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	60,  // 39: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	50,  // 40: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	61,  // 41: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	28,  // 42: loom.v1.Answer.train:type_name -> loom.v1.Train
+	62,  // 43: loom.v1.Done.said:type_name -> loom.v1.Said
+	63,  // 44: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	64,  // 45: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	65,  // 46: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	66,  // 47: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	57,  // 48: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	67,  // 49: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	67,  // 50: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	12,  // 51: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	13,  // 52: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	68,  // 53: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	69,  // 54: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	14,  // 55: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	70,  // 56: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	62,  // 57: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	61,  // 58: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	71,  // 59: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	67,  // 60: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	72,  // 61: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	67,  // 62: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	73,  // 63: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	67,  // 64: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	74,  // 65: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	75,  // 66: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	76,  // 67: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	67,  // 68: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	67,  // 69: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	67,  // 70: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	67,  // 71: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	29,  // 72: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	77,  // 73: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	78,  // 74: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	53,  // 75: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	67,  // 76: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	60,  // 77: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	79,  // 78: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	79,  // 79: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	80,  // 80: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	81,  // 81: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	72,  // 82: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	72,  // 83: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	46,  // 84: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	40,  // 85: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	41,  // 86: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	42,  // 87: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	43,  // 88: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	45,  // 89: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	44,  // 90: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	39,  // 91: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	51,  // 92: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	52,  // 93: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	82,  // 94: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	82,  // 95: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	64,  // 96: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	83,  // 97: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	84,  // 98: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	85,  // 99: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	75,  // 100: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	76,  // 101: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	63,  // 102: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	86,  // 103: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	60,  // 104: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	87,  // 105: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	88,  // 106: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	64,  // 107: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	89,  // 108: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	90,  // 109: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	67,  // 110: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	49,  // 111: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	91,  // 112: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	92,  // 113: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	89,  // 114: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	93,  // 115: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5138,8 +4832,6 @@ func file_loom_v1_command_proto_init() {
 		(*Command_Tick)(nil),
 		(*Command_NoteSecurity)(nil),
 		(*Command_AskPermission)(nil),
-		(*Command_ReserveCall)(nil),
-		(*Command_SettleCall)(nil),
 		(*Command_FormTrain)(nil),
 		(*Command_RecordTrain)(nil),
 		(*Command_TellExecution)(nil),
@@ -5151,7 +4843,6 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Lock)(nil),
 		(*Answer_Decision)(nil),
 		(*Answer_Permits)(nil),
-		(*Answer_Reservation)(nil),
 		(*Answer_BriefBlob)(nil),
 		(*Answer_Train)(nil),
 	}
@@ -5174,7 +4865,6 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Rotate)(nil),
 		(*CeoCommand_Permit)(nil),
 		(*CeoCommand_Revoke)(nil),
-		(*CeoCommand_Budget)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5182,7 +4872,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

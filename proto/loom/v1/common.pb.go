@@ -584,9 +584,7 @@ type Budget struct {
 	// Money in micro-dollars.
 	MicroUsd int64 `protobuf:"varint,2,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
 	// Wall time in seconds of journal time.
-	WallSeconds int64 `protobuf:"varint,3,opt,name=wall_seconds,json=wallSeconds,proto3" json:"wall_seconds,omitempty"`
-	// Calls of models.
-	Calls         int64 `protobuf:"varint,500,opt,name=calls,proto3" json:"calls,omitempty"`
+	WallSeconds   int64 `protobuf:"varint,3,opt,name=wall_seconds,json=wallSeconds,proto3" json:"wall_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,13 +636,6 @@ func (x *Budget) GetMicroUsd() int64 {
 func (x *Budget) GetWallSeconds() int64 {
 	if x != nil {
 		return x.WallSeconds
-	}
-	return 0
-}
-
-func (x *Budget) GetCalls() int64 {
-	if x != nil {
-		return x.Calls
 	}
 	return 0
 }
@@ -736,12 +727,11 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\n" +
 	"cost_known\x18\x04 \x01(\bR\tcostKnown\x12+\n" +
 	"\x11cache_read_tokens\x18\xf4\x03 \x01(\x04R\x0fcacheReadTokens\x12-\n" +
-	"\x12cache_write_tokens\x18\xf5\x03 \x01(\x04R\x10cacheWriteTokens\"w\n" +
+	"\x12cache_write_tokens\x18\xf5\x03 \x01(\x04R\x10cacheWriteTokens\"`\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1b\n" +
 	"\tmicro_usd\x18\x02 \x01(\x03R\bmicroUsd\x12!\n" +
-	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\x12\x15\n" +
-	"\x05calls\x18\xf4\x03 \x01(\x03R\x05calls\"J\n" +
+	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text*\x82\x02\n" +

@@ -102,9 +102,6 @@ type Event struct {
 	//	*Event_HostDrained
 	//	*Event_PermissionSet
 	//	*Event_PermissionRevoked
-	//	*Event_CallReserved
-	//	*Event_CallSettled
-	//	*Event_ProjectBudgetSet
 	//	*Event_LockCoupled
 	//	*Event_TrainTested
 	//	*Event_TurnCompacted
@@ -766,33 +763,6 @@ func (x *Event) GetPermissionRevoked() *PermissionRevoked {
 	return nil
 }
 
-func (x *Event) GetCallReserved() *CallReserved {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_CallReserved); ok {
-			return x.CallReserved
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetCallSettled() *CallSettled {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_CallSettled); ok {
-			return x.CallSettled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetProjectBudgetSet() *ProjectBudgetSet {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ProjectBudgetSet); ok {
-			return x.ProjectBudgetSet
-		}
-	}
-	return nil
-}
-
 func (x *Event) GetLockCoupled() *LockCoupled {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_LockCoupled); ok {
@@ -1090,18 +1060,6 @@ type Event_PermissionRevoked struct {
 	PermissionRevoked *PermissionRevoked `protobuf:"bytes,501,opt,name=permission_revoked,json=permissionRevoked,proto3,oneof"`
 }
 
-type Event_CallReserved struct {
-	CallReserved *CallReserved `protobuf:"bytes,502,opt,name=call_reserved,json=callReserved,proto3,oneof"`
-}
-
-type Event_CallSettled struct {
-	CallSettled *CallSettled `protobuf:"bytes,503,opt,name=call_settled,json=callSettled,proto3,oneof"`
-}
-
-type Event_ProjectBudgetSet struct {
-	ProjectBudgetSet *ProjectBudgetSet `protobuf:"bytes,504,opt,name=project_budget_set,json=projectBudgetSet,proto3,oneof"`
-}
-
 type Event_LockCoupled struct {
 	LockCoupled *LockCoupled `protobuf:"bytes,460,opt,name=lock_coupled,json=lockCoupled,proto3,oneof"`
 }
@@ -1245,12 +1203,6 @@ func (*Event_HostDrained) isEvent_Fact() {}
 func (*Event_PermissionSet) isEvent_Fact() {}
 
 func (*Event_PermissionRevoked) isEvent_Fact() {}
-
-func (*Event_CallReserved) isEvent_Fact() {}
-
-func (*Event_CallSettled) isEvent_Fact() {}
-
-func (*Event_ProjectBudgetSet) isEvent_Fact() {}
 
 func (*Event_LockCoupled) isEvent_Fact() {}
 
@@ -5008,172 +4960,11 @@ func (x *PermissionRevoked) GetReason() string {
 	return ""
 }
 
-// CallReserved holds back what a model call of an attempt may use at most.
-type CallReserved struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reservation   *Reservation           `protobuf:"bytes,1,opt,name=reservation,proto3" json:"reservation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CallReserved) Reset() {
-	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CallReserved) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CallReserved) ProtoMessage() {}
-
-func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
-func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
-}
-
-func (x *CallReserved) GetReservation() *Reservation {
-	if x != nil {
-		return x.Reservation
-	}
-	return nil
-}
-
-// CallSettled ends a reservation that no answer has ended.
-type CallSettled struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Request string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	// What counts as used: what was counted, or, where nobody can say, all of the
-	// reservation.
-	Usage         *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CallSettled) Reset() {
-	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CallSettled) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CallSettled) ProtoMessage() {}
-
-func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
-func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
-}
-
-func (x *CallSettled) GetRequest() string {
-	if x != nil {
-		return x.Request
-	}
-	return ""
-}
-
-func (x *CallSettled) GetUsage() *Usage {
-	if x != nil {
-		return x.Usage
-	}
-	return nil
-}
-
-func (x *CallSettled) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// ProjectBudgetSet says what all work of the project may use.
-type ProjectBudgetSet struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Budget        *Budget                `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ProjectBudgetSet) Reset() {
-	*x = ProjectBudgetSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ProjectBudgetSet) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ProjectBudgetSet) ProtoMessage() {}
-
-func (x *ProjectBudgetSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ProjectBudgetSet.ProtoReflect.Descriptor instead.
-func (*ProjectBudgetSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
-}
-
-func (x *ProjectBudgetSet) GetBudget() *Budget {
-	if x != nil {
-		return x.Budget
-	}
-	return nil
-}
-
-func (x *ProjectBudgetSet) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xaa%\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe3#\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5249,10 +5040,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"roleScaled\x129\n" +
 	"\fhost_drained\x18[ \x01(\v2\x14.loom.v1.HostDrainedH\x00R\vhostDrained\x12@\n" +
 	"\x0epermission_set\x18\xf4\x03 \x01(\v2\x16.loom.v1.PermissionSetH\x00R\rpermissionSet\x12L\n" +
-	"\x12permission_revoked\x18\xf5\x03 \x01(\v2\x1a.loom.v1.PermissionRevokedH\x00R\x11permissionRevoked\x12=\n" +
-	"\rcall_reserved\x18\xf6\x03 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
-	"\fcall_settled\x18\xf7\x03 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x12J\n" +
-	"\x12project_budget_set\x18\xf8\x03 \x01(\v2\x19.loom.v1.ProjectBudgetSetH\x00R\x10projectBudgetSet\x12:\n" +
+	"\x12permission_revoked\x18\xf5\x03 \x01(\v2\x1a.loom.v1.PermissionRevokedH\x00R\x11permissionRevoked\x12:\n" +
 	"\flock_coupled\x18\xcc\x03 \x01(\v2\x14.loom.v1.LockCoupledH\x00R\vlockCoupled\x12:\n" +
 	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTested\x12@\n" +
 	"\x0eturn_compacted\x18\xa6\x04 \x01(\v2\x16.loom.v1.TurnCompactedH\x00R\rturnCompacted\x12=\n" +
@@ -5515,15 +5303,6 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"permission\";\n" +
 	"\x11PermissionRevoked\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"F\n" +
-	"\fCallReserved\x126\n" +
-	"\vreservation\x18\x01 \x01(\v2\x14.loom.v1.ReservationR\vreservation\"e\n" +
-	"\vCallSettled\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\tR\arequest\x12$\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"S\n" +
-	"\x10ProjectBudgetSet\x12'\n" +
-	"\x06budget\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
@@ -5538,7 +5317,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5606,54 +5385,49 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ToolFinished)(nil),          // 63: loom.v1.ToolFinished
 	(*PermissionSet)(nil),         // 64: loom.v1.PermissionSet
 	(*PermissionRevoked)(nil),     // 65: loom.v1.PermissionRevoked
-	(*CallReserved)(nil),          // 66: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 67: loom.v1.CallSettled
-	(*ProjectBudgetSet)(nil),      // 68: loom.v1.ProjectBudgetSet
-	(*timestamppb.Timestamp)(nil), // 69: google.protobuf.Timestamp
-	(*Identity)(nil),              // 70: loom.v1.Identity
-	(*RoleScaled)(nil),            // 71: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 72: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 74: loom.v1.Definition
-	(*SignedCommand)(nil),         // 75: loom.v1.SignedCommand
-	(*Error)(nil),                 // 76: loom.v1.Error
-	(*Pause)(nil),                 // 77: loom.v1.Pause
-	(PauseScope)(0),               // 78: loom.v1.PauseScope
-	(GateAction)(0),               // 79: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 80: loom.v1.ForkPoint
-	(*Execution)(nil),             // 81: loom.v1.Execution
-	(*Budget)(nil),                // 82: loom.v1.Budget
-	(*HostRoles)(nil),             // 83: loom.v1.HostRoles
-	(*Bead)(nil),                  // 84: loom.v1.Bead
-	(BeadStatus)(0),               // 85: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 86: loom.v1.Claimant
-	(*Outcome)(nil),               // 87: loom.v1.Outcome
-	(*Approval)(nil),              // 88: loom.v1.Approval
-	(ApprovalDecision)(0),         // 89: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 90: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 91: loom.v1.Change
-	(*Candidate)(nil),             // 92: loom.v1.Candidate
-	(*Landing)(nil),               // 93: loom.v1.Landing
-	(*DecisionNode)(nil),          // 94: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 95: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 96: loom.v1.Ballot
-	(*Vote)(nil),                  // 97: loom.v1.Vote
-	(BallotStatus)(0),             // 98: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 99: loom.v1.LockClaim
-	(*Car)(nil),                   // 100: loom.v1.Car
-	(*BlobRef)(nil),               // 101: loom.v1.BlobRef
-	(*Compaction)(nil),            // 102: loom.v1.Compaction
-	(*Said)(nil),                  // 103: loom.v1.Said
-	(*ModelAnswer)(nil),           // 104: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 105: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 106: loom.v1.ToolResult
-	(*Permission)(nil),            // 107: loom.v1.Permission
-	(*Reservation)(nil),           // 108: loom.v1.Reservation
-	(*Usage)(nil),                 // 109: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
+	(*Identity)(nil),              // 67: loom.v1.Identity
+	(*RoleScaled)(nil),            // 68: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 69: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 70: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 71: loom.v1.Definition
+	(*SignedCommand)(nil),         // 72: loom.v1.SignedCommand
+	(*Error)(nil),                 // 73: loom.v1.Error
+	(*Pause)(nil),                 // 74: loom.v1.Pause
+	(PauseScope)(0),               // 75: loom.v1.PauseScope
+	(GateAction)(0),               // 76: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 77: loom.v1.ForkPoint
+	(*Execution)(nil),             // 78: loom.v1.Execution
+	(*Budget)(nil),                // 79: loom.v1.Budget
+	(*HostRoles)(nil),             // 80: loom.v1.HostRoles
+	(*Bead)(nil),                  // 81: loom.v1.Bead
+	(BeadStatus)(0),               // 82: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 83: loom.v1.Claimant
+	(*Outcome)(nil),               // 84: loom.v1.Outcome
+	(*Approval)(nil),              // 85: loom.v1.Approval
+	(ApprovalDecision)(0),         // 86: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 87: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 88: loom.v1.Change
+	(*Candidate)(nil),             // 89: loom.v1.Candidate
+	(*Landing)(nil),               // 90: loom.v1.Landing
+	(*DecisionNode)(nil),          // 91: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 93: loom.v1.Ballot
+	(*Vote)(nil),                  // 94: loom.v1.Vote
+	(BallotStatus)(0),             // 95: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 96: loom.v1.LockClaim
+	(*Car)(nil),                   // 97: loom.v1.Car
+	(*BlobRef)(nil),               // 98: loom.v1.BlobRef
+	(*Compaction)(nil),            // 99: loom.v1.Compaction
+	(*Said)(nil),                  // 100: loom.v1.Said
+	(*ModelAnswer)(nil),           // 101: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 102: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 103: loom.v1.ToolResult
+	(*Permission)(nil),            // 104: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	69,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	70,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	66,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	67,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -5712,75 +5486,69 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	63,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	71,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	72,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	68,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	69,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
 	64,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
 	65,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	66,  // 64: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	67,  // 65: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	68,  // 66: loom.v1.Event.project_budget_set:type_name -> loom.v1.ProjectBudgetSet
-	54,  // 67: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	55,  // 68: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	58,  // 69: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	59,  // 70: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	60,  // 71: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	73,  // 72: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	74,  // 73: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	75,  // 74: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	76,  // 75: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	77,  // 76: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	78,  // 77: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	79,  // 78: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	80,  // 79: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	81,  // 80: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	82,  // 81: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	69,  // 82: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	83,  // 83: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	84,  // 84: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	69,  // 85: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	84,  // 86: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	85,  // 87: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	76,  // 88: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	69,  // 89: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	86,  // 90: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	69,  // 91: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	87,  // 92: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	69,  // 93: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	88,  // 94: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	89,  // 95: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	75,  // 96: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	76,  // 97: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	90,  // 98: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	91,  // 99: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	92,  // 100: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	93,  // 101: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	94,  // 102: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	95,  // 103: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	95,  // 104: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	96,  // 105: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	97,  // 106: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	98,  // 107: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	69,  // 108: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	99,  // 109: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	69,  // 110: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	69,  // 111: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	100, // 112: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	101, // 113: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	102, // 114: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	103, // 115: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	103, // 116: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	104, // 117: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	105, // 118: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	106, // 119: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	107, // 120: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	108, // 121: loom.v1.CallReserved.reservation:type_name -> loom.v1.Reservation
-	109, // 122: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	82,  // 123: loom.v1.ProjectBudgetSet.budget:type_name -> loom.v1.Budget
-	124, // [124:124] is the sub-list for method output_type
-	124, // [124:124] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	54,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	55,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	58,  // 66: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	59,  // 67: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	60,  // 68: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	70,  // 69: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	71,  // 70: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	72,  // 71: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	73,  // 72: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	74,  // 73: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	75,  // 74: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	76,  // 75: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	77,  // 76: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	78,  // 77: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	79,  // 78: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	66,  // 79: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	80,  // 80: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	81,  // 81: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	66,  // 82: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	81,  // 83: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	82,  // 84: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	73,  // 85: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	66,  // 86: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	83,  // 87: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	66,  // 88: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	84,  // 89: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	66,  // 90: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	85,  // 91: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	86,  // 92: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	72,  // 93: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	73,  // 94: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	87,  // 95: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	88,  // 96: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	89,  // 97: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	90,  // 98: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	91,  // 99: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	92,  // 100: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	92,  // 101: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	93,  // 102: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	94,  // 103: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	95,  // 104: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	66,  // 105: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	96,  // 106: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	66,  // 107: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	66,  // 108: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	97,  // 109: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	98,  // 110: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	99,  // 111: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	100, // 112: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	100, // 113: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	101, // 114: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	102, // 115: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	103, // 116: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	104, // 117: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5861,9 +5629,6 @@ func file_loom_v1_event_proto_init() {
 		(*Event_HostDrained)(nil),
 		(*Event_PermissionSet)(nil),
 		(*Event_PermissionRevoked)(nil),
-		(*Event_CallReserved)(nil),
-		(*Event_CallSettled)(nil),
-		(*Event_ProjectBudgetSet)(nil),
 		(*Event_LockCoupled)(nil),
 		(*Event_TrainTested)(nil),
 		(*Event_TurnCompacted)(nil),
@@ -5876,7 +5641,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   69,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

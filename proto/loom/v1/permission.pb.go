@@ -357,168 +357,6 @@ func (x *Permit) GetReason() string {
 	return ""
 }
 
-// Reservation holds back what a model call may use at most, until it is settled.
-type Reservation struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// SHA-256 of the canonical request.
-	Request       string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	Tokens        int64                  `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	MicroUsd      int64                  `protobuf:"varint,3,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Reservation) Reset() {
-	*x = Reservation{}
-	mi := &file_loom_v1_permission_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Reservation) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Reservation) ProtoMessage() {}
-
-func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_permission_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
-func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_permission_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Reservation) GetRequest() string {
-	if x != nil {
-		return x.Request
-	}
-	return ""
-}
-
-func (x *Reservation) GetTokens() int64 {
-	if x != nil {
-		return x.Tokens
-	}
-	return 0
-}
-
-func (x *Reservation) GetMicroUsd() int64 {
-	if x != nil {
-		return x.MicroUsd
-	}
-	return 0
-}
-
-func (x *Reservation) GetAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.At
-	}
-	return nil
-}
-
-// Account is what a project's model calls have used in all, and what they may.
-type Account struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the CEO allows; unset is no limit.
-	Budget *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	// What was used. Calls of unknown price count with their tokens alone.
-	Used *Budget `protobuf:"bytes,2,opt,name=used,proto3" json:"used,omitempty"`
-	// Calls whose price is not known.
-	Unpriced int64 `protobuf:"varint,3,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
-	// What open reservations hold back.
-	Reserved *Budget `protobuf:"bytes,4,opt,name=reserved,proto3" json:"reserved,omitempty"`
-	// The question that is open about the budget; all work is held until it is
-	// answered.
-	Approval string `protobuf:"bytes,5,opt,name=approval,proto3" json:"approval,omitempty"`
-	// Since when it is counted.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Account) Reset() {
-	*x = Account{}
-	mi := &file_loom_v1_permission_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Account) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Account) ProtoMessage() {}
-
-func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_permission_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Account.ProtoReflect.Descriptor instead.
-func (*Account) Descriptor() ([]byte, []int) {
-	return file_loom_v1_permission_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *Account) GetBudget() *Budget {
-	if x != nil {
-		return x.Budget
-	}
-	return nil
-}
-
-func (x *Account) GetUsed() *Budget {
-	if x != nil {
-		return x.Used
-	}
-	return nil
-}
-
-func (x *Account) GetUnpriced() int64 {
-	if x != nil {
-		return x.Unpriced
-	}
-	return 0
-}
-
-func (x *Account) GetReserved() *Budget {
-	if x != nil {
-		return x.Reserved
-	}
-	return nil
-}
-
-func (x *Account) GetApproval() string {
-	if x != nil {
-		return x.Approval
-	}
-	return ""
-}
-
-func (x *Account) GetSince() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Since
-	}
-	return nil
-}
-
 var File_loom_v1_permission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_permission_proto_rawDesc = "" +
@@ -546,19 +384,7 @@ const file_loom_v1_permission_proto_rawDesc = "" +
 	"\x06Permit\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x124\n" +
 	"\averdict\x18\x02 \x01(\x0e2\x1a.loom.v1.PermissionVerdictR\averdict\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x88\x01\n" +
-	"\vReservation\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\tR\arequest\x12\x16\n" +
-	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1b\n" +
-	"\tmicro_usd\x18\x03 \x01(\x03R\bmicroUsd\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xee\x01\n" +
-	"\aAccount\x12'\n" +
-	"\x06budget\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12#\n" +
-	"\x04used\x18\x02 \x01(\v2\x0f.loom.v1.BudgetR\x04used\x12\x1a\n" +
-	"\bunpriced\x18\x03 \x01(\x03R\bunpriced\x12+\n" +
-	"\breserved\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\breserved\x12\x1a\n" +
-	"\bapproval\x18\x05 \x01(\tR\bapproval\x120\n" +
-	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since*\x8e\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason*\x8e\x01\n" +
 	"\x11PermissionVerdict\x12\"\n" +
 	"\x1ePERMISSION_VERDICT_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18PERMISSION_VERDICT_ALLOW\x10\x01\x12\x1a\n" +
@@ -578,33 +404,25 @@ func file_loom_v1_permission_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_permission_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_permission_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_loom_v1_permission_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_loom_v1_permission_proto_goTypes = []any{
 	(PermissionVerdict)(0),        // 0: loom.v1.PermissionVerdict
 	(*Permission)(nil),            // 1: loom.v1.Permission
 	(*PermissionQuestion)(nil),    // 2: loom.v1.PermissionQuestion
 	(*Permit)(nil),                // 3: loom.v1.Permit
-	(*Reservation)(nil),           // 4: loom.v1.Reservation
-	(*Account)(nil),               // 5: loom.v1.Account
-	(*Identity)(nil),              // 6: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*Budget)(nil),                // 8: loom.v1.Budget
+	(*Identity)(nil),              // 4: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 }
 var file_loom_v1_permission_proto_depIdxs = []int32{
 	0, // 0: loom.v1.Permission.verdict:type_name -> loom.v1.PermissionVerdict
-	6, // 1: loom.v1.Permission.by:type_name -> loom.v1.Identity
-	7, // 2: loom.v1.Permission.at:type_name -> google.protobuf.Timestamp
+	4, // 1: loom.v1.Permission.by:type_name -> loom.v1.Identity
+	5, // 2: loom.v1.Permission.at:type_name -> google.protobuf.Timestamp
 	0, // 3: loom.v1.Permit.verdict:type_name -> loom.v1.PermissionVerdict
-	7, // 4: loom.v1.Reservation.at:type_name -> google.protobuf.Timestamp
-	8, // 5: loom.v1.Account.budget:type_name -> loom.v1.Budget
-	8, // 6: loom.v1.Account.used:type_name -> loom.v1.Budget
-	8, // 7: loom.v1.Account.reserved:type_name -> loom.v1.Budget
-	7, // 8: loom.v1.Account.since:type_name -> google.protobuf.Timestamp
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_permission_proto_init() }
@@ -619,7 +437,7 @@ func file_loom_v1_permission_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_permission_proto_rawDesc), len(file_loom_v1_permission_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

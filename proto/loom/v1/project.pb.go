@@ -534,8 +534,7 @@ type ProjectState struct {
 	// Standing permissions, oldest first.
 	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How many permissions there were.
-	PermissionCount uint64   `protobuf:"varint,501,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
-	Account         *Account `protobuf:"bytes,502,opt,name=account,proto3" json:"account,omitempty"`
+	PermissionCount uint64 `protobuf:"varint,501,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -759,13 +758,6 @@ func (x *ProjectState) GetPermissionCount() uint64 {
 	return 0
 }
 
-func (x *ProjectState) GetAccount() *Account {
-	if x != nil {
-		return x.Account
-	}
-	return nil
-}
-
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -882,7 +874,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x98\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xeb\x13\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -917,8 +909,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
 	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x126\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12*\n" +
-	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12+\n" +
-	"\aaccount\x18\xf6\x03 \x01(\v2\x10.loom.v1.AccountR\aaccount\x1aG\n" +
+	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1014,13 +1005,12 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*Pause)(nil),                 // 28: loom.v1.Pause
 	(*Staffing)(nil),              // 29: loom.v1.Staffing
 	(*Permission)(nil),            // 30: loom.v1.Permission
-	(*Account)(nil),               // 31: loom.v1.Account
-	(*Bead)(nil),                  // 32: loom.v1.Bead
-	(*Execution)(nil),             // 33: loom.v1.Execution
-	(*Approval)(nil),              // 34: loom.v1.Approval
-	(*Definition)(nil),            // 35: loom.v1.Definition
-	(*Turn)(nil),                  // 36: loom.v1.Turn
-	(*Error)(nil),                 // 37: loom.v1.Error
+	(*Bead)(nil),                  // 31: loom.v1.Bead
+	(*Execution)(nil),             // 32: loom.v1.Execution
+	(*Approval)(nil),              // 33: loom.v1.Approval
+	(*Definition)(nil),            // 34: loom.v1.Definition
+	(*Turn)(nil),                  // 35: loom.v1.Turn
+	(*Error)(nil),                 // 36: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
@@ -1054,23 +1044,22 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	29, // 28: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
 	22, // 29: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
 	30, // 30: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	31, // 31: loom.v1.ProjectState.account:type_name -> loom.v1.Account
-	25, // 32: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	32, // 33: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	33, // 34: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	34, // 35: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	35, // 36: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	36, // 37: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 38: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 39: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	25, // 40: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	25, // 41: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	37, // 42: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	25, // 31: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	31, // 32: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	32, // 33: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	33, // 34: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	34, // 35: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	35, // 36: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 37: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 38: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	25, // 39: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	25, // 40: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	36, // 41: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }

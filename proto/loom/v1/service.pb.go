@@ -1543,9 +1543,7 @@ type View struct {
 	// Of the view graph: what a node rests on that was superseded, by its id.
 	Stale map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of the view permission.
-	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// Of the view budget.
-	Account       *Account `protobuf:"bytes,501,opt,name=account,proto3" json:"account,omitempty"`
+	Permissions   []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1695,13 +1693,6 @@ func (x *View) GetStale() map[string]string {
 func (x *View) GetPermissions() []*Permission {
 	if x != nil {
 		return x.Permissions
-	}
-	return nil
-}
-
-func (x *View) GetAccount() *Account {
-	if x != nil {
-		return x.Account
 	}
 	return nil
 }
@@ -2911,7 +2902,6 @@ type Cost struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Answers of models, and calls that gave none but used something.
 	Calls        uint64 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
-	Lost         uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
 	InputTokens  uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	OutputTokens uint64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	// Of the input: taken from the provider's cache.
@@ -2980,13 +2970,6 @@ func (x *Cost) GetName() string {
 func (x *Cost) GetCalls() uint64 {
 	if x != nil {
 		return x.Calls
-	}
-	return 0
-}
-
-func (x *Cost) GetLost() uint64 {
-	if x != nil {
-		return x.Lost
 	}
 	return 0
 }
@@ -3203,7 +3186,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xc9\x06\n" +
+	"\x04_met\"\x9c\x06\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -3226,8 +3209,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06number\x12/\n" +
 	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x126\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12+\n" +
-	"\aaccount\x18\xf5\x03 \x01(\v2\x10.loom.v1.AccountR\aaccount\x1a8\n" +
+	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3336,11 +3318,10 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05costs\x18\x02 \x03(\v2\r.loom.v1.CostR\x05costs\x12#\n" +
 	"\x05total\x18\x03 \x01(\v2\r.loom.v1.CostR\x05total\x12/\n" +
 	"\x05as_of\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12\x16\n" +
-	"\x06prices\x18\x05 \x01(\tR\x06prices\"\xff\x03\n" +
+	"\x06prices\x18\x05 \x01(\tR\x06prices\"\xeb\x03\n" +
 	"\x04Cost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12\x12\n" +
-	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12!\n" +
+	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12!\n" +
 	"\finput_tokens\x18\x04 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x05 \x01(\x04R\foutputTokens\x12#\n" +
 	"\rcached_tokens\x18\x06 \x01(\x04R\fcachedTokens\x12$\n" +
@@ -3447,22 +3428,21 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*FileClaim)(nil),             // 46: loom.v1.FileClaim
 	(*Staffing)(nil),              // 47: loom.v1.Staffing
 	(*Permission)(nil),            // 48: loom.v1.Permission
-	(*Account)(nil),               // 49: loom.v1.Account
-	(*Cursor)(nil),                // 50: loom.v1.Cursor
-	(*Notice)(nil),                // 51: loom.v1.Notice
-	(*Identity)(nil),              // 52: loom.v1.Identity
-	(DecisionType)(0),             // 53: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 54: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 55: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 56: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 57: loom.v1.Narrative
-	(*Pulse)(nil),                 // 58: loom.v1.Pulse
-	(*Ballot)(nil),                // 59: loom.v1.Ballot
-	(*AddDecision)(nil),           // 60: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 61: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 62: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 63: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 64: loom.v1.CastVote
+	(*Cursor)(nil),                // 49: loom.v1.Cursor
+	(*Notice)(nil),                // 50: loom.v1.Notice
+	(*Identity)(nil),              // 51: loom.v1.Identity
+	(DecisionType)(0),             // 52: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 53: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 54: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 55: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 56: loom.v1.Narrative
+	(*Pulse)(nil),                 // 57: loom.v1.Pulse
+	(*Ballot)(nil),                // 58: loom.v1.Ballot
+	(*AddDecision)(nil),           // 59: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 60: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 61: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 62: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 63: loom.v1.CastVote
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	32, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -3503,49 +3483,48 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	47, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
 	30, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
 	48, // 37: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	49, // 38: loom.v1.View.account:type_name -> loom.v1.Account
-	50, // 39: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	32, // 40: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	38, // 41: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	51, // 42: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	50, // 43: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	38, // 44: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	20, // 45: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	32, // 46: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	52, // 47: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	38, // 48: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	23, // 49: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	32, // 50: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 51: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	53, // 52: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	54, // 53: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	55, // 54: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	32, // 55: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	38, // 56: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	42, // 57: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	56, // 58: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	57, // 59: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	58, // 60: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	59, // 61: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	31, // 62: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	60, // 63: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	61, // 64: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	62, // 65: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	63, // 66: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	64, // 67: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	1,  // 68: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	32, // 69: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	32, // 70: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	38, // 71: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	29, // 72: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	29, // 73: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	32, // 74: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	12, // 75: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	49, // 38: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	32, // 39: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	38, // 40: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	50, // 41: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	49, // 42: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	38, // 43: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	20, // 44: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	32, // 45: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	51, // 46: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	38, // 47: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	23, // 48: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	32, // 49: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 50: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	52, // 51: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	53, // 52: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	54, // 53: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	32, // 54: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	38, // 55: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	42, // 56: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	55, // 57: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	56, // 58: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	57, // 59: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	58, // 60: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	31, // 61: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	59, // 62: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	60, // 63: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	61, // 64: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	62, // 65: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	63, // 66: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	1,  // 67: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	32, // 68: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	32, // 69: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	38, // 70: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	29, // 71: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	29, // 72: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	32, // 73: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	12, // 74: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }

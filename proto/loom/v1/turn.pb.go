@@ -805,10 +805,6 @@ type Turn struct {
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Model answers so far.
 	Iterations uint32 `protobuf:"varint,6,opt,name=iterations,proto3" json:"iterations,omitempty"`
-	// What is held back for the call that is under way.
-	Reservation *Reservation `protobuf:"bytes,500,opt,name=reservation,proto3" json:"reservation,omitempty"`
-	// What calls have used that gave no answer.
-	Lost *Usage `protobuf:"bytes,501,opt,name=lost,proto3" json:"lost,omitempty"`
 	// The model that plans the changes before the other carries them out; empty
 	// where one model does both.
 	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
@@ -888,20 +884,6 @@ func (x *Turn) GetIterations() uint32 {
 	return 0
 }
 
-func (x *Turn) GetReservation() *Reservation {
-	if x != nil {
-		return x.Reservation
-	}
-	return nil
-}
-
-func (x *Turn) GetLost() *Usage {
-	if x != nil {
-		return x.Lost
-	}
-	return nil
-}
-
 func (x *Turn) GetArchitect() string {
 	if x != nil {
 		return x.Architect
@@ -913,7 +895,7 @@ var File_loom_v1_turn_proto protoreflect.FileDescriptor
 
 const file_loom_v1_turn_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/turn.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\"L\n" +
+	"\x12loom/v1/turn.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"L\n" +
 	"\bToolCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
@@ -962,7 +944,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\x12\x18\n" +
-	"\aruntime\x18\x04 \x01(\bR\aruntime\"\xe1\x02\n" +
+	"\aruntime\x18\x04 \x01(\bR\aruntime\"\x83\x02\n" +
 	"\x04Turn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
@@ -972,9 +954,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"started_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x1e\n" +
 	"\n" +
 	"iterations\x18\x06 \x01(\rR\n" +
-	"iterations\x127\n" +
-	"\vreservation\x18\xf4\x03 \x01(\v2\x14.loom.v1.ReservationR\vreservation\x12#\n" +
-	"\x04lost\x18\xf5\x03 \x01(\v2\x0e.loom.v1.UsageR\x04lost\x12\x1d\n" +
+	"iterations\x12\x1d\n" +
 	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect*g\n" +
 	"\tToolClass\x12\x1a\n" +
 	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -1018,7 +998,6 @@ var file_loom_v1_turn_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 	(*Usage)(nil),                 // 12: loom.v1.Usage
 	(*Identity)(nil),              // 13: loom.v1.Identity
-	(*Reservation)(nil),           // 14: loom.v1.Reservation
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
@@ -1041,13 +1020,11 @@ var file_loom_v1_turn_proto_depIdxs = []int32{
 	10, // 17: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
 	4,  // 18: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
 	11, // 19: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	14, // 20: loom.v1.Turn.reservation:type_name -> loom.v1.Reservation
-	12, // 21: loom.v1.Turn.lost:type_name -> loom.v1.Usage
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -1056,7 +1033,6 @@ func file_loom_v1_turn_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
-	file_loom_v1_permission_proto_init()
 	file_loom_v1_turn_proto_msgTypes[2].OneofWrappers = []any{
 		(*TurnStep_Answer)(nil),
 		(*TurnStep_Tool)(nil),

@@ -3736,9 +3736,7 @@ type Approval struct {
 	// Set in answers to a query for one approval, not kept.
 	Overlaps []*FileClaim `protobuf:"bytes,24,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	// For a tool call: what is asked.
-	Permission *PermissionQuestion `protobuf:"bytes,500,opt,name=permission,proto3" json:"permission,omitempty"`
-	// For a budget: what the call would use at most that did not fit.
-	Wanted        *Budget `protobuf:"bytes,501,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	Permission    *PermissionQuestion `protobuf:"bytes,500,opt,name=permission,proto3" json:"permission,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3944,13 +3942,6 @@ func (x *Approval) GetOverlaps() []*FileClaim {
 func (x *Approval) GetPermission() *PermissionQuestion {
 	if x != nil {
 		return x.Permission
-	}
-	return nil
-}
-
-func (x *Approval) GetWanted() *Budget {
-	if x != nil {
-		return x.Wanted
 	}
 	return nil
 }
@@ -4321,7 +4312,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xa8\a\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xfe\x06\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4353,8 +4344,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12<\n" +
 	"\n" +
 	"permission\x18\xf4\x03 \x01(\v2\x1b.loom.v1.PermissionQuestionR\n" +
-	"permission\x12(\n" +
-	"\x06wanted\x18\xf5\x03 \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\"\xc4\x01\n" +
+	"permission\"\xc4\x01\n" +
 	"\tFileClaim\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4610,15 +4600,14 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	40, // 84: loom.v1.Approval.choices:type_name -> loom.v1.Choice
 	42, // 85: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
 	57, // 86: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	52, // 87: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	31, // 88: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	49, // 89: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 90: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	91, // [91:91] is the sub-list for method output_type
-	91, // [91:91] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	31, // 87: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	49, // 88: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 89: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	90, // [90:90] is the sub-list for method output_type
+	90, // [90:90] is the sub-list for method input_type
+	90, // [90:90] is the sub-list for extension type_name
+	90, // [90:90] is the sub-list for extension extendee
+	0,  // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
