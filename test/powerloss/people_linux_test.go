@@ -23,14 +23,13 @@ import (
 // witness is everything that people were ever told, over any number of lives of
 // the host: what is acknowledged must still be there in the end.
 type witness struct {
-	mu        sync.Mutex
-	told      []*loomv1.Notice
-	reached   map[uint32]*loomv1.Position // by partition
-	reported  map[string]string           // project to the bead, if it was said
-	decided   map[string]bool             // approvals
-	noted     map[string]string           // title to id of decisions
-	remarks   int
-	forgotten []string // what was told twice, or differently
+	mu       sync.Mutex
+	told     []*loomv1.Notice
+	reached  map[uint32]*loomv1.Position // by partition
+	reported map[string]string           // project to the bead, if it was said
+	decided  map[string]bool             // approvals
+	noted    map[string]string           // title to id of decisions
+	remarks  int
 }
 
 func newWitness() *witness {
