@@ -92,6 +92,11 @@ func (m *member) Acquire(ctx context.Context) (actors.Tenure, error) {
 	}
 	select {
 	case <-m.f.free:
+		if m.barred.Load() { // since it began to wait
+			m.f.free <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 		t := &tenure{f: m.f, lost: make(chan struct{})}
 		m.taken <- t
 		return t, nil

@@ -22,10 +22,11 @@ func (a *app) cost() *cobra.Command {
 	var by, since string
 	cmd := &cobra.Command{
 		Use: "cost [flags]", Short: "what model calls have cost, and how agents fared", Args: takes(),
-		Long: `Cost adds up the calls of models: tokens, of them those from the provider's cache,
-money as far as prices are known, and how long answers took; and the attempts of
-agents: how many ended well, and how many were neither late nor taken away. A
-sum with a + is more than it says: the price of some of its calls is not known.`,
+		Long: `Cost adds up the calls of models: tokens, of them those from the provider's
+cache, money as far as prices are known, and how long answers took; and the
+attempts of agents: how many ended well, and how many were neither late nor
+taken away. A sum with a + is more than it says: the price of some of its calls
+is not known.`,
 		Example: "  loom cost --by role\n  loom cost --by day --since 720h --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillCost(q, by, since, time.Now()); err != nil {

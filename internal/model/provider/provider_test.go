@@ -186,7 +186,7 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := &loomv1.Usage{InputTokens: 11_000, OutputTokens: 100, CostMicroUsd: tt.cost, CostKnown: tt.known}
+			want := &loomv1.Usage{InputTokens: 11_000, CacheReadTokens: 10_000, OutputTokens: 100, CostMicroUsd: tt.cost, CostKnown: tt.known}
 			if diff := cmp.Diff(want, got.Usage, protocmp.Transform()); diff != "" {
 				t.Errorf("usage (-want +got):\n%s", diff)
 			}
