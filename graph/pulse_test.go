@@ -97,8 +97,15 @@ func TestBYD07_RivalsAreFound(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{left, right, true}, {right, left, true}, {left, left, false}, {left, far, false}, {plain, blocked, true}, {blocked, plain, true},
-		{left, plain, false}, {left, "d99", false}, {"", left, false},
+		{left, right, true},
+		{right, left, true},
+		{left, left, false},
+		{left, far, false},
+		{plain, blocked, true},
+		{blocked, plain, true},
+		{left, plain, false},
+		{left, "d99", false},
+		{"", left, false},
 	} {
 		if got := w.graph.Rivals(tt.a, tt.b); got != tt.want {
 			t.Errorf("Rivals(%s, %s) = %t", tt.a, tt.b, got)
