@@ -24,8 +24,8 @@ const seedSuffix = ".seed"
 // moved, then the join file is written: so at no instant can both begin, and
 // after a crash the same command does the rest.
 func (a *app) initFrom(ctx context.Context, from, out, name string, hosts, replicas int) error {
-	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
-		return fault.New("usage/argument", "the file is there already").At(out).Want("name another: a join file is made once")
+	if err := datadir.FreeForJoin(out); err != nil {
+		return err
 	}
 	info, err := os.Stat(from)
 	if err != nil {

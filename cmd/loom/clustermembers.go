@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -119,8 +116,8 @@ func (a *app) inviting(cmd *cobra.Command, q *loomv1.MembersRequest, out string)
 	if out == "" {
 		return fault.New("usage/argument", "no file is named").At("--out").Want("for example --out new.join")
 	}
-	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
-		return fault.New("usage/argument", "the file is there already").At(out).Want("name another: a join file is made once")
+	if err := datadir.FreeForJoin(out); err != nil {
+		return err
 	}
 	return a.changeMembers(cmd, q, out)
 }

@@ -232,12 +232,21 @@ func strictly(data []byte, newest int, into any) error {
 // Write makes a join file of mode 0600, and returns when it is on the disk. It
 // returns usage/argument when there is a file of that name.
 func (j Join) Write(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fault.New("usage/argument", "the file is there already").At(path).Want("name another: a join file is made once").Because(err)
+	if err := FreeForJoin(path); err != nil {
+		return err
 	}
 	data, err := json.MarshalIndent(j, "", "  ")
 	if err != nil {
 		return fmt.Errorf("join file: %w", err)
 	}
 	return writeAtomic(path, append(data, '\n'))
+}
+
+// FreeForJoin refuses a path at which there is something already, so that it can
+// be refused before anything is changed.
+func FreeForJoin(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fault.New("usage/argument", "the file is there already").At(path).Want("name another: a join file is made once").Because(err)
+	}
+	return nil
 }

@@ -6,10 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/mcpserver"
 	"github.com/loomrun/loom/internal/web"
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // protocol serves the Model Context Protocol to a client of HTTP, with what its
@@ -20,12 +18,9 @@ func (s *services) protocol(c web.Client) http.Handler {
 		if err != nil {
 			return err
 		}
-		got := s.Call(ctx, service, c.Identity(scope), "", body)
-		if got == nil {
-			return fault.New("host/unavailable", "the host does not serve this just now")
-		}
-		if e, ok := got.(interface{ GetError() *loomv1.Error }); ok && e.GetError() != nil {
-			return fault.FromProto(e.GetError())
+		got, err := web.Ask(ctx, s, service, c.Identity(scope), "", body)
+		if err != nil {
+			return err
 		}
 		proto.Merge(reply, got)
 		return nil

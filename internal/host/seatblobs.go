@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"github.com/loomrun/loom/internal/blob"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -114,30 +112,6 @@ func (s *sitting) write(ctx context.Context, q *loomv1.BlobWrite) (*loomv1.SeatR
 // refsIn returns the sums of all blobs that a brief names.
 func refsIn(b *loomv1.Brief) []string {
 	var sums []string
-	walk(b.ProtoReflect(), func(ref *loomv1.BlobRef) { sums = append(sums, ref.Sha256) })
+	blob.Refs(b, func(ref *loomv1.BlobRef) { sums = append(sums, ref.Sha256) })
 	return sums
-}
-
-// walk calls found with each reference of a blob in a message.
-func walk(m protoreflect.Message, found func(*loomv1.BlobRef)) {
-	if ref, ok := m.Interface().(*loomv1.BlobRef); ok {
-		found(ref)
-		return
-	}
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case f.IsMap():
-			if f.MapValue().Message() != nil {
-				v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool { walk(v.Message(), found); return true })
-			}
-		case f.Message() == nil:
-		case f.IsList():
-			for i := range v.List().Len() {
-				walk(v.List().Get(i).Message(), found)
-			}
-		default:
-			walk(v.Message(), found)
-		}
-		return true
-	})
 }

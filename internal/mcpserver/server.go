@@ -64,9 +64,9 @@ func New(c Config) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "loom", Title: "Loom", Version: c.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	for _, v := range verbs {
+	for i, v := range verbs {
 		if c.Ask != nil && slices.Contains(c.Scopes, v.scope) {
-			s.AddTool(v.tool(), c.handler(v))
+			s.AddTool(described()[i], c.handler(v))
 		}
 	}
 	for _, t := range c.Tools {

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/proto"
@@ -107,6 +108,15 @@ var verbs = []verb{
 		description: "Cast, or change, the vote of a role on a decision that has a ballot.",
 	},
 }
+
+// described are the verbs as clients see them, made once: over HTTP each request
+// has a server of its own.
+var described = sync.OnceValue(func() (list []*mcp.Tool) {
+	for _, v := range verbs {
+		list = append(list, v.tool())
+	}
+	return list
+})
 
 func (v verb) tool() *mcp.Tool {
 	schema, err := json.Marshal(v.schema())

@@ -142,7 +142,7 @@ func (b *backup) snapshots(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if s := new(loomv1.Snapshot); isSnapshot(name) && proto.Unmarshal(data, s) == nil {
-			blobRefs(s, func(ref *loomv1.BlobRef) { b.named[ref.Sha256] = true })
+			blob.Refs(s, func(ref *loomv1.BlobRef) { b.named[ref.Sha256] = true })
 		}
 		return firstOf(ctx.Err(), b.out.put(name, data))
 	})
@@ -178,7 +178,7 @@ func (b *backup) journal(ctx context.Context, p int) (Journal, error) {
 	}
 	found, damage := b.walk(ctx, p, func(seq uint64, batch *loomv1.Batch) error {
 		for _, e := range batch.Events {
-			blobRefs(e, func(ref *loomv1.BlobRef) { b.named[ref.Sha256] = true })
+			blob.Refs(e, func(ref *loomv1.BlobRef) { b.named[ref.Sha256] = true })
 		}
 		if first == 0 {
 			first = seq

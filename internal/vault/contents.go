@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loomrun/loom/internal/blob"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -208,7 +209,7 @@ func (r *reading) takeJournal(name string, data []byte) error {
 // note remembers what a batch says of repositories, grants and blobs.
 func (r *reading) note(b *loomv1.Batch) {
 	for _, e := range b.Events {
-		blobRefs(e, func(ref *loomv1.BlobRef) { r.named[ref.Sha256] = true })
+		blob.Refs(e, func(ref *loomv1.BlobRef) { r.named[ref.Sha256] = true })
 		if c := e.GetProjectRegistered().GetConfig(); c.GetRepository() != "" {
 			r.found.Repositories[c.Id] = c.Repository
 		}

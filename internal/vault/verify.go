@@ -107,7 +107,7 @@ func (c *check) journal(ctx context.Context, partition int) error {
 	var newest *loomv1.Batch
 	found, err := c.walk(ctx, partition, func(seq uint64, b *loomv1.Batch) error {
 		for _, e := range b.Events {
-			blobRefs(e, func(ref *loomv1.BlobRef) { c.name(ref, name, seq) })
+			blob.Refs(e, func(ref *loomv1.BlobRef) { c.name(ref, name, seq) })
 		}
 		c.anchored(partition, seq, b.Hash)
 		newest = b

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -39,7 +40,12 @@ func (s *Server) ask(r *http.Request, one route, c caller) (proto.Message, error
 	if err != nil {
 		return nil, err
 	}
-	reply := s.config.Services.Call(r.Context(), one.service, c.identity(one), kind, body)
+	return Ask(r.Context(), s.config.Services, one.service, c.identity(one), kind, body)
+}
+
+// Ask asks a service, and returns its refusal as an error.
+func Ask(ctx context.Context, s Services, service string, from *loomv1.Identity, kind string, body []byte) (proto.Message, error) {
+	reply := s.Call(ctx, service, from, kind, body)
 	if reply == nil {
 		return nil, fault.New("host/unavailable", "the host does not serve this just now")
 	}
