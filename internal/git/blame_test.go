@@ -16,6 +16,7 @@ func (f *fixture) blame(rev, path string, number int, checkout bool) *Line {
 }
 
 func TestBYD03_WhereALineComesFrom(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.head("main")
 	landing := f.ship(1, 5, f.editing("a.txt", "one\nloom\nthree\n"))
@@ -43,6 +44,7 @@ func TestBYD03_WhereALineComesFrom(t *testing.T) {
 
 // A user counts lines in what the checkout shows.
 func TestBYD03_LinesOfTheCheckout(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	landing := f.ship(1, 5, f.editing("a.txt", "one\nloom\nthree\n"))
 	f.write("a.txt", "zero\nnull\none\nloom\n3\nfour\n")
@@ -74,6 +76,7 @@ func TestBYD03_LinesOfTheCheckout(t *testing.T) {
 
 // An amended commit keeps its trailers and loses what they vouch for.
 func TestBYD03_P20_AmendedCommitsAreNotWhatTheyClaim(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.ship(1, 5, f.editing("a.txt", "one\nloom\nthree\n"))
 	f.write("a.txt", "one\nloom, amended\nthree\n")
@@ -85,6 +88,7 @@ func TestBYD03_P20_AmendedCommitsAreNotWhatTheyClaim(t *testing.T) {
 }
 
 func TestBYD03_AShallowHistoryEnds(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("dir/b.txt", "second\n")
 	f.user("commit", "-q", "-am", "second")
@@ -98,6 +102,7 @@ func TestBYD03_AShallowHistoryEnds(t *testing.T) {
 }
 
 func TestBYD03_WhatIsNotThere(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	link(t, "/etc/hostname", filepath.Join(f.top, "out"))
 	for _, tt := range []struct {
@@ -130,6 +135,7 @@ func TestBYD03_WhatIsNotThere(t *testing.T) {
 
 // What a person's configuration says of blame does not hide a commit.
 func TestBYD03_M21_BlameObeysNoConfiguration(t *testing.T) {
+	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	landing := f.ship(1, 5, f.editing("a.txt", "one\nloom\nthree\n"))
 	write(t, f.top, ".git/ignored", landing.GetCommit()+"\n")

@@ -93,6 +93,7 @@ func (f *fixture) setenv(name, value string) { f.t.(*testing.T).Setenv(name, val
 // What the workspace says of itself decides nothing: the commit is of the files,
 // by who Loom says, with Loom's trailers.
 func TestP20_M20_WhatTheWorkspaceSaysIsNotTaken(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "loom\n")
@@ -111,6 +112,7 @@ func TestP20_M20_WhatTheWorkspaceSaysIsNotTaken(t *testing.T) {
 // Replaced and grafted history in the registered repository changes neither what
 // a candidate sits on nor what it holds.
 func TestM20_ReplacedHistoryIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("b.txt", "b\n")
 	f.user("add", ".")
@@ -132,6 +134,7 @@ func TestM20_ReplacedHistoryIsNotBelieved(t *testing.T) {
 // A repository with submodules and files in Git LFS works as long as a change
 // leaves them alone, and says clearly when it does not.
 func TestLOCK03_SubmodulesAndLFS(t *testing.T) {
+	t.Parallel()
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 7\n"
 	for _, tt := range []struct {
 		name, code, says string

@@ -3,6 +3,7 @@ package git
 import "testing"
 
 func TestP17_DirtyCheckoutIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for name, dirty := range map[string]func(*fixture){
 		"edited":                   func(f *fixture) { f.write("dir/b.txt", "mine\n") },
 		"staged":                   func(f *fixture) { f.write("dir/b.txt", "mine\n"); f.user("add", ".") },
@@ -45,6 +46,7 @@ func TestP17_DirtyCheckoutIsLeftAlone(t *testing.T) {
 }
 
 func TestP17_WhatIsNotInTheWayStays(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("mine.txt", "untracked\n")
 	f.write("mine.log", "ignored\n")
@@ -64,6 +66,7 @@ func TestP17_WhatIsNotInTheWayStays(t *testing.T) {
 }
 
 func TestDESIGN8_LandingsAsideStack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("dir/b.txt", "mine\n")
 	first := f.ship(1, 5, f.editing("one.txt", "1\n"))
@@ -87,6 +90,7 @@ func TestDESIGN8_LandingsAsideStack(t *testing.T) {
 }
 
 func TestDESIGN8_CleanCheckoutTakesWhatWaited(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("dir/b.txt", "mine\n")
 	f.ship(1, 5, f.editing("one.txt", "1\n"))
@@ -98,6 +102,7 @@ func TestDESIGN8_CleanCheckoutTakesWhatWaited(t *testing.T) {
 }
 
 func TestDESIGN8_BareRepository(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.bare()
 	landing := f.ship(1, 5, f.editing("a.txt", "loom\n"))
@@ -108,6 +113,7 @@ func TestDESIGN8_BareRepository(t *testing.T) {
 }
 
 func TestDESIGN8_LinkedWorktrees(t *testing.T) {
+	t.Parallel()
 	t.Run("the target is in a linked one, registered by it", func(t *testing.T) {
 		f := newFixture(t)
 		f.user("checkout", "-q", "-b", "other")
@@ -194,6 +200,7 @@ func TestDESIGN8_LinkedWorktrees(t *testing.T) {
 }
 
 func TestP17_NoCommitBetweenBranchAndIndex(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
 	tried := 0
@@ -212,6 +219,7 @@ func TestP17_NoCommitBetweenBranchAndIndex(t *testing.T) {
 }
 
 func TestP17_EditInTheLastMoment(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	base := f.head("main")
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))

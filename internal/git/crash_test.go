@@ -21,10 +21,16 @@ type crashPlan struct {
 	Land            *LandRequest
 }
 
+// quick has a child end at once: under the race detector it would stay for a second.
+const quick = "atexit_sleep_ms=0"
+
 const crashed = 99 // exit status of a child that died where it should
 
 func TestMain(m *testing.M) {
 	neutral = append(neutral, "core.fsync=none") // tests kill processes, not the machine
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", quick)
+	}
 	if modes := os.Getenv("LOOM_GIT_SSH"); modes != "" {
 		os.Exit(wire(modes))
 	}
@@ -112,6 +118,7 @@ func steps(t *testing.T, prepare func(*fixture)) (candidate, land []string) {
 }
 
 func TestLOCK05_CrashBetweenAnyTwoSteps(t *testing.T) {
+	t.Parallel()
 	for name, story := range map[string]struct {
 		prepare func(*fixture)
 		ref     string
@@ -197,6 +204,7 @@ func (f *fixture) copiesIfAny(n int, ref string) int {
 
 // A crash while git writes files leaves some whole, some cut short.
 func TestLOCK05_CrashWhileTheCheckoutIsWritten(t *testing.T) {
+	t.Parallel()
 	edit := func(root string) {
 		write(t, root, "a.txt", "one\ntwo\nthree\nfour\nfive\n")
 		write(t, root, "new/n.txt", "a new file\n")
@@ -257,6 +265,7 @@ func userFile(name string) string {
 // The next landing finishes what another one left, even one that is not tried
 // again.
 func TestLOCK05_AnotherLandingFinishesIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
 	req := f.landRequest(1, 6, made)
@@ -267,6 +276,7 @@ func TestLOCK05_AnotherLandingFinishesIt(t *testing.T) {
 }
 
 func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
 	for _, lock := range []string{
@@ -299,6 +309,7 @@ func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
 
 // A lock on the user's own branch is not Loom's to remove.
 func TestF27_LockOfTheUser(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
 	lock := filepath.Join(f.repo.common, "refs/heads/main.lock")

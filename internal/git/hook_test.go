@@ -30,6 +30,7 @@ func (f *fixture) tryCandidate(policy HookPolicy) ([]HookRun, error) {
 var allowed = HookPolicy{Allow: true, Timeout: 20 * time.Second}
 
 func TestP19_HooksRunInOrderOnTheChange(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	log := filepath.Join(t.TempDir(), "log")
 	for _, name := range []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"} {
@@ -48,6 +49,7 @@ echo "$(basename $0) $* [$(cat a.txt)] $(git diff --cached --name-only) $(git sy
 }
 
 func TestF24_F25_F26_HooksThatRefuse(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, hook, script string
 		code               string // "" when the candidate is made
@@ -100,6 +102,7 @@ func TestF24_F25_F26_HooksThatRefuse(t *testing.T) {
 }
 
 func TestF25_HookThatHangs(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	pid := filepath.Join(t.TempDir(), "pid")
 	f.hook("pre-commit", "#!/bin/sh\necho begun\nsleep 1000 &\necho $! >"+pid+"\nwait\n")
@@ -116,6 +119,7 @@ func TestF25_HookThatHangs(t *testing.T) {
 
 // A hook of a host that was killed runs on; the next holder ends it.
 func TestF25_HookThatOutlivesItsHost(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	orphan := exec.Command("sleep", "1000")
 	orphan.Env = []string{stageMark + "=" + filepath.Join(f.com.dir, "committer", f.com.project, "4")}
@@ -146,6 +150,7 @@ func alive(pid string) bool {
 }
 
 func TestF24_OutputIsBounded(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.hook("pre-commit", "#!/bin/sh\necho first\nhead -c 3000000 /dev/zero | tr '\\0' x\necho last\nexit 1\n")
 	runs, err := f.tryCandidate(allowed)
@@ -157,6 +162,7 @@ func TestF24_OutputIsBounded(t *testing.T) {
 }
 
 func TestP19_NoSandboxNoHook(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.hook("commit-msg", "#!/bin/sh\nexit 0\n")
 	_, err := f.tryCandidate(HookPolicy{})
@@ -171,6 +177,7 @@ func TestP19_NoSandboxNoHook(t *testing.T) {
 }
 
 func TestP19_WhereHooksAre(t *testing.T) {
+	t.Parallel()
 	refuse := "#!/bin/sh\nexit 1\n"
 	for name, install := range map[string]func(f *fixture){
 		"the default directory": func(f *fixture) { f.hook("pre-commit", refuse) },
@@ -230,6 +237,7 @@ func TestP19_WhereHooksAre(t *testing.T) {
 
 // The ways round a hook that an agent has: none of them is on the way to main.
 func TestP19_WaysRoundAHook(t *testing.T) {
+	t.Parallel()
 	for name, try := range map[string]func(f *fixture, root string){
 		"--no-verify": func(f *fixture, root string) { gitIn(t, root, "commit", "-q", "-a", "--no-verify", "-m", "x") },
 		"core.hooksPath in its own clone": func(f *fixture, root string) {
@@ -275,6 +283,7 @@ func TestP19_WaysRoundAHook(t *testing.T) {
 }
 
 func TestLOCK04_HooksMayAddTrailersButNotOurs(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.hook("commit-msg", "#!/bin/sh\nsed -i '/^Loom-/d' $1\nprintf 'Change-Id: I1\\nLoom-Token: 99\\n' >>$1\n")
 	if _, err := f.tryCandidate(allowed); err != nil {
@@ -290,6 +299,7 @@ func TestLOCK04_HooksMayAddTrailersButNotOurs(t *testing.T) {
 }
 
 func TestLOCK04_SignedWhenTheRepositoryWantsIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	dir := t.TempDir()
 	executable(t, filepath.Join(dir, "gpg"), `#!/bin/sh

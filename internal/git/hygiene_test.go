@@ -91,6 +91,7 @@ func (f *fixture) story(edit func(root string)) {
 }
 
 func TestM21_NothingOfTheAgentsIsRun(t *testing.T) {
+	t.Parallel()
 	for name, plant := range map[string]func(c canary, root string){
 		"configuration of its workspace": func(c canary, root string) {
 			for _, kv := range c.settings() {
@@ -153,6 +154,7 @@ func evilRepository(t *testing.T, c canary) string {
 // The user's own configuration is the user's; but its programs are not started
 // on what an agent wrote.
 func TestM21_NothingIsRunFromTheRegisteredRepository(t *testing.T) {
+	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	for _, kv := range c.settings() {
 		if kv[0] != "core.hooksPath" { // hooks are run, as hooks
@@ -221,6 +223,7 @@ func TestM21_TheProcessEnvironmentIsNotPassedOn(t *testing.T) {
 // The settings that the other tests count on being ignored do run when git is
 // used as an agent would use it: the canary is alive.
 func TestM21_TheCanarySings(t *testing.T) {
+	t.Parallel()
 	c := newCanary(t)
 	evil := evilRepository(t, c)
 	write(t, evil, ".gitattributes", attributes)
@@ -232,6 +235,7 @@ func TestM21_TheCanarySings(t *testing.T) {
 }
 
 func TestM21_NestedRepositoryIsNeverEntered(t *testing.T) {
+	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	w := f.workspace(1)
 	if err := os.CopyFS(filepath.Join(w.Path(), "nested"), os.DirFS(evilRepository(t, c))); err != nil {
@@ -256,6 +260,7 @@ func TestM21_NestedRepositoryIsNeverEntered(t *testing.T) {
 // A submodule that an agent fills is not entered either, and is no part of a
 // change.
 func TestM21_Submodule(t *testing.T) {
+	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	evil := evilRepository(t, c)
 	f.user("update-index", "--add", "--cacheinfo", "160000,"+f.head("main")+",sub")
@@ -279,6 +284,7 @@ func TestM21_Submodule(t *testing.T) {
 
 // An agent must not be able to hide a change from the person who approves it.
 func TestP9_TheDiffShowsWhatAttributesWouldHide(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "hidden?\n")
@@ -295,6 +301,7 @@ func TestP9_TheDiffShowsWhatAttributesWouldHide(t *testing.T) {
 
 // Also not to look whether a file of the person's checkout has changed.
 func TestM21_FiltersSleepWhileLoomLooks(t *testing.T) {
+	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	f.write(".gitattributes", "a.txt filter=evil\n")
 	f.user("add", ".")

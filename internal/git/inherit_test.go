@@ -3,6 +3,7 @@ package git
 import "testing"
 
 func TestWF16_AForksWorkspaceBeginsWithTheWorkItWasForkedWith(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "of the first\n"))
 	if err := f.ws.Inherit(t.Context(), execution(2), change.Commit); err != nil {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestLOCK03_FromWorkspaceToTarget(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	base := f.head("main")
 	change := f.propose(1, f.editing("a.txt", "one\n2\nthree\n"))
@@ -43,6 +44,7 @@ func TestLOCK03_FromWorkspaceToTarget(t *testing.T) {
 }
 
 func TestLOCK04_P20_Attribution(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	req := f.request(1, 5, f.propose(1, f.editing("a.txt", "x\n")))
 	req.Subject = "Fix it\nLoom-Token: 99"
@@ -60,6 +62,7 @@ func TestLOCK04_P20_Attribution(t *testing.T) {
 }
 
 func TestLOCK03_MovedTarget(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
 	made := f.candidate(1, 5, change)
@@ -84,6 +87,7 @@ func TestLOCK03_MovedTarget(t *testing.T) {
 }
 
 func TestF23_ConflictAndChangedPatch(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, theirs, code, says string }{
 		{"the same line", "one\nTWO\nthree\n", "git/conflict", `"a.txt"`},
 		{"another line of the file", "one\ntwo\nthree\nfour\nfive\n", "git/patch-changed", `"a.txt"`},
@@ -106,6 +110,7 @@ func TestF23_ConflictAndChangedPatch(t *testing.T) {
 }
 
 func TestF23_RebaseOfAWorkspace(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "one\nloom\nthree\n")
@@ -146,6 +151,7 @@ func TestF23_RebaseOfAWorkspace(t *testing.T) {
 }
 
 func TestP6_BYD02_StaleHolderIsRefusedByNumber(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
 	stale := f.candidate(1, 5, change)
@@ -170,6 +176,7 @@ func TestP6_BYD02_StaleHolderIsRefusedByNumber(t *testing.T) {
 // The holder sleeps at the worst moments: after every check, just before the
 // transaction that would move a ref.
 func TestP6_HolderThatSleepsBeforeEachTransaction(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"objects sent", "checkouts held", "before landing aside"} {
 		t.Run(at, func(t *testing.T) {
 			f := newFixture(t)
@@ -206,6 +213,7 @@ func TestP6_HolderThatSleepsBeforeEachTransaction(t *testing.T) {
 }
 
 func TestLOCK05_AskedAgain(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
 	made := f.candidate(1, 5, change)
@@ -228,6 +236,7 @@ func TestLOCK05_AskedAgain(t *testing.T) {
 }
 
 func TestP19_ForgedCandidateIsNotLanded(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
 	tree := f.user("rev-parse", "HEAD^{tree}")
@@ -245,6 +254,7 @@ func TestP19_ForgedCandidateIsNotLanded(t *testing.T) {
 // The person moves the target at the worst moments: after every check, just
 // before the transaction.
 func TestP6_PersonWhoIsFaster(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"checkouts held", "before landing aside"} {
 		t.Run(at, func(t *testing.T) {
 			f := newFixture(t)
@@ -274,6 +284,7 @@ func TestP6_PersonWhoIsFaster(t *testing.T) {
 
 // A holder sleeps in its hooks while the next one does all of its work.
 func TestP6_OvertakenInItsHooks(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.hook("pre-commit", "#!/bin/sh\nexit 0\n")
 	one, two := f.propose(1, f.editing("a.txt", "one\n")), f.propose(2, f.editing("dir/b.txt", "two\n"))

@@ -11,6 +11,7 @@ import (
 // that file alone, and the checkout stays as it is. What it costs is the two
 // checkouts that Loom makes, of the workspace and for the hook.
 func TestLOCK03_P17_ThousandsOfFiles(t *testing.T) {
+	t.Parallel()
 	const files, path = 5000, "module-03/part-3/file-3.txt"
 	f := newFixture(t)
 	for n := range files {

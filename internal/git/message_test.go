@@ -11,6 +11,7 @@ const someLines = "Loom-Bead: b1\nLoom-Execution: b1-x1\nLoom-Decision: g7\nLoom
 	"abababababababababababababababababababababababababababababababab\n"
 
 func TestP20_Message(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ subject, body, want string }{
 		{"Fix it", "", "Fix it\n\n" + someLines},
 		{"  Fix\n it\t now ", "Why.\n\n\n\nBecause.  \n", "Fix it now\n\nWhy.\n\nBecause.\n\n" + someLines},
@@ -43,6 +44,7 @@ func TestP20_Message(t *testing.T) {
 }
 
 func TestReadTrailers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		message string
 		want    trailers
@@ -85,6 +87,7 @@ func FuzzMessage(f *testing.F) {
 }
 
 func TestPatchDigest(t *testing.T) {
+	t.Parallel()
 	zero := strings.Repeat("0", 40)
 	one := strings.Repeat("1", 40)
 	raw := ":000000 100644 " + zero + " " + one + " A\x00b\x00:100644 000000 " + one + " " + zero + " D\x00a\x00"

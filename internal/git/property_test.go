@@ -47,6 +47,7 @@ var edits = map[string]func(root string, n int){
 // landing says that it was fast-forwarded, and then it is clean again. Each
 // change is in the history exactly once.
 func TestP17_LOCK05_AnyMixOfPersonAndLoom(t *testing.T) {
+	t.Parallel()
 	few(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFixture(t)

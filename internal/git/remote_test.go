@@ -64,6 +64,7 @@ func copiesIn(t testing.TB, repo string) int {
 }
 
 func TestLOCK03_LandsOnARemote(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := f.remote()
 	f.others(far, "theirs.txt", "theirs\n")
@@ -94,6 +95,7 @@ func TestLOCK03_LandsOnARemote(t *testing.T) {
 }
 
 func TestLOCK03_ARemoteByItsName(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := filepath.Join(t.TempDir(), "remote.git")
 	f.user("clone", "-q", "--bare", f.top, far)
@@ -107,6 +109,7 @@ func TestLOCK03_ARemoteByItsName(t *testing.T) {
 }
 
 func TestLOCK01_BYD02_TheRemoteRefusesWhoWasOvertaken(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := f.remote()
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
@@ -144,6 +147,7 @@ func TestLOCK01_BYD02_TheRemoteRefusesWhoWasOvertaken(t *testing.T) {
 }
 
 func TestF23_TheRemoteMoved(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := f.remote()
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
@@ -161,6 +165,7 @@ func TestF23_TheRemoteMoved(t *testing.T) {
 }
 
 func TestLOCK03_TheUsersOwnCommitsAreNotPushed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := f.remote()
 	f.write("own.txt", "not yet\n")
@@ -178,6 +183,7 @@ func TestLOCK03_TheUsersOwnCommitsAreNotPushed(t *testing.T) {
 }
 
 func TestF28_TheRemotesHooksAreNotPassedOver(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := f.remote()
 	executable(t, filepath.Join(far, "hooks", "pre-receive"), "#!/bin/sh\nwhile read a b ref; do case $ref in refs/heads/*) echo policy says no >&2; exit 1;; esac; done\n")
@@ -191,6 +197,7 @@ func TestF28_TheRemotesHooksAreNotPassedOver(t *testing.T) {
 }
 
 func TestF28_Unreachable(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	far := f.remote()
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
@@ -299,7 +306,7 @@ func TestF28_P5_LostReplies(t *testing.T) {
 			far := filepath.Join(t.TempDir(), "remote.git")
 			f.user("clone", "-q", "--bare", f.top, far)
 			modes := filepath.Join(t.TempDir(), "modes")
-			t.Setenv("GIT_SSH_COMMAND", "env LOOM_GIT_SSH="+modes+" "+os.Args[0])
+			t.Setenv("GIT_SSH_COMMAND", "env GORACE="+quick+" LOOM_GIT_SSH="+modes+" "+os.Args[0])
 			f.landOn("ssh://far" + far)
 			made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
 			if err := os.WriteFile(modes, []byte(tt.modes), 0o600); err != nil {
@@ -328,6 +335,7 @@ func TestF28_P5_LostReplies(t *testing.T) {
 
 // A crash between any two steps leaves the remote with none or one.
 func TestLOCK05_CrashesOnTheWayToARemote(t *testing.T) {
+	t.Parallel()
 	for _, step := range []string{
 		"fence raised", "remote asked", "remote fence raised", "pushed", "delivered", "checkouts held", "target moved", "checkout followed",
 	} {
@@ -349,6 +357,7 @@ func TestLOCK05_CrashesOnTheWayToARemote(t *testing.T) {
 }
 
 func TestLOCK03_RemotesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	c := newCanary(t)
 	for _, name := range []string{"", "nowhere", "-x", "ext::" + c.path, "a\nb", "--upload-pack=" + c.path, "-u/x"} {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.user("clone", "-q", "--bare", f.top, f.top+".git")
 	f.user("worktree", "add", "-q", "--detach", f.top+"-linked")
@@ -39,6 +40,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestBranch(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	head := f.head("main")
 	f.user("branch", "dev")
@@ -102,6 +104,7 @@ func TestAvailable(t *testing.T) {
 }
 
 func TestDamagedFence(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, text := range []string{"", "token", "token -1\n", "token 5", "token 5\nmore", "token 99999999999999999999\n"} {
 		path := filepath.Join(t.TempDir(), "x")
@@ -117,6 +120,7 @@ func TestDamagedFence(t *testing.T) {
 }
 
 func TestBadRequests(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
 	for name, bad := range map[string]func(*CandidateRequest){

@@ -21,6 +21,7 @@ func (f *fixture) elsewhere(t *testing.T) *Workspaces {
 
 // TestP17_AnotherHostGoesOnWithTheWork covers ACT04 and LOCK03 over hosts.
 func TestP17_AnotherHostGoesOnWithTheWork(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	before := state(t, f.top)
@@ -72,6 +73,7 @@ func TestP17_AnotherHostGoesOnWithTheWork(t *testing.T) {
 // TestP17_NothingSharedChangesNothing covers hosts that are alone, and work
 // that was never shared.
 func TestP17_NothingSharedChangesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "mine\n")

@@ -91,6 +91,7 @@ func (y *yard) each(landed int) {
 }
 
 func TestBYD08_ATrainLandsAsOne(t *testing.T) {
+	t.Parallel()
 	y := newYard(t, 4)
 	before := y.hooked()
 	req := y.train(10)
@@ -124,6 +125,7 @@ func TestBYD08_ATrainLandsAsOne(t *testing.T) {
 }
 
 func TestBYD08_PartOfATrainLands(t *testing.T) {
+	t.Parallel()
 	y := newYard(t, 4)
 	req := y.train(10)
 	cars := y.stack(req)
@@ -137,6 +139,7 @@ func TestBYD08_PartOfATrainLands(t *testing.T) {
 
 // Who cannot ride is left out, with the reason, and the others ride without.
 func TestBYD08_WhoCannotRideIsLeftOut(t *testing.T) {
+	t.Parallel()
 	y := newYard(t, 4)
 	y.write("car-2.txt", "somebody else was here\n")
 	y.user("add", ".")
@@ -156,6 +159,7 @@ func TestBYD08_WhoCannotRideIsLeftOut(t *testing.T) {
 // A driver that slept is refused by git whatever it tries, a train that is not
 // what was said, or that others have built over, does not land.
 func TestBYD08_P6_ATrainIsFencedAndChecked(t *testing.T) {
+	t.Parallel()
 	y := newYard(t, 3)
 	req := y.train(10)
 	cars := y.stack(req)
@@ -182,6 +186,7 @@ func TestBYD08_P6_ATrainIsFencedAndChecked(t *testing.T) {
 // A crash at any step of a train leaves every car out or in once, whatever is
 // done next: the train anew, or each car by itself.
 func TestBYD08_LOCK05_CrashBetweenAnyTwoStepsOfATrain(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(*fixture){
 		"clean": func(*fixture) {},
 		"dirty": func(f *fixture) { f.write("dir/b.txt", "mine\n") },

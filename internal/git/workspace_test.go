@@ -16,6 +16,7 @@ import (
 )
 
 func TestLOCK03_WorkspaceIsTheSameUntilItIsRemoved(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	if got := gitIn(t, w.Path(), "status", "--porcelain", "--branch"); got != "## loom/b1" {
@@ -41,6 +42,7 @@ func TestLOCK03_WorkspaceIsTheSameUntilItIsRemoved(t *testing.T) {
 }
 
 func TestP17_RemoveSavesTheWork(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "unfinished\n")
@@ -73,6 +75,7 @@ func TestP17_RemoveSavesTheWork(t *testing.T) {
 }
 
 func TestP17_WorkspaceAfterACrash(t *testing.T) {
+	t.Parallel()
 	for name, breakIt := range map[string]func(f *fixture, w *Worktree){
 		"while it was made": func(f *fixture, w *Worktree) {
 			if _, err := f.ws.git().run(t.Context(), "update-ref", "-d", baseRef(execution(1))); err != nil {
@@ -99,6 +102,7 @@ func TestP17_WorkspaceAfterACrash(t *testing.T) {
 }
 
 func TestP17_LostIndexDoesNotCostWork(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "work\n")
@@ -112,6 +116,7 @@ func TestP17_LostIndexDoesNotCostWork(t *testing.T) {
 }
 
 func TestP18_CheckoutIsCleanEachTime(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
 	write(t, w.Path(), "new.txt", "x")
@@ -144,6 +149,7 @@ func TestP18_CheckoutIsCleanEachTime(t *testing.T) {
 }
 
 func TestLOCK03_ChangeDependsOnContentAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	edit := func(root string) {
 		write(t, root, "a.txt", "same\n")
@@ -192,6 +198,7 @@ func awkward(t *testing.T, root string) {
 }
 
 func TestLOCK03_EverySortOfFile(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.propose(1, func(root string) { awkward(t, root) })
 	if n := len(first.GetFiles()); n != 26 {
@@ -235,6 +242,7 @@ func TestLOCK03_EverySortOfFile(t *testing.T) {
 }
 
 func TestLOCK03_WhatCannotBeAChange(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		edit  func(root string)
@@ -277,6 +285,7 @@ func f2(path, content string) func(string) {
 }
 
 func TestLOCK03_UnusualRepositories(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(f *fixture){
 		"SHA-256": func(f *fixture) {
 			remove(t, f.top, ".git")
@@ -339,6 +348,7 @@ func move(t *testing.T, f *fixture, to string) {
 }
 
 func TestLOCK03_EndedContext(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -356,6 +366,7 @@ func TestLOCK03_EndedContext(t *testing.T) {
 // git sees an edit of the same length in the same second only by the time of
 // the index itself.
 func TestLOCK03_CopyOfAnIndexKeepsItsTime(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.workspace(1)
 	from := f.ws.indexPath(execution(1))
@@ -374,6 +385,7 @@ func TestLOCK03_CopyOfAnIndexKeepsItsTime(t *testing.T) {
 }
 
 func TestLOCK03_WorkspacesAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	var g errgroup.Group
 	for n := 1; n <= 6; n++ {
