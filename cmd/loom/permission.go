@@ -65,7 +65,7 @@ A pattern is held against what a call names: a path of the workspace (** is any
 number of directories), a command, an address. Of the permissions that match,
 one that denies wins, else the newest. It is signed with the CEO's key.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(checkName("--project", name), checkPermission(p), by.check(cmd)); err != nil {
+			if err := cmp.Or(checkName("--project", name), checkPermission(p, a.roleSet()), by.check(cmd)); err != nil {
 				return err
 			}
 			return a.orderAll(cmd.Context(), &by, map[string]string{"grant": "granted", "ask": "will be asked", "deny": "denied"}[verb], func(_ context.Context, _ *client.Client, about *loomv1.HostReply) ([]ordered, error) {
@@ -86,16 +86,16 @@ one that denies wins, else the newest. It is signed with the CEO's key.`,
 
 // checkPermission refuses what would match nothing: a role or tool that there is
 // not. Tools of other servers have a name that only their hosts know.
-func checkPermission(p *loomv1.Permission) error {
+func checkPermission(p *loomv1.Permission, known *roles.Set) error {
 	if p.Role != "" {
-		r, ok := roles.Builtin().Get(p.Role)
+		r, ok := known.Get(p.Role)
 		if !ok {
-			return fault.New("role/unknown", "there is no such role").At("--role").Got(p.Role).Want("%s", suggest.Among(p.Role, roles.Builtin().Names()))
+			return fault.New("role/unknown", "there is no such role").At("--role").Got(p.Role).Want("%s", suggest.Among(p.Role, known.Names()))
 		}
 		p.Role = r.Name
 	}
-	if known := roles.KnownTools(); p.Tool != "" && !slices.Contains(known, p.Tool) && !strings.HasPrefix(p.Tool, "mcp") {
-		return fault.New("tool/unknown", "there is no such tool").At("--tool").Got(p.Tool).Want("%s", suggest.Among(p.Tool, known))
+	if tools := roles.KnownTools(); p.Tool != "" && !slices.Contains(tools, p.Tool) && !strings.HasPrefix(p.Tool, "mcp") {
+		return fault.New("tool/unknown", "there is no such tool").At("--tool").Got(p.Tool).Want("%s", suggest.Among(p.Tool, tools))
 	}
 	return permission.Check(p)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/roles"
 )
 
 // recordFlag adds the switch that records a run.
@@ -86,7 +85,7 @@ func (a *app) playBack(ctx context.Context, file string) error {
 	if !a.json {
 		fmt.Fprintf(a.out, "a recording of %s with %s, made %s by loom %s; no model is asked\n", h.From, h.Model, h.Made.Format(time.RFC3339), h.By)
 	}
-	err = host.Replay(ctx, rec, roles.Builtin(), func(t host.Replayed) {
+	err = host.Replay(ctx, rec, a.roleSet(), func(t host.Replayed) {
 		turns = append(turns, t)
 		if !a.json {
 			fmt.Fprintf(a.out, "%s %s: %d requests, %d tool calls, %s\n", t.Attempt, t.Role, t.Requests, t.Calls, line(cmp.Or(t.Outcome, "cut off")+after(t.Summary), 120))
