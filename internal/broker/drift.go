@@ -55,7 +55,11 @@ func (b *Broker) ensureStreams(ctx context.Context) error {
 // refuseFound returns data/manifest if a stream exists that the manifest never
 // spoke of.
 func (b *Broker) refuseFound(ctx context.Context, s stream) error {
-	there, err := b.exists(ctx, s)
+	var there bool
+	err := b.slowly(ctx, "stream "+s.config.Name+" is sought", func(ctx context.Context) (err error) {
+		there, err = b.exists(ctx, s)
+		return err
+	})
 	if err != nil {
 		return fault.New("host/unavailable", "stream %s does not answer", s.config.Name).Because(err)
 	}

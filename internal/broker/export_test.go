@@ -1,10 +1,40 @@
 package broker
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/loomrun/loom/internal/datadir"
 )
+
+// Over returns a broker that runs nothing and whose core account is reached
+// over nc.
+func Over(dir *datadir.Dir, nc *nats.Conn) *Broker {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		panic(err)
+	}
+	return &Broker{
+		config: Config{Dir: dir}.withDefaults(), log: slog.New(slog.DiscardHandler), workers: workers{made: map[string]bool{}},
+		conns: map[string]*nats.Conn{core: nc}, js: map[string]jetstream.JetStream{core: js},
+	}
+}
+
+// Idle returns a broker that runs nothing and reaches nobody.
+func Idle(dir *datadir.Dir) *Broker {
+	return &Broker{config: Config{Dir: dir}.withDefaults(), log: slog.New(slog.DiscardHandler)}
+}
+
+// Slowly is slowly.
+func (b *Broker) Slowly(ctx context.Context, f func(context.Context) error) error {
+	return b.slowly(ctx, "this is a test", f)
+}
 
 // RightsText returns the table of rights for people: a row for each family of
 // subjects, a column for each kind of user.

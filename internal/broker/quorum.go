@@ -78,11 +78,12 @@ func (b *Broker) awaitQuorum(ctx context.Context) error {
 	return b.patiently(ctx, "the streams have no leader yet", b.leader)
 }
 
-// patiently calls f until it succeeds, fails for good, or ctx ends, and says
-// now and then what it waits for. A host that is alone does not wait.
+// patiently calls f, which is harmless to repeat, until it succeeds, fails for
+// good, or ctx ends, and says now and then what it waits for. A host that is
+// alone waits for its disk alone, see [Broker.slowly].
 func (b *Broker) patiently(ctx context.Context, what string, f func(context.Context) error) error {
 	if !b.Clustered() {
-		return f(ctx)
+		return b.slowly(ctx, what, f)
 	}
 	var said time.Time
 	err := transient.Watch(ctx, 0, f, func(err error) {
@@ -96,6 +97,26 @@ func (b *Broker) patiently(ctx context.Context, what string, f func(context.Cont
 			Want("start the hosts that are missing")
 	}
 	return err
+}
+
+// slowly calls f again as long as the server of a host that is alone does not
+// answer, for startWithin: its disk may take its time over what is new. Any
+// answer is the last one.
+func (b *Broker) slowly(ctx context.Context, what string, f func(context.Context) error) error {
+	for began := time.Now(); ; {
+		err := within(ctx, answerWithin, f)
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Since(began) > startWithin {
+			return err
+		}
+		b.log.Warn("waiting for the disk: "+what, "since", time.Since(began).Round(time.Second))
+	}
+}
+
+// within calls f with a context that ends after d.
+func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return f(ctx)
 }
 
 // throughElection calls f, which is harmless to repeat, again while a cluster

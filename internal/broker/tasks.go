@@ -111,7 +111,9 @@ func (b *Broker) forgetIntake(ctx context.Context) error {
 	if b.Clustered() {
 		return nil
 	}
-	err := b.js[edge].DeleteConsumer(ctx, tasksStream, intake)
+	err := b.slowly(ctx, "what was being read is forgotten", func(ctx context.Context) error {
+		return b.js[edge].DeleteConsumer(ctx, tasksStream, intake)
+	})
 	if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil
 	}

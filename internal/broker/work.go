@@ -234,10 +234,18 @@ func (b *Broker) worker(ctx context.Context, role subject.Token) error {
 	if b.workers.made[role.String()] {
 		return nil
 	}
+	err := b.throughElection(ctx, func(ctx context.Context) error {
+		// Whatever deadline ctx has: a leader that is gone never answers.
+		return within(ctx, answerWithin, func(ctx context.Context) error { return b.createWorker(ctx, role) })
+	})
+	b.workers.made[role.String()] = err == nil
+	return err
+}
+
+func (b *Broker) createWorker(ctx context.Context, role subject.Token) error {
 	_, err := b.js[core].CreateOrUpdateConsumer(ctx, workStream, jetstream.ConsumerConfig{
 		Durable: role.String(), FilterSubject: subject.WorkOf(role), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: ackWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 4096,
 	})
-	b.workers.made[role.String()] = err == nil
 	return err
 }

@@ -40,7 +40,7 @@ const (
 	hostKeys    = "host."
 	// leaseTTL is how long a host that died is thought to live. With what it
 	// takes to recover a partition it makes less than 5 s.
-	leaseTTL = 3500 * time.Millisecond
+	leaseTTL = 2500 * time.Millisecond
 	// sayAgain is how often a host looks whether what it says of itself is
 	// still so.
 	sayAgain = time.Second

@@ -33,7 +33,7 @@ const (
 	// leafEvery is how often a leaf host says that it lives, and leafTTL after
 	// which silence it is gone.
 	leafEvery = 500 * time.Millisecond
-	leafTTL   = leaseTTL
+	leafTTL   = 3500 * time.Millisecond
 )
 
 // startLeaves begins to hear of leaf hosts. Of those that may be there and were

@@ -16,7 +16,7 @@
 // that a holder began in time also ends in time: what must not happen twice
 // takes the term along as a fencing token, or its own compare-and-set.
 //
-// While the bucket has no leader (4 to 9 s when a server of a cluster dies)
+// While the bucket has no leader (some seconds, when the server that led it dies)
 // nobody can renew and nobody can take: holders whose TTL runs out meanwhile
 // lose their leases, the others keep them. When the bucket answers again,
 // those that wait give the last holders two renewals' time before they take

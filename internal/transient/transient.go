@@ -1,7 +1,7 @@
 // Package transient tells what a cluster of NATS servers cannot do just now
 // from what it will never do, and tries the former again: an election of a
-// stream's leader takes 4 to 9 seconds, and what is asked meanwhile is refused
-// or never answered.
+// stream's leader takes 4 to 9 seconds as servers come, 1.5 to 3 in a host, and
+// what is asked meanwhile is refused or never answered.
 //
 // It promises that a call which is tried again has failed in a way that passes
 // by itself. It never tries again what changes something twice: that is for its
@@ -26,7 +26,7 @@ const (
 	pauseMost  = time.Second
 	// tryFirst and tryMost bound one try: a question that came before there was
 	// a leader is never answered, and a busy cluster takes its time.
-	tryFirst = 2 * time.Second
+	tryFirst = 500 * time.Millisecond
 	tryMost  = 10 * time.Second
 )
 

@@ -30,6 +30,7 @@ var (
 	fleetOrders = flag.Int("chaos.fleet-orders", 40, "how many executions are ordered of three hosts")
 	fleetKills  = flag.Int("chaos.fleet-kills", 3, "how often one of the three hosts is killed at least")
 	fleetWires  = flag.Bool("chaos.fleet-wires", false, "hosts meet over wires, and some are cut off where others would be stopped")
+	fleetServer = flag.Bool("chaos.fleet-server", false, "the host that serves the orders is killed each time, and none sleeps: how long take-overs take")
 	fleetBeat   = flag.Duration("chaos.fleet-beat", 2*time.Second, "how long after a kill the next one comes, once all hosts serve")
 )
 
@@ -293,11 +294,11 @@ func (f *fleet) index(name string) int {
 func (f *fleet) strike(ctx context.Context) {
 	holder := f.serves(ctx)
 	victim := f.random.IntN(fleetSize)
-	if holder >= 0 && f.random.IntN(2) == 0 {
+	if holder >= 0 && (*fleetServer || f.random.IntN(2) == 0) {
 		victim = holder
 	}
 	k := kill{time.Now(), victim == holder, killed}
-	if holder >= 0 && len(f.kills)%3 == 1 {
+	if holder >= 0 && !*fleetServer && len(f.kills)%3 == 1 {
 		victim, k.served, k.how = holder, true, slept
 		if f.wires != nil && len(f.kills)%2 == 1 {
 			k.how = apart
@@ -313,6 +314,9 @@ func (f *fleet) strike(ctx context.Context) {
 		f.wires.heal()
 	default:
 		f.host(victim).kill()
+		if *fleetServer {
+			rest(ctx, sleep) // or it would be back before another host takes over
+		}
 		f.begin(victim).serves()
 	}
 }
