@@ -160,27 +160,22 @@ func cutBranch(s string) (path, branch string) {
 	return s, ""
 }
 
-// stopWithin bounds a clean stop.
-const stopWithin = 20 * time.Second
-
+// runHost runs a host until ctx ends, and the one that follows it when the disk
+// was full.
 func (a *app) runHost(ctx context.Context, c host.Config) error {
-	h, err := host.Start(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), stopWithin)
-		defer cancel()
-		h.Stop(stop)
+	began := false
+	err := host.Run(ctx, c, func(h *host.Host, again bool) {
+		began = true
+		if again {
+			fmt.Fprintf(a.err, "serves again, up in %d ms\n", h.Startup().Milliseconds())
+			return
+		}
+		a.greet(h, c)
+	})
+	if began {
 		fmt.Fprintln(a.err, "stopped cleanly")
-	}()
-	a.greet(h, c)
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-h.Done():
-		return fault.New("host/unavailable", "the embedded server stopped by itself; the log above says why")
 	}
+	return err
 }
 
 func (a *app) greet(h *host.Host, c host.Config) {

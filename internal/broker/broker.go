@@ -100,6 +100,7 @@ type Broker struct {
 	js      map[string]jetstream.JetStream
 	files   []string // written at start, removed by Close
 	done    chan struct{}
+	broken  chan struct{}  // closed when the server said that it writes no more
 	running sync.WaitGroup // handlers of requests
 	workers workers
 	lost    atomic.Uint64 // notices
@@ -153,7 +154,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		}
 	}
 	b := &Broker{
-		config: config, log: config.Logger, users: users, gate: newGate(config.Logger, users), done: make(chan struct{}),
+		config: config, log: config.Logger, users: users, gate: newGate(config.Logger, users), done: make(chan struct{}), broken: make(chan struct{}),
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 		trust: trust,
 	}
@@ -218,7 +219,7 @@ func (b *Broker) serve(context.Context) error {
 	if err != nil {
 		return fault.New("host/unavailable", "the embedded server refuses its configuration").Because(err)
 	}
-	logger := &serverLog{log: b.log}
+	logger := &serverLog{log: b.log, ended: b.broken}
 	s.SetLoggerV2(logger, false, false, false)
 	b.server = s
 	b.gate.guard(s)
@@ -298,6 +299,10 @@ func (b *Broker) Secure() bool { return b.config.TLS != nil }
 
 // Done is closed when the server has stopped, by Close or by itself.
 func (b *Broker) Done() <-chan struct{} { return b.done }
+
+// Broken is closed when the server could not write to the disk. It never
+// writes to that stream again: only a broker that is started anew does.
+func (b *Broker) Broken() <-chan struct{} { return b.broken }
 
 // Close stops the services, lets their handlers end, drains the connections
 // and stops the server. It blocks until the server has written everything, or

@@ -17,6 +17,21 @@ type serverLog struct {
 
 	mu    sync.Mutex
 	fatal string
+
+	end   sync.Once
+	ended chan struct{} // closed when the server said that it writes no more
+}
+
+// final are the words, in small letters, with which the server says that it
+// will not write a stream again, whatever the disk does later.
+var final = []string{"critical write error", "will be disabled", "disabling jetstream"}
+
+// heed notes when a line says that the server writes no more.
+func (l *serverLog) heed(format string, v []any) {
+	line := strings.ToLower(fmt.Sprintf(format, v...))
+	if slices.ContainsFunc(final, func(words string) bool { return strings.Contains(line, words) }) {
+		l.end.Do(func() { close(l.ended) })
+	}
 }
 
 func (l *serverLog) say(level slog.Level, format string, v []any) {
@@ -33,10 +48,12 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	if strings.Contains(format, "authentication error") || strings.Contains(format, "Violation") {
 		level = slog.LevelWarn
 	}
+	l.heed(format, v)
 	l.say(quiet(level, format, v), format, v)
 }
 
 func (l *serverLog) Warnf(format string, v ...any) {
+	l.heed(format, v)
 	l.say(quiet(slog.LevelWarn, format, v), format, v)
 }
 

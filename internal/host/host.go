@@ -46,6 +46,7 @@ type Host struct {
 	logs       []journal.Log
 	heads      *headmark.Keeper
 	space      *watermark.Watch
+	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
 	projection *projection.DB
 	history    history
@@ -94,11 +95,12 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.enrol, h.openStores,
+		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteOpen, h.checkFences,
 		h.startAgents, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
+			err = h.orFull(err)
 			h.Stop(context.WithoutCancel(ctx))
 			return nil, err
 		}

@@ -8,6 +8,7 @@
 package watermark
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -137,6 +138,29 @@ func (w *Watch) Admit() error {
 	}
 	e := *w.full
 	return &e
+}
+
+// Now looks at once, and returns what Admit does.
+func (w *Watch) Now() error {
+	_ = w.look() // one that fails changes nothing
+	return w.Admit()
+}
+
+// Space looks at once, and blocks until there is space or ctx ends. A disk that
+// cannot be asked has space.
+func (w *Watch) Space(ctx context.Context) error {
+	ticker := time.NewTicker(Every)
+	defer ticker.Stop()
+	for {
+		if w.Now() == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Close ends the watching; Admit goes on to say what was seen last.

@@ -1,9 +1,11 @@
 package watermark_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -65,4 +67,32 @@ func TestP24_ADiskThatCannotBeAskedRefusesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	w.Close()
+}
+
+// TestP24_SpaceIsAwaited blocks while the disk is full, whenever it last was
+// looked at, and no longer than its context.
+func TestP24_SpaceIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left atomic.Uint64
+		left.Store(600 * mib)
+		w := watermark.Open(watermark.Config{
+			Path: "/data", Ticks: make(chan time.Time),
+			Free: func(string) (uint64, uint64, error) { return left.Load(), 1 << 40, nil },
+		})
+		defer w.Close()
+		if err := w.Space(t.Context()); err != nil {
+			t.Errorf("with space: %v", err)
+		}
+		left.Store(0)
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := w.Space(soon); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("on a full disk: %v", err)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { left.Store(600 * mib) })
+		if err := w.Space(t.Context()); err != nil || time.Since(began) < time.Minute || time.Since(began) > time.Minute+2*watermark.Every {
+			t.Errorf("space came after a minute, was seen after %s: %v", time.Since(began), err)
+		}
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"syscall"
-	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -33,6 +32,9 @@ var crowdAgents = map[string]int{
 	"qa-engineer": 6, "backend-engineer": 6, "web-designer": 3, "implementer": 3, "lead": 2,
 	"researcher": 0, "architect": 0, "project-manager": 0, "engineering-manager": 0,
 }
+
+// servesAgain is what such a host says when it was spent and another one serves.
+const servesAgain = "serves again"
 
 // runCrowdHost is a host until it is told to stop. It returns the exit status.
 func runCrowdHost(dir string) int {
@@ -64,16 +66,13 @@ func hostCrowd(ctx context.Context, dir string) error {
 	if err := joinFleet(dir, &config); err != nil {
 		return err
 	}
-	h, err := host.Start(ctx, config)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(os.Stderr, "Ctrl-C stops")
-	<-ctx.Done()
-	last, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	h.Stop(last)
-	return nil
+	return host.Run(ctx, config, func(_ *host.Host, again bool) {
+		if again {
+			fmt.Fprintln(os.Stderr, servesAgain)
+			return
+		}
+		fmt.Fprintln(os.Stderr, "Ctrl-C stops")
+	})
 }
 
 // instant is an agent that answers at once, after a line in its ledger.

@@ -132,12 +132,18 @@ func (f *fleet) crowded(program string) {
 	f.t.Helper()
 	f.places[0].repository(f.t, crowd)
 	for i, p := range f.places {
-		p.program = program
-		p.env = append(p.env, crowdHost+"="+p.dir, fmt.Sprintf("%s=%d %s", fleetHost, i, strings.Join(f.addresses, " ")))
+		p.crowded(program)
+		p.env = append(p.env, fmt.Sprintf("%s=%d %s", fleetHost, i, strings.Join(f.addresses, " ")))
 		if f.wires != nil {
 			p.env = append(p.env, fleetRoutes+"="+strings.Join(f.routes(i), " "))
 		}
 	}
+}
+
+// crowded makes the host of a place a program with instant agents.
+func (p *place) crowded(program string) {
+	p.program = program
+	p.env = append(p.env, crowdHost+"="+p.dir)
 }
 
 // routes are where host i meets the others.
@@ -174,18 +180,24 @@ func (f *fleet) serve() {
 // define has the CEO give the process of the orders.
 func (f *fleet) define() {
 	f.t.Helper()
+	f.host(0).define()
+}
+
+// define has the CEO give the process of orders.
+func (h *process) define() {
+	h.t.Helper()
 	data, err := os.ReadFile("testdata/component.yaml")
 	if err != nil {
-		f.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	def, err := processes.Parse("component.yaml", data, roles.Builtin())
 	if err != nil {
-		f.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	ctx := deadline(f.t)
-	human := f.host(0).ceo(ctx)
+	ctx := deadline(h.t)
+	human := h.ceo(ctx)
 	if human == nil {
-		f.t.Fatal("the CEO cannot come")
+		h.t.Fatal("the CEO cannot come")
 	}
 	defer human.close()
 	signed, err := human.key.Define(human.deployment, crowd, &loomv1.ChangeDefinition{Definition: def, Reason: "the work to come"})
@@ -193,7 +205,7 @@ func (f *fleet) define() {
 		err = human.control.Present(ctx, "define", signed)
 	}
 	if err != nil {
-		f.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 var (
 	cuts     = flag.Int("power.cuts", 0, "how often the power fails; none unless it is asked for")
 	seed     = flag.Uint64("power.seed", 1, "seed of the moments, and of what is lost; 0 takes the clock's")
+	slow     = flag.Duration("power.slow", 0, "how long an fsync takes, beside what the disk needs")
 	promised = flag.String("power.promise", "", "journal, own or posix; empty draws journal or own for each job")
 )
 
@@ -44,10 +45,7 @@ func TestP2_PowerCuts(t *testing.T) {
 	}
 	t.Logf("seed %d (-power.seed)", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
-	loom := filepath.Join(t.TempDir(), "loom")
-	if out, err := exec.Command("go", "build", "-o", loom, "github.com/loomrun/loom/cmd/loom").CombinedOutput(); err != nil {
-		t.Fatalf("the command under test: %v\n%s", err, out)
-	}
+	loom := build(t)
 	began := time.Now()
 	var remarks, told, jobs, landed int
 	for left := *cuts; left > 0 && !t.Failed(); jobs++ {
@@ -67,6 +65,38 @@ func TestP2_PowerCuts(t *testing.T) {
 	}
 	t.Logf("%d cuts in %d jobs, of which %d landed, within %s: %d notices and %d remarks were acknowledged",
 		*cuts, jobs, landed, time.Since(began).Round(time.Second), told, remarks)
+}
+
+// build builds the command under test.
+func build(t *testing.T) string {
+	t.Helper()
+	loom := filepath.Join(t.TempDir(), "loom")
+	if out, err := exec.Command("go", "build", "-o", loom, "github.com/loomrun/loom/cmd/loom").CombinedOutput(); err != nil {
+		t.Fatalf("the command under test: %v\n%s", err, out)
+	}
+	return loom
+}
+
+// TestP2_ASlowDisk has a host work on a disk that takes its time for each
+// fsync: the work is done, once, however long it takes.
+func TestP2_ASlowDisk(t *testing.T) {
+	if *slow == 0 {
+		t.Log("a slow disk: NOT RUN unless -power.slow says how slow")
+		return
+	}
+	m := newMachine(t, build(t), journal, rand.New(rand.NewPCG(*seed, 1)))
+	if m == nil {
+		return
+	}
+	j := m.job("shop")
+	h := m.start(0) // the first start makes the streams
+	<-h.up
+	h.stop()
+	m.disk.lag(*slow)
+	began := time.Now()
+	j.run(0)
+	t.Logf("an fsync took %s more; the work took %s, and %d of it landed; %d notices and %d remarks were acknowledged",
+		*slow, time.Since(began).Round(time.Second), landings(j.project, j.w.told), len(j.w.told), len(j.w.noted))
 }
 
 // job makes a repository with work to do, which was there long before.
@@ -106,7 +136,7 @@ func (j *job) life(steps int) bool {
 	h := j.m.start(steps)
 	ended, leave := j.w.attend(h, j.project)
 	defer leave()
-	limit := time.After(within)
+	limit := time.After(within + 600**slow)
 	for {
 		select {
 		case <-j.m.disk.dark:

@@ -45,6 +45,7 @@ type disk struct {
 	steps int           // changes so far
 	until int           // the step before which the power fails; zero for never
 	off   bool          // it has failed
+	slow  time.Duration // that making something durable takes
 	dark  chan struct{} // closed when it fails
 	gone  chan struct{} // closed when those that wait in the dark may end
 }
@@ -91,6 +92,13 @@ func newDisk(p promise) *disk {
 	d.root = d.create(modeDir | 0o755)
 	d.root.links = 1
 	return d
+}
+
+// lag makes the disk slow from now on.
+func (d *disk) lag(slow time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slow = slow
 }
 
 // create makes a file without a name.

@@ -13,6 +13,10 @@
 //
 //	go test ./test/powerloss -run PowerCuts -v -power.cuts 200 -power.seed 7 -power.promise posix
 //
+// A disk that is slow, whose fsync takes half a second more, is
+//
+//	go test ./test/powerloss -run ASlowDisk -v -power.slow 500ms -timeout 1h
+//
 // The promises are in disk_test.go: journal (ext4), own (btrfs) and posix (what
 // is written in the standard, and no more).
 package powerloss

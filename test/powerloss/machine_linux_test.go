@@ -101,6 +101,7 @@ func (m *machine) restart() {
 	m.unmount()
 	next, l := m.disk.restart(m.rand)
 	m.t.Logf("the power failed before step %d: %s", m.disk.steps, l)
+	next.slow = m.disk.slow
 	m.disk = next
 	if err := m.mount(); err != nil {
 		m.t.Fatal(err)

@@ -43,6 +43,20 @@ func (d *disk) enter(changes bool) syscall.Errno {
 	return syscall.EIO
 }
 
+// drag lets the time pass that making something durable takes.
+func (d *disk) drag() {
+	d.mu.Lock()
+	slow := d.slow
+	d.mu.Unlock()
+	if slow == 0 {
+		return
+	}
+	select {
+	case <-time.After(slow):
+	case <-d.dark:
+	}
+}
+
 // fail ends the power; mu is held.
 func (d *disk) fail() {
 	if !d.off {
@@ -233,18 +247,24 @@ func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, at int64) (
 }
 
 func (n *node) Write(_ context.Context, h fs.FileHandle, data []byte, at int64) (uint32, syscall.Errno) {
+	o, ok := h.(*opened)
+	durable := ok && o.sync
+	if durable {
+		n.d.drag()
+	}
 	if e := n.d.enter(true); e != 0 {
 		return 0, e
 	}
 	defer n.d.mu.Unlock()
 	n.f.put(write{at: at, data: append([]byte(nil), data...)})
-	if o, ok := h.(*opened); ok && o.sync {
+	if durable {
 		n.d.sync(n.f)
 	}
 	return uint32(len(data)), 0
 }
 
 func (n *node) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
+	n.d.drag()
 	if e := n.d.enter(true); e != 0 {
 		return e
 	}

@@ -1,0 +1,248 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+var fills = flag.Int("chaos.fills", 1, "how often the disk of a host becomes full")
+
+// ordersAFill is how many orders are placed around each time.
+const ordersAFill = 24
+
+// small is a host whose data directory is on a disk of its own, of 64 MiB.
+type small struct {
+	t     *testing.T
+	place *place
+	host  *process
+
+	mu      sync.Mutex
+	refused map[string]int    // orders, by code
+	noted   map[string]string // title of a remark to the id that was acknowledged
+}
+
+// TestP24_ADiskThatIsFull fills the disk under a host with work to do, to the
+// last byte. What was acknowledged stays, the host reads on, and serves again by
+// itself once there is space: nothing is lost, and nothing is done twice.
+func TestP24_ADiskThatIsFull(t *testing.T) {
+	s := newSmall(t)
+	if s == nil {
+		return
+	}
+	var back []time.Duration
+	for n := range *fills {
+		var press sync.WaitGroup
+		press.Go(func() { s.orders(n * ordersAFill) })
+		s.remark("before", n)
+		s.fill()
+		s.wedge(n)
+		s.reads()
+		began := time.Now()
+		remove(t, s.ballast())
+		s.await("it serves again", func() bool { return strings.Count(s.host.text(), servesAgain) > n })
+		back = append(back, time.Since(began).Round(time.Millisecond))
+		s.remark("after", n)
+		press.Wait()
+	}
+	s.await("all is done", func() bool { return s.closed() == *fills*ordersAFill })
+	t.Logf("%d times full; orders refused %v; back after %v", *fills, s.refused, back)
+	s.judge()
+}
+
+// newSmall returns nil where no disk can be mounted.
+func newSmall(t *testing.T) *small {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &small{t: t, place: newPlace(t), refused: map[string]int{}, noted: map[string]string{}}
+	s.place.repository(t, crowd)
+	s.place.crowded(program)
+	if err := os.Mkdir(s.place.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", s.place.data, "tmpfs", 0, "size=64m,mode=700"); err != nil {
+		t.Logf("NOT RUN: no small disk can be mounted: %v", err)
+		return nil
+	}
+	t.Cleanup(func() { _ = unix.Unmount(s.place.data, unix.MNT_DETACH) })
+	s.host = s.place.start(t)
+	s.host.define()
+	return s
+}
+
+func (s *small) ballast() string { return s.place.path("ballast") }
+
+// ask asks the host something, over a connection of its own: hosts come and go.
+func (s *small) ask(do func(context.Context, *client.Client) error) error {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
+	defer cancel()
+	c, err := client.Dial(s.place.data)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(ctx, c)
+}
+
+// await waits until something is so.
+func (s *small) await(what string, ok func() bool) {
+	s.t.Helper()
+	if !s.host.until(deadline(s.t), ok) {
+		s.t.Fatalf("not: %s\n%s", what, s.host.text())
+	}
+}
+
+func (s *small) order(n int) error {
+	return s.ask(func(ctx context.Context, c *client.Client) error {
+		_, err := c.Submit(ctx, &loomv1.Submission{
+			Project: crowd, Goal: describe(n), Process: "component", IdempotencyKey: fmt.Sprintf("order-%d", n),
+		})
+		return err
+	})
+}
+
+// orders places orders, each until it is acknowledged.
+func (s *small) orders(first int) {
+	for n := first; n < first+ordersAFill; n++ {
+		s.host.until(s.t.Context(), func() bool {
+			err := s.order(n)
+			if err != nil {
+				s.mu.Lock()
+				s.refused[fault.Code(err)]++
+				s.mu.Unlock()
+			}
+			return err == nil
+		})
+	}
+}
+
+// fill leaves no byte of the disk.
+func (s *small) fill() {
+	s.t.Helper()
+	f, err := os.OpenFile(s.ballast(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// note has the host write into its journal, and keeps what it acknowledges.
+func (s *small) note(title string) error {
+	return s.ask(func(ctx context.Context, c *client.Client) error {
+		answer, err := c.WriteGraph(ctx, &loomv1.DecisionRequest{Project: crowd, Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
+			Request: title, Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OBSERVATION, Title: title, Confidence: 50},
+		}}})
+		if err == nil {
+			s.noted[title] = answer.GetDecision().GetId()
+		}
+		return err
+	})
+}
+
+// remark writes a remark until it is acknowledged.
+func (s *small) remark(when string, n int) {
+	s.t.Helper()
+	s.await("a remark is taken", func() bool { return s.note(fmt.Sprintf("remark %s %d", when, n)) == nil })
+}
+
+// wedge has the host write until it says that it cannot.
+func (s *small) wedge(n int) {
+	s.t.Helper()
+	tries := 0
+	s.await("the host says that it cannot write", func() bool {
+		if strings.Count(s.host.text(), "the disk could not be written") > n {
+			return true
+		}
+		tries++
+		_ = s.note(fmt.Sprintf("remark %d of %d", tries, n)) // may well fail
+		return false
+	})
+}
+
+// reads checks that a host that cannot write still says what there is.
+func (s *small) reads() {
+	s.t.Helper()
+	s.await("a full host answers", func() bool { return s.closed() >= 0 })
+}
+
+// closed returns how many orders are done, or -1 if the host does not say.
+func (s *small) closed() int {
+	n := 0
+	err := s.ask(func(ctx context.Context, c *client.Client) error {
+		v, err := c.Look(ctx, "bead", &loomv1.Query{Project: crowd, Limit: 1000})
+		for _, b := range v.GetBeads() {
+			if b.Status == loomv1.BeadStatus_BEAD_STATUS_CLOSED && b.Type != loomv1.BeadType_BEAD_TYPE_APPROVAL {
+				n++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// judge holds what is left against what was acknowledged.
+func (s *small) judge() {
+	s.t.Helper()
+	a, titles := newAuditor(), map[string][]string{}
+	for _, n := range newRecord().history(s.t, s.host.client()) {
+		if n.Event.Project != crowd {
+			continue
+		}
+		a.add(n.Event)
+		if d := n.Event.GetDecisionAdded().GetNode(); strings.HasPrefix(d.GetTitle(), "remark ") {
+			titles[d.Title] = append(titles[d.Title], d.Id)
+		}
+	}
+	a.end()
+	a.ledger(readLedger(s.t, s.place))
+	for _, problem := range a.told() {
+		s.t.Error(problem)
+	}
+	for title, id := range s.noted {
+		if got := titles[title]; len(got) != 1 || got[0] != id {
+			s.t.Errorf("%q was acknowledged as %s, and the graph has %v", title, id, got)
+		}
+	}
+	for line := range strings.Lines(s.host.text()) {
+		if strings.Contains(line, "DATA RACE") || strings.Contains(line, "quarantined") {
+			s.t.Errorf("the host says: %s", line)
+		}
+	}
+	if err := s.host.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	if status := s.host.wait(); status != fault.Done {
+		s.t.Errorf("stopped with status %d\n%s", status, s.host.text())
+	}
+	if out, err := exec.Command(loom, "verify", "--data", s.place.data).CombinedOutput(); err != nil {
+		s.t.Errorf("loom verify: %v\n%s", err, out)
+	}
+}
