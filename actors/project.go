@@ -158,6 +158,12 @@ func (p *projectActor) sweep(c actor.Context) {
 	}, func(*fault.Error) {})
 }
 
+// eventsPerBead is how many events a project with many beads gathers for each of
+// them before its state is saved again. What a snapshot costs grows with the
+// beads, so snapshots together cost no more than a multiple of the work; what a
+// recovery reads beside the snapshot grows with them, too.
+const eventsPerBead = 4
+
 // save has the state kept as of what was acknowledged last.
 func (p *projectActor) save() {
 	p.snaps.save(p.id, p.head)
@@ -212,7 +218,7 @@ func (p *projectActor) acked(c actor.Context, m *acked) {
 		p.unsaved += len(done.events)
 	}
 	done.then()
-	if p.unsaved >= max(p.every, p.state.Beads()) { // what a snapshot costs grows with them
+	if p.unsaved >= max(p.every, eventsPerBead*p.state.Beads()) {
 		p.save()
 	}
 }
