@@ -202,6 +202,7 @@ var codes = map[string]Exit{
 	"projection/diverged": Integrity,
 	"projection/corrupt":  Integrity,
 	"projection/foreign":  Integrity,
+	"projection/gone":     Unavailable,
 	"projection/closed":   Unavailable,
 	"projection/failed":   Unavailable,
 	"wire/unknown-type":   Invalid,

@@ -39,7 +39,7 @@ func (d *DB) Costs(ctx context.Context, q *loomv1.CostRequest) (list []*loomv1.C
 	if !ok {
 		return nil, nil, fault.New("usage/argument", "nothing is added up by %s", q.GetBy()).At("by")
 	}
-	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := d.read.Load().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, nil, failed("add up costs", err)
 	}

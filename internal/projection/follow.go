@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -18,27 +19,39 @@ const (
 	window      = 500 * time.Millisecond
 	mostBatches = 1024
 	mostBytes   = 8 << 20
+	// lookEvery is how often it is seen whether the files are still there.
+	lookEvery = time.Second
 )
 
 // Follow applies a journal from where the projection is, and goes on with what
 // comes, until ctx ends or something fails; then it may be called again. What
 // it fails with is what [DB.Failed] tells until a batch is applied again. A
 // journal is followed once at a time.
+//
+// It fails with projection/gone when files of the projection were deleted, or
+// others put in their place, which it sees within a second or so. Then, and when
+// the file is damaged, new ones have been begun when it returns, and whoever
+// calls it again fills them from the journals.
 func (d *DB) Follow(ctx context.Context, log journal.Log) error {
-	err := d.follow(ctx, log)
-	if ctx.Err() == nil {
-		d.fail(log.Partition(), err)
+	serial := d.which()
+	err := d.follow(ctx, log, serial)
+	if ctx.Err() != nil {
+		return err
 	}
+	if d.gone() || unusable(err) {
+		err = errors.Join(err, d.renew(ctx, serial))
+	}
+	d.fail(log.Partition(), err)
 	return err
 }
 
-func (d *DB) follow(ctx context.Context, log journal.Log) error {
+func (d *DB) follow(ctx context.Context, log journal.Log, serial int) error {
 	sequence, _, err := d.Position(ctx, log.Partition())
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &pending{db: d, partition: log.Partition(), next: sequence + 1, timer: time.NewTimer(window)}
+	p := &pending{db: d, partition: log.Partition(), serial: serial, next: sequence + 1, timer: time.NewTimer(window)}
 	read, ended := make(chan found, 256), make(chan error, 1)
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -67,6 +80,7 @@ type found struct {
 type pending struct {
 	db        *DB
 	partition int
+	serial    int    // of the files
 	next      uint64 // sequence of the first
 	batches   []*loomv1.Batch
 	bytes     int
@@ -78,10 +92,14 @@ type pending struct {
 // returns what the reader ended with.
 func (p *pending) run(ctx context.Context, read <-chan found, ended <-chan error) error {
 	asked := p.db.demand(p.partition)
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	defer p.timer.Stop()
 	for {
 		var err error
 		select {
+		case <-look.C:
+			err = p.look()
 		case f := <-read:
 			if err = p.add(ctx, f); err == nil && (p.full() || len(read) == 0 && p.db.wanted(p.partition)) {
 				err = p.apply(ctx)
@@ -97,6 +115,15 @@ func (p *pending) run(ctx context.Context, read <-chan found, ended <-chan error
 			return err
 		}
 	}
+}
+
+// look returns projection/gone when the files are not those that the journal is
+// followed into.
+func (p *pending) look() error {
+	if p.db.which() == p.serial && !p.db.gone() {
+		return nil
+	}
+	return fault.New("projection/gone", "files of the projection were deleted, replaced or damaged; they are made again from the journals").At(p.db.path)
 }
 
 // rest applies what the reader has left behind.

@@ -17,7 +17,7 @@ import (
 // see [DB.WaitFor].
 func (d *DB) Metrics(ctx context.Context, q *loomv1.MetricsRequest) ([]*loomv1.WorkflowMetrics, error) {
 	m := &measurer{args: arguments(q), processes: map[string]*process{}}
-	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := d.read.Load().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, failed("measure", err)
 	}

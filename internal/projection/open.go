@@ -76,42 +76,51 @@ func create(path string) (bool, error) {
 // SetAside renames the closed projection at path, with what SQLite keeps
 // beside it, to the first free name PATH.unusable-N, which it returns.
 func SetAside(path string) (string, error) {
-	for n := 1; ; n++ {
-		aside := fmt.Sprintf("%s.unusable-%d", path, n)
-		if _, err := os.Lstat(aside); err == nil {
-			continue
+	if _, err := os.Lstat(path); err != nil {
+		return "", failed("set aside", err)
+	}
+	return setAside(path)
+}
+
+// setAside is SetAside of as much as there is.
+func setAside(path string) (string, error) {
+	aside := ""
+	for n := 1; aside == ""; n++ {
+		name := fmt.Sprintf("%s.unusable-%d", path, n)
+		if filesAt(name) == (files{}) {
+			aside = name
 		}
-		if err := os.Rename(path, aside); err != nil {
+	}
+	for _, suffix := range suffixes {
+		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", failed("set aside", err)
 		}
-		for _, beside := range []string{"-wal", "-shm"} {
-			if err := os.Rename(path+beside, aside+beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return "", failed("set aside", err)
-			}
-		}
-		return aside, nil
 	}
+	return aside, nil
 }
 
 func open(ctx context.Context, path string) (_ *DB, err error) {
 	_, statErr := os.Stat(path + "-wal")
 	d := &DB{
-		changed: make(chan struct{}), closed: make(chan struct{}), applied: map[uint32]uint64{}, tallies: map[tallyKey]int64{},
+		path: path, changed: make(chan struct{}), closed: make(chan struct{}), applied: map[uint32]uint64{}, tallies: map[tallyKey]int64{},
 		waiting: map[uint32]int{}, asked: map[uint32]chan struct{}{}, broken: map[uint32]error{},
 	}
 	if d.write, err = connect(path, "_txlock=immediate"); err != nil {
 		return nil, failed("open", err)
 	}
 	d.write.SetMaxOpenConns(1)
-	if d.read, err = connect(path, "_pragma=query_only(1)"); err != nil {
+	read, err := connect(path, "_pragma=query_only(1)")
+	if err != nil {
 		d.write.Close()
 		return nil, failed("open", err)
 	}
+	d.read.Store(read)
 	if err = d.begin(ctx, statErr == nil); err != nil {
-		d.read.Close()
+		read.Close()
 		d.write.Close()
 		return nil, err
 	}
+	d.files = filesAt(path)
 	return d, nil
 }
 

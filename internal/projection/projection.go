@@ -10,6 +10,7 @@ import (
 	"context"
 	"database/sql"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -18,15 +19,18 @@ import (
 // DB is an open projection. It is safe for concurrent use: writes are done one
 // after another, reads see the last transaction that was committed.
 type DB struct {
-	write   *sql.DB // one connection
-	read    *sql.DB
-	queries map[string]*sql.Stmt // of write
+	path string
+	read atomic.Pointer[sql.DB]
 
-	writing    sync.Mutex // held for a whole transaction; guards what follows
+	writing    sync.Mutex           // held for a whole transaction; guards what follows
+	write      *sql.DB              // one connection
+	queries    map[string]*sql.Stmt // of write
 	beads      shelf[*loomv1.Bead]
 	executions shelf[*loomv1.Execution]
 
 	mu      sync.Mutex
+	files   files // that are open
+	serial  int   // of these files; one more with each that are begun
 	applied map[uint32]uint64
 	tallies map[tallyKey]int64
 	waiting map[uint32]int           // how many wait for more of a partition
@@ -51,7 +55,7 @@ func (d *DB) Close() error {
 
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	d.read.Close()
+	d.read.Load().Close()
 	if err := d.write.Close(); err != nil {
 		return failed("close", err)
 	}
@@ -61,7 +65,7 @@ func (d *DB) Close() error {
 // Position returns what of a partition has been applied: the sequence and the
 // hash of the last batch, or 0 and nil when there is none yet.
 func (d *DB) Position(ctx context.Context, partition int) (sequence uint64, hash []byte, err error) {
-	h, err := readHead(d.read.QueryRowContext(ctx, selectHead, partition))
+	h, err := readHead(d.read.Load().QueryRowContext(ctx, selectHead, partition))
 	if err != nil {
 		return 0, nil, failed("read the position", err)
 	}

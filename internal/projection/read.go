@@ -21,17 +21,17 @@ const (
 // Transitions returns the transitions of an execution, oldest first; none for
 // an execution that is not known.
 func (d *DB) Transitions(ctx context.Context, execution string) ([]*loomv1.Transition, error) {
-	return list(ctx, d.read, "read transitions", scanTransition, selectTransitions, execution)
+	return list(ctx, d.read.Load(), "read transitions", scanTransition, selectTransitions, execution)
 }
 
 // History returns the transitions of all executions of a bead, oldest first.
 func (d *DB) History(ctx context.Context, bead string) ([]*loomv1.Transition, error) {
-	return list(ctx, d.read, "read the history", scanTransition, selectHistory, bead)
+	return list(ctx, d.read.Load(), "read the history", scanTransition, selectHistory, bead)
 }
 
 // Active returns the executions of a bead that have not ended, by id.
 func (d *DB) Active(ctx context.Context, bead string) ([]*loomv1.Execution, error) {
-	return list(ctx, d.read, "read active executions", scanState, selectActive, bead)
+	return list(ctx, d.read.Load(), "read active executions", scanState, selectActive, bead)
 }
 
 func scanTransition(rows *sql.Rows) (*loomv1.Transition, error) {

@@ -126,7 +126,7 @@ func scanTally(rows *sql.Rows) (t Tally, err error) {
 
 // Asked returns how many approvals are open now, by kind.
 func (d *DB) Asked(ctx context.Context) (map[string]int64, error) {
-	rows, err := list(ctx, d.read, "count open approvals", scanTally, selectAsked)
+	rows, err := list(ctx, d.read.Load(), "count open approvals", scanTally, selectAsked)
 	asked := map[string]int64{"approval": 0, "escalation": 0}
 	for _, t := range rows {
 		asked[t.Label] = t.Value

@@ -27,9 +27,7 @@ const ordersAFill = 24
 
 // small is a host whose data directory is on a disk of its own, of 64 MiB.
 type small struct {
-	t     *testing.T
-	place *place
-	host  *process
+	lone
 
 	mu      sync.Mutex
 	refused map[string]int    // orders, by code
@@ -67,13 +65,7 @@ func TestP24_ADiskThatIsFull(t *testing.T) {
 // newSmall returns nil where no disk can be mounted.
 func newSmall(t *testing.T) *small {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &small{t: t, place: newPlace(t), refused: map[string]int{}, noted: map[string]string{}}
-	s.place.repository(t, crowd)
-	s.place.crowded(program)
+	s := &small{lone: newLone(t), refused: map[string]int{}, noted: map[string]string{}}
 	if err := os.Mkdir(s.place.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -82,41 +74,11 @@ func newSmall(t *testing.T) *small {
 		return nil
 	}
 	t.Cleanup(func() { _ = unix.Unmount(s.place.data, unix.MNT_DETACH) })
-	s.host = s.place.start(t)
-	s.host.define()
+	s.begin()
 	return s
 }
 
 func (s *small) ballast() string { return s.place.path("ballast") }
-
-// ask asks the host something, over a connection of its own: hosts come and go.
-func (s *small) ask(do func(context.Context, *client.Client) error) error {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
-	defer cancel()
-	c, err := client.Dial(s.place.data)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return do(ctx, c)
-}
-
-// await waits until something is so.
-func (s *small) await(what string, ok func() bool) {
-	s.t.Helper()
-	if !s.host.until(deadline(s.t), ok) {
-		s.t.Fatalf("not: %s\n%s", what, s.host.text())
-	}
-}
-
-func (s *small) order(n int) error {
-	return s.ask(func(ctx context.Context, c *client.Client) error {
-		_, err := c.Submit(ctx, &loomv1.Submission{
-			Project: crowd, Goal: describe(n), Process: "component", IdempotencyKey: fmt.Sprintf("order-%d", n),
-		})
-		return err
-	})
-}
 
 // orders places orders, each until it is acknowledged.
 func (s *small) orders(first int) {
@@ -188,24 +150,6 @@ func (s *small) wedge(n int) {
 func (s *small) reads() {
 	s.t.Helper()
 	s.await("a full host answers", func() bool { return s.closed() >= 0 })
-}
-
-// closed returns how many orders are done, or -1 if the host does not say.
-func (s *small) closed() int {
-	n := 0
-	err := s.ask(func(ctx context.Context, c *client.Client) error {
-		v, err := c.Look(ctx, "bead", &loomv1.Query{Project: crowd, Limit: 1000})
-		for _, b := range v.GetBeads() {
-			if b.Status == loomv1.BeadStatus_BEAD_STATUS_CLOSED && b.Type != loomv1.BeadType_BEAD_TYPE_APPROVAL {
-				n++
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return -1
-	}
-	return n
 }
 
 // judge holds what is left against what was acknowledged.
