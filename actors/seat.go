@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -35,6 +36,10 @@ type Seat interface {
 	// Permit asks whether tool calls may be made, and parks the attempt when one
 	// of them waits for the CEO: then the answer has a verdict ASK.
 	Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error)
+	// Team carries out calls by which agents work together; there is a reply for
+	// each, in order. The attempt is parked when one of them waits. The same calls
+	// again give and ask nothing twice.
+	Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error)
 	// AddDecision adds to the decision graph; request makes it repeatable.
 	AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error)
 	// Ask asks the decision graph as it is now. What the answer holds is the
@@ -177,6 +182,16 @@ func (s *seat) Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([
 		Attempt: s.attempt, Claimant: s.who, Calls: calls,
 	}}})
 	return answer.GetPermits().GetPermits(), err
+}
+
+func (s *seat) Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error) {
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AskTeam{AskTeam: &loomv1.AskTeam{
+		Attempt: s.attempt, Claimant: s.who, Calls: calls,
+	}}})
+	if n := len(answer.GetTeam().GetReplies()); err == nil && n != len(calls) {
+		return nil, fault.New("internal/error", "%d replies to %d calls of a team", n, len(calls))
+	}
+	return answer.GetTeam().GetReplies(), err
 }
 
 func (s *seat) AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error) {

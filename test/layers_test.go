@@ -18,7 +18,7 @@ var (
 		"graph", "roles", "processes",
 		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/drawing", "internal/intent",
 		"internal/journal", "internal/membership", "internal/notice", "internal/permission", "internal/plan", "internal/project", "internal/staffing", "internal/strictyaml",
-		"internal/train", "internal/turn", "internal/verify", "internal/workflow",
+		"internal/team", "internal/train", "internal/turn", "internal/verify", "internal/workflow",
 	}
 	// crafts compute what tools of knowledge work give: pure, and of no use to
 	// the engine.

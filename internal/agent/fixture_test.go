@@ -188,6 +188,8 @@ type seat struct {
 	refuses  error                               // RecordTrain
 	permits  map[string]loomv1.PermissionVerdict // by tool; without one a call waits
 	wanted   []*loomv1.PermissionRequest
+	team     []*loomv1.TeamCall
+	replies  map[string]*loomv1.TeamReply
 }
 
 func (s *seat) Told() []*loomv1.Said { return s.told }
@@ -257,6 +259,19 @@ func (s *seat) Permit(_ context.Context, calls []*loomv1.PermissionRequest) ([]*
 			p.Verdict = v
 		}
 		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (s *seat) Team(_ context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error) {
+	s.team = append(s.team, calls...)
+	var list []*loomv1.TeamReply
+	for _, c := range calls {
+		r := &loomv1.TeamReply{Call: c.Call, Waits: true}
+		if has := s.replies[c.Call]; has != nil {
+			r = has
+		}
+		list = append(list, r)
 	}
 	return list, nil
 }

@@ -188,6 +188,9 @@ func (r *run) runTools(ctx context.Context, calls []turn.Call) error {
 	if err != nil {
 		return err
 	}
+	if calls, err = r.teamed(ctx, calls); err != nil {
+		return err
+	}
 	for _, batch := range turn.Batches(calls, r.tools.Class) {
 		err := r.runBatch(ctx, batch)
 		if fault.Code(err) == "permission/needed" && !r.asksFor { // a permission that came while the turn ran

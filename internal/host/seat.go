@@ -189,6 +189,8 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.ReleaseLock.Holder = s.who
 	case *loomv1.Command_AskPermission:
 		c.AskPermission.Attempt, c.AskPermission.Claimant = s.attempt, s.who
+	case *loomv1.Command_AskTeam:
+		c.AskTeam.Attempt, c.AskTeam.Claimant = s.attempt, s.who
 	case *loomv1.Command_AddDecision, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote:
 		return s.bindDecision(ctx, cmd)
 	default:

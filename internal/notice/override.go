@@ -62,6 +62,15 @@ func kin(e *loomv1.Event) string {
 	case *loomv1.Event_ChildStarted:
 		c := f.ChildStarted
 		return fmt.Sprintf("%s: %s is done by execution %s", about(e), e.Node, c.GetExecution())
+	case *loomv1.Event_TaskGiven:
+		t := f.TaskGiven.GetTask()
+		return fmt.Sprintf("%s: %s gives task %s to %s", about(e), e.Node, t.GetBead(), t.GetRole()) + after(": ", t.GetGoal())
+	case *loomv1.Event_TaskEnded:
+		verb := "failed"
+		if f.TaskEnded.GetOutcome().GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+			verb = "succeeded"
+		}
+		return fmt.Sprintf("%s: task %s of %s %s", about(e), f.TaskEnded.GetBead(), e.Node, verb) + after(": ", f.TaskEnded.GetOutcome().GetSummary())
 	case *loomv1.Event_ExecutionForked:
 		from := f.ExecutionForked.GetFrom()
 		return fmt.Sprintf("%s: execution %s forked from %s at %s", about(e), e.Execution, from.GetExecution(), from.GetNode())

@@ -26,19 +26,16 @@ const (
 	childrenBytes  = 384 << 10
 )
 
-// childrenOf returns the executions that do, or did, the work of attempts of x.
+// childrenOf returns the executions that do, or did, the work of attempts of x,
+// and the tasks that those gave.
 func (s *State) childrenOf(x *loomv1.Execution) []*loomv1.Execution {
 	var list []*loomv1.Execution
-	add := func(a *loomv1.Attempt) {
-		if c := s.p.Executions[a.GetChild()]; c.GetParent() == x.Id { // a fork has the history of another
-			list = append(list, c)
+	for _, a := range attemptsOf(x) {
+		for _, c := range s.helpersOf(a) {
+			if c.GetParent() == x.Id { // a fork has the history of another
+				list = append(list, c)
+			}
 		}
-	}
-	for _, n := range x.GetNodes() {
-		for _, a := range n.History {
-			add(a)
-		}
-		add(n.Attempt)
 	}
 	return list
 }
@@ -118,6 +115,9 @@ func (d *decision) fileChild(x *loomv1.Execution, a *loomv1.Attempt) (*loomv1.Be
 // endChild answers the attempt that an ended execution worked for. One that was
 // withdrawn meanwhile wants no answer.
 func (d *decision) endChild(child *loomv1.Execution) error {
+	if d.s.p.Beads[child.Bead].GetDelegation() != nil {
+		return d.endTask(child)
+	}
 	x := d.s.p.Executions[child.Parent]
 	if _, a := d.s.attempt(child.ParentAttempt); a == nil || a.Child != child.Id || !running(x) {
 		return nil
@@ -134,16 +134,21 @@ func (s *State) orphaned(x *loomv1.Execution) bool {
 		return false
 	}
 	_, a := s.attempt(x.ParentAttempt)
-	return a == nil || a.Child != x.Id
+	return !worksFor(x, a)
 }
 
-// orphan holds the child of an attempt of x that has ended without it, and has
+// orphan holds what works for an attempt of x that has ended without it, and has
 // the next tick look at it. It is part of the fold.
 func (s *State) orphan(x *loomv1.Execution, e *loomv1.Event) {
 	for _, a := range x.Nodes[e.Node].GetHistory() {
-		if c := s.p.Executions[a.Child]; a.Id == e.Attempt && s.orphaned(c) {
-			s.rehold(c, e.Time)
-			s.rearm(c)
+		if a.Id != e.Attempt {
+			continue
+		}
+		for _, c := range s.helpersOf(a) {
+			if s.orphaned(c) {
+				s.rehold(c, e.Time)
+				s.rearm(c)
+			}
 		}
 	}
 }
@@ -190,11 +195,15 @@ func (d *decision) followProcess(execution, process string) {
 	}
 }
 
-// followAttempt closes the child of an attempt that ended without it.
+// followAttempt closes what works for an attempt that ended without it: its
+// child, and the tasks that it gave.
 func (d *decision) followAttempt(e *loomv1.Event) {
 	for _, a := range d.s.p.Executions[e.Execution].GetNodes()[e.Node].GetHistory() {
-		if a.Id == e.Attempt && a.Child != "" {
-			d.later = append(d.later, func() error { return d.abandon(a.Child) })
+		if a.Id != e.Attempt {
+			continue
+		}
+		for _, c := range d.s.helpersOf(a) {
+			d.later = append(d.later, func() error { return d.abandon(c.Id) })
 		}
 	}
 }

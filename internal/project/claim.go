@@ -24,10 +24,33 @@ func (d *decision) claim(c *loomv1.ClaimAttempt) (*loomv1.Answer, error) {
 
 func (d *decision) claimOne(x *loomv1.Execution, attempt string, generation uint32, by *loomv1.Claimant) (*loomv1.Answer, error) {
 	defer d.about(x)()
+	if err := d.ownWork(x, attempt, by); err != nil {
+		return nil, err
+	}
 	if err := d.run(x).Claim(attempt, generation, by); err != nil {
 		return nil, err
 	}
 	return d.briefed(attempt), nil
+}
+
+// ownWork refuses a verification to an agent that made a part of what it is of,
+// in a task of the execution. What it made in the execution itself, the workflow
+// core knows.
+func (d *decision) ownWork(x *loomv1.Execution, attempt string, by *loomv1.Claimant) error {
+	_, a := d.s.attempt(attempt)
+	if a == nil || a.Claimant != nil || d.kindOf(x, a.Node) != loomv1.NodeKind_NODE_KIND_VERIFY || !d.s.madeForIt(x, by) {
+		return nil
+	}
+	return fault.New("attempt/own-work", "agent %s made a part of the change that attempt %q verifies", by.GetAgent(), attempt)
+}
+
+func (d *decision) kindOf(x *loomv1.Execution, node string) loomv1.NodeKind {
+	for _, n := range d.s.p.Definitions[x.DefinitionHash].GetNodes() {
+		if n.Id == node {
+			return n.Kind
+		}
+	}
+	return loomv1.NodeKind_NODE_KIND_UNSPECIFIED
 }
 
 func (d *decision) briefed(attempt string) *loomv1.Answer {

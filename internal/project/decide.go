@@ -138,6 +138,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.castVote(c.CastVote)
 	case *loomv1.Command_AskPermission:
 		return d.askPermission(c.AskPermission)
+	case *loomv1.Command_AskTeam:
+		return d.askTeam(c.AskTeam)
 	case *loomv1.Command_Signed:
 		return nil, d.signed(c.Signed)
 	case *loomv1.Command_Tick:

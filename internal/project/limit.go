@@ -111,7 +111,11 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 		return nil
 	}
 	code, why := d.s.passed(x, d.now)
-	if code == "" {
+	switch {
+	case code == "":
+		return nil
+	case code == overBudget && d.s.p.Beads[x.Bead].GetDelegation() != nil:
+		d.overspent(x, why)
 		return nil
 	}
 	defer d.about(x)()

@@ -48,7 +48,7 @@ func (s *State) rehold(x *loomv1.Execution, at *timestamppb.Timestamp) {
 	}
 	s.rearm(x)
 	for _, a := range outstanding(x) {
-		if c := s.p.Executions[a.Child]; c != nil {
+		for _, c := range s.helpersOf(a) {
 			s.rehold(c, at)
 		}
 	}

@@ -87,7 +87,7 @@ func (w *writer) queued(x *execution, e *loomv1.Event, n int64) {
 	case *loomv1.Event_AttemptDispatched, *loomv1.Event_AttemptClaimed, *loomv1.Event_ClaimReleased,
 		*loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded:
 		w.waits(x.state.GetNodes()[e.Node].GetAttempt(), n)
-	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered,
+	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded,
 		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
 	default:
 		for _, st := range x.state.GetNodes() {

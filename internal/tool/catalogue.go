@@ -50,6 +50,7 @@ var catalogue = sync.OnceValue(func() []*tool {
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
 		webFetch, webSearch, secEDGAR, alphaVantage, referenceData,
 	}
+	list = append(list, teamTools...)
 	for _, t := range list {
 		t.Timeout = Timeout
 		t.compile()

@@ -17,6 +17,7 @@ var everything = []string{
 	"shell", "git_status", "git_diff", "git_log", "decision_log", "decision_query", "decision_vote",
 	"calculator", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill", "data_analysis",
 	"web_fetch", "web_search", "sec_edgar", "alpha_vantage", "reference_data",
+	"delegate_task", "spawn_agent", "task_assign", "sub_agent", "agent_list", "agent_watch", "agent_stop", "ask_user",
 }
 
 type args map[string]any

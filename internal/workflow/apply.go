@@ -53,7 +53,7 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_ChangeProposed, *loomv1.Event_CandidateMade, *loomv1.Event_TrainTested, *loomv1.Event_Landed,
 		*loomv1.Event_ModelAnswered, *loomv1.Event_ExecutionEnded,
 		*loomv1.Event_ExecutionMoved, *loomv1.Event_GateFailed, *loomv1.Event_GapNoted,
-		*loomv1.Event_ChildStarted, *loomv1.Event_LimitLifted,
+		*loomv1.Event_ChildStarted, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded, *loomv1.Event_LimitLifted,
 		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
 		return true
 	case *loomv1.Event_WorkPaused:
@@ -119,6 +119,10 @@ func (f folder) foldWork() error {
 		f.used(fact.ModelAnswered.GetAnswer())
 	case *loomv1.Event_ChildStarted:
 		return f.childStarted(fact.ChildStarted)
+	case *loomv1.Event_TaskGiven:
+		return f.taskGiven(fact.TaskGiven.GetTask())
+	case *loomv1.Event_TaskEnded:
+		return f.taskEnded(fact.TaskEnded)
 	case *loomv1.Event_ExecutionTold:
 		f.told(fact.ExecutionTold.GetSaid())
 	case *loomv1.Event_MessageHeard:

@@ -86,7 +86,7 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
 	unlimit(a, f.e.Time.AsTime())
-	a.Claimant, a.Parked, a.Generation, a.QueuedAt = nil, "", c.Generation, f.e.Time
+	a.Claimant, a.Parked, a.Awaits, a.Generation, a.QueuedAt = nil, "", nil, c.Generation, f.e.Time
 	return nil
 }
 
@@ -100,8 +100,11 @@ func (f folder) parked(p *loomv1.AttemptParked) error {
 	if a.Claimant == nil || p.GetWaitsFor() == "" || limited != (p.Until != nil) {
 		return f.wrong("attempt %q cannot be parked", a.Id)
 	}
-	a.Claimant, a.Parked = nil, p.WaitsFor
-	if limited || p.WaitsFor == WaitsForPermission {
+	if err := f.awaited(a, p); err != nil {
+		return err
+	}
+	a.Claimant, a.Parked, a.Awaits = nil, p.WaitsFor, p.Awaits
+	if others(p.WaitsFor) {
 		a.ParkedAt, a.ParkedUntil = f.e.Time, p.Until
 	}
 	return nil

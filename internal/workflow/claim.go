@@ -93,6 +93,8 @@ func (r Run) Unpark(attempt string) error {
 		why = "the rate limit has passed"
 	case WaitsForPermission:
 		why = "what it asked is answered"
+	case WaitsForTeam:
+		why = "its team has answered"
 	}
 	return r.queueAnew(a, why)
 }

@@ -17,6 +17,9 @@ const (
 	// WaitsForPermission is for the CEO's word on tool calls: its time is not the
 	// attempt's, and has no end.
 	WaitsForPermission = "permission"
+	// WaitsForTeam is for tasks that the attempt gave to others: their time is not
+	// its own either.
+	WaitsForTeam = "team"
 )
 
 // ratePatience is how long an attempt waits for rate limits in all.
@@ -61,10 +64,16 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 	return r.giveUp(n, code, why)
 }
 
-// unlimit gives an attempt back the time that it was parked for a rate limit or a
-// permission.
+// others reports whether a parked attempt waits for what is not its own doing,
+// at no cost of its time.
+func others(waitsFor string) bool {
+	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam
+}
+
+// unlimit gives an attempt back the time that it was parked for a rate limit, a
+// permission or its team.
 func unlimit(a *loomv1.Attempt, now time.Time) {
-	if a.Parked != WaitsForRate && a.Parked != WaitsForPermission {
+	if !others(a.Parked) {
 		return
 	}
 	waited := max(now.Sub(a.ParkedAt.AsTime()), 0)

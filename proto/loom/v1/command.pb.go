@@ -65,6 +65,7 @@ type Command struct {
 	//	*Command_FormTrain
 	//	*Command_RecordTrain
 	//	*Command_TellExecution
+	//	*Command_AskTeam
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -418,6 +419,15 @@ func (x *Command) GetTellExecution() *TellExecution {
 	return nil
 }
 
+func (x *Command) GetAskTeam() *AskTeam {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AskTeam); ok {
+			return x.AskTeam
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -554,6 +564,10 @@ type Command_TellExecution struct {
 	TellExecution *TellExecution `protobuf:"bytes,550,opt,name=tell_execution,json=tellExecution,proto3,oneof"`
 }
 
+type Command_AskTeam struct {
+	AskTeam *AskTeam `protobuf:"bytes,670,opt,name=ask_team,json=askTeam,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -620,6 +634,8 @@ func (*Command_RecordTrain) isCommand_Body() {}
 
 func (*Command_TellExecution) isCommand_Body() {}
 
+func (*Command_AskTeam) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -635,6 +651,7 @@ type Answer struct {
 	//	*Answer_Permits
 	//	*Answer_BriefBlob
 	//	*Answer_Train
+	//	*Answer_Team
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -759,6 +776,15 @@ func (x *Answer) GetTrain() *Train {
 	return nil
 }
 
+func (x *Answer) GetTeam() *TeamReplies {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Team); ok {
+			return x.Team
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -803,6 +829,10 @@ type Answer_Train struct {
 	Train *Train `protobuf:"bytes,460,opt,name=train,proto3,oneof"`
 }
 
+type Answer_Team struct {
+	Team *TeamReplies `protobuf:"bytes,670,opt,name=team,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -818,6 +848,8 @@ func (*Answer_Permits) isAnswer_Body() {}
 func (*Answer_BriefBlob) isAnswer_Body() {}
 
 func (*Answer_Train) isAnswer_Body() {}
+
+func (*Answer_Team) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -4246,7 +4278,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf2\x0f\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa2\x10\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4293,8 +4325,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
 	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x12@\n" +
-	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecutionB\x06\n" +
-	"\x04body\"\xb7\x03\n" +
+	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12.\n" +
+	"\bask_team\x18\x9e\x05 \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeamB\x06\n" +
+	"\x04body\"\xe4\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4305,7 +4338,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x122\n" +
 	"\n" +
 	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12'\n" +
-	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12\x17\n" +
+	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12+\n" +
+	"\x04team\x18\x9e\x05 \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\"*\n" +
 	"\x04Done\x12\"\n" +
@@ -4625,43 +4659,45 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*Identity)(nil),              // 54: loom.v1.Identity
 	(*ScaleRole)(nil),             // 55: loom.v1.ScaleRole
 	(*DrainHost)(nil),             // 56: loom.v1.DrainHost
-	(*Error)(nil),                 // 57: loom.v1.Error
-	(*SubmitReply)(nil),           // 58: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 59: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 60: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 61: loom.v1.BlobRef
-	(*Said)(nil),                  // 62: loom.v1.Said
-	(*ProjectConfig)(nil),         // 63: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 64: loom.v1.Definition
-	(*Submission)(nil),            // 65: loom.v1.Submission
-	(*ErrorReport)(nil),           // 66: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 67: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 68: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 69: loom.v1.ToolStep
-	(*Compaction)(nil),            // 70: loom.v1.Compaction
-	(*ToolResult)(nil),            // 71: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 72: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 73: loom.v1.Outcome
-	(*HostRoles)(nil),             // 74: loom.v1.HostRoles
-	(*Bead)(nil),                  // 75: loom.v1.Bead
-	(*Execution)(nil),             // 76: loom.v1.Execution
-	(*Change)(nil),                // 77: loom.v1.Change
-	(*Candidate)(nil),             // 78: loom.v1.Candidate
-	(*DecisionEdge)(nil),          // 79: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 80: loom.v1.Ballot
-	(*Vote)(nil),                  // 81: loom.v1.Vote
-	(PauseScope)(0),               // 82: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 83: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 84: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 85: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 86: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 87: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 88: loom.v1.DecisionContext
-	(*Permission)(nil),            // 89: loom.v1.Permission
-	(*FileClaim)(nil),             // 90: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 91: loom.v1.ToolCall
-	(*Permit)(nil),                // 92: loom.v1.Permit
-	(*Car)(nil),                   // 93: loom.v1.Car
+	(*AskTeam)(nil),               // 57: loom.v1.AskTeam
+	(*Error)(nil),                 // 58: loom.v1.Error
+	(*SubmitReply)(nil),           // 59: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 60: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 61: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 62: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 63: loom.v1.TeamReplies
+	(*Said)(nil),                  // 64: loom.v1.Said
+	(*ProjectConfig)(nil),         // 65: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 66: loom.v1.Definition
+	(*Submission)(nil),            // 67: loom.v1.Submission
+	(*ErrorReport)(nil),           // 68: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 69: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 70: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 71: loom.v1.ToolStep
+	(*Compaction)(nil),            // 72: loom.v1.Compaction
+	(*ToolResult)(nil),            // 73: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 74: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 75: loom.v1.Outcome
+	(*HostRoles)(nil),             // 76: loom.v1.HostRoles
+	(*Bead)(nil),                  // 77: loom.v1.Bead
+	(*Execution)(nil),             // 78: loom.v1.Execution
+	(*Change)(nil),                // 79: loom.v1.Change
+	(*Candidate)(nil),             // 80: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 81: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 82: loom.v1.Ballot
+	(*Vote)(nil),                  // 83: loom.v1.Vote
+	(PauseScope)(0),               // 84: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 85: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 86: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 87: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 88: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 89: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 90: loom.v1.DecisionContext
+	(*Permission)(nil),            // 91: loom.v1.Permission
+	(*FileClaim)(nil),             // 92: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 93: loom.v1.ToolCall
+	(*Permit)(nil),                // 94: loom.v1.Permit
+	(*Car)(nil),                   // 95: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	54,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -4698,93 +4734,95 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	27,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
 	30,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
 	3,   // 33: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	57,  // 34: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,   // 35: loom.v1.Answer.done:type_name -> loom.v1.Done
-	58,  // 36: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	47,  // 37: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	59,  // 38: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	60,  // 39: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	50,  // 40: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	61,  // 41: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	28,  // 42: loom.v1.Answer.train:type_name -> loom.v1.Train
-	62,  // 43: loom.v1.Done.said:type_name -> loom.v1.Said
-	63,  // 44: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	64,  // 45: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	65,  // 46: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	66,  // 47: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	57,  // 48: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	67,  // 49: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	67,  // 50: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	12,  // 51: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	13,  // 52: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	68,  // 53: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	69,  // 54: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	14,  // 55: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	70,  // 56: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	62,  // 57: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	61,  // 58: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	71,  // 59: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	67,  // 60: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	72,  // 61: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	67,  // 62: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	73,  // 63: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	67,  // 64: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	74,  // 65: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	75,  // 66: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	76,  // 67: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	67,  // 68: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	67,  // 69: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	67,  // 70: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	67,  // 71: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	29,  // 72: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	77,  // 73: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	78,  // 74: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	53,  // 75: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	67,  // 76: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	60,  // 77: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	79,  // 78: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	79,  // 79: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	80,  // 80: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	81,  // 81: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	72,  // 82: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	72,  // 83: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	46,  // 84: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	40,  // 85: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	41,  // 86: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	42,  // 87: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	43,  // 88: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	45,  // 89: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	44,  // 90: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	39,  // 91: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	51,  // 92: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	52,  // 93: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	82,  // 94: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	82,  // 95: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	64,  // 96: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	83,  // 97: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	84,  // 98: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	85,  // 99: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	75,  // 100: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	76,  // 101: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	63,  // 102: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	86,  // 103: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	60,  // 104: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	87,  // 105: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	88,  // 106: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	64,  // 107: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	89,  // 108: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	90,  // 109: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	67,  // 110: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	49,  // 111: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	91,  // 112: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	92,  // 113: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	89,  // 114: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	93,  // 115: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	57,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	58,  // 35: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,   // 36: loom.v1.Answer.done:type_name -> loom.v1.Done
+	59,  // 37: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	47,  // 38: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	60,  // 39: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	61,  // 40: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	50,  // 41: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	62,  // 42: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	28,  // 43: loom.v1.Answer.train:type_name -> loom.v1.Train
+	63,  // 44: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	64,  // 45: loom.v1.Done.said:type_name -> loom.v1.Said
+	65,  // 46: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	66,  // 47: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	67,  // 48: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	68,  // 49: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	58,  // 50: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	69,  // 51: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	69,  // 52: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	12,  // 53: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	13,  // 54: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	70,  // 55: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	71,  // 56: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	14,  // 57: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	72,  // 58: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	64,  // 59: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	62,  // 60: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	73,  // 61: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	69,  // 62: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	74,  // 63: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	69,  // 64: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	75,  // 65: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	69,  // 66: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	76,  // 67: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	77,  // 68: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	78,  // 69: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	69,  // 70: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	69,  // 71: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	69,  // 72: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	69,  // 73: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	29,  // 74: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	79,  // 75: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	80,  // 76: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	53,  // 77: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	69,  // 78: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	61,  // 79: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	81,  // 80: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	81,  // 81: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	82,  // 82: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	83,  // 83: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	74,  // 84: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	74,  // 85: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	46,  // 86: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	40,  // 87: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	41,  // 88: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	42,  // 89: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	43,  // 90: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	45,  // 91: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	44,  // 92: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	39,  // 93: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	51,  // 94: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	52,  // 95: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	84,  // 96: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	84,  // 97: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	66,  // 98: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	85,  // 99: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	86,  // 100: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	87,  // 101: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	77,  // 102: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	78,  // 103: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	65,  // 104: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	88,  // 105: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	61,  // 106: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	89,  // 107: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	90,  // 108: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	66,  // 109: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	91,  // 110: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	92,  // 111: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	69,  // 112: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	49,  // 113: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	93,  // 114: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	94,  // 115: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	91,  // 116: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	95,  // 117: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -4799,6 +4837,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
+	file_loom_v1_team_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()
 	file_loom_v1_command_proto_msgTypes[0].OneofWrappers = []any{
@@ -4835,6 +4874,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_FormTrain)(nil),
 		(*Command_RecordTrain)(nil),
 		(*Command_TellExecution)(nil),
+		(*Command_AskTeam)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -4845,6 +4885,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Permits)(nil),
 		(*Answer_BriefBlob)(nil),
 		(*Answer_Train)(nil),
+		(*Answer_Team)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[12].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),

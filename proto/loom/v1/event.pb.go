@@ -104,6 +104,8 @@ type Event struct {
 	//	*Event_PermissionRevoked
 	//	*Event_LockCoupled
 	//	*Event_TrainTested
+	//	*Event_TaskGiven
+	//	*Event_TaskEnded
 	//	*Event_TurnCompacted
 	//	*Event_MessageHeard
 	//	*Event_ExecutionTold
@@ -781,6 +783,24 @@ func (x *Event) GetTrainTested() *TrainTested {
 	return nil
 }
 
+func (x *Event) GetTaskGiven() *TaskGiven {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TaskGiven); ok {
+			return x.TaskGiven
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTaskEnded() *TaskEnded {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TaskEnded); ok {
+			return x.TaskEnded
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetTurnCompacted() *TurnCompacted {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_TurnCompacted); ok {
@@ -1068,6 +1088,14 @@ type Event_TrainTested struct {
 	TrainTested *TrainTested `protobuf:"bytes,461,opt,name=train_tested,json=trainTested,proto3,oneof"`
 }
 
+type Event_TaskGiven struct {
+	TaskGiven *TaskGiven `protobuf:"bytes,670,opt,name=task_given,json=taskGiven,proto3,oneof"`
+}
+
+type Event_TaskEnded struct {
+	TaskEnded *TaskEnded `protobuf:"bytes,671,opt,name=task_ended,json=taskEnded,proto3,oneof"`
+}
+
 type Event_TurnCompacted struct {
 	TurnCompacted *TurnCompacted `protobuf:"bytes,550,opt,name=turn_compacted,json=turnCompacted,proto3,oneof"`
 }
@@ -1207,6 +1235,10 @@ func (*Event_PermissionRevoked) isEvent_Fact() {}
 func (*Event_LockCoupled) isEvent_Fact() {}
 
 func (*Event_TrainTested) isEvent_Fact() {}
+
+func (*Event_TaskGiven) isEvent_Fact() {}
+
+func (*Event_TaskEnded) isEvent_Fact() {}
 
 func (*Event_TurnCompacted) isEvent_Fact() {}
 
@@ -2926,10 +2958,12 @@ func (x *ClaimReleased) GetGeneration() uint32 {
 // AttemptParked frees the agent while the attempt waits.
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "lock" or "rate".
+	// "lock", "rate", "permission" or "team".
 	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// When a "rate" limit ends.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	// Beads of the tasks that it waits for, where that is its "team".
+	Awaits        []string `protobuf:"bytes,670,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2978,6 +3012,111 @@ func (x *AttemptParked) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *AttemptParked) GetAwaits() []string {
+	if x != nil {
+		return x.Awaits
+	}
+	return nil
+}
+
+// TaskGiven says that an attempt gave work to an agent of another role.
+type TaskGiven struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          *TeamTask              `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskGiven) Reset() {
+	*x = TaskGiven{}
+	mi := &file_loom_v1_event_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskGiven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskGiven) ProtoMessage() {}
+
+func (x *TaskGiven) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
+func (*TaskGiven) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *TaskGiven) GetTask() *TeamTask {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+// TaskEnded tells an attempt how a task ended that it gave.
+type TaskEnded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bead          string                 `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	Outcome       *Outcome               `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskEnded) Reset() {
+	*x = TaskEnded{}
+	mi := &file_loom_v1_event_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskEnded) ProtoMessage() {}
+
+func (x *TaskEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
+func (*TaskEnded) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *TaskEnded) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *TaskEnded) GetOutcome() *Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
 // AttemptEnded records the outcome of an attempt.
 type AttemptEnded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2989,7 +3128,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3140,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3153,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -3044,7 +3183,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3195,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3208,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -3096,7 +3235,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3247,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3260,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -3148,7 +3287,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3299,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3312,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -3221,7 +3360,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3233,7 +3372,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3246,7 +3385,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -3276,7 +3415,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3427,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3440,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -3366,7 +3505,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3517,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3530,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -3426,7 +3565,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3577,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3590,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -3479,7 +3618,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3491,7 +3630,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3504,7 +3643,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -3531,7 +3670,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3682,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3695,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -3576,7 +3715,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3727,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3740,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -3621,7 +3760,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +3772,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +3785,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -3668,7 +3807,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +3819,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +3832,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -3720,7 +3859,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3871,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3884,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -3768,7 +3907,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3780,7 +3919,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3793,7 +3932,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -3827,7 +3966,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3839,7 +3978,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3852,7 +3991,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -3874,7 +4013,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3886,7 +4025,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3899,7 +4038,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -3931,7 +4070,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +4082,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4095,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -4001,7 +4140,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4152,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4165,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -4061,7 +4200,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4073,7 +4212,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4086,7 +4225,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -4117,7 +4256,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4268,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4281,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -4185,7 +4324,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4336,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4349,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -4245,7 +4384,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4396,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4409,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4298,7 +4437,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4449,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4462,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -4355,7 +4494,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4367,7 +4506,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4380,7 +4519,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -4415,7 +4554,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4427,7 +4566,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4440,7 +4579,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -4461,7 +4600,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4473,7 +4612,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4625,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -4516,7 +4655,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +4667,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +4680,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -4575,7 +4714,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4587,7 +4726,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4600,7 +4739,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -4620,7 +4759,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4632,7 +4771,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4645,7 +4784,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -4668,7 +4807,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4680,7 +4819,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4693,7 +4832,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -4720,7 +4859,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4732,7 +4871,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4745,7 +4884,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -4765,7 +4904,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4777,7 +4916,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4790,7 +4929,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -4813,7 +4952,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +4964,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +4977,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -4872,7 +5011,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4884,7 +5023,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4897,7 +5036,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -4918,7 +5057,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4930,7 +5069,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4943,7 +5082,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -4964,7 +5103,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe3#\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcf$\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5042,7 +5181,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0epermission_set\x18\xf4\x03 \x01(\v2\x16.loom.v1.PermissionSetH\x00R\rpermissionSet\x12L\n" +
 	"\x12permission_revoked\x18\xf5\x03 \x01(\v2\x1a.loom.v1.PermissionRevokedH\x00R\x11permissionRevoked\x12:\n" +
 	"\flock_coupled\x18\xcc\x03 \x01(\v2\x14.loom.v1.LockCoupledH\x00R\vlockCoupled\x12:\n" +
-	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTested\x12@\n" +
+	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTested\x124\n" +
+	"\n" +
+	"task_given\x18\x9e\x05 \x01(\v2\x12.loom.v1.TaskGivenH\x00R\ttaskGiven\x124\n" +
+	"\n" +
+	"task_ended\x18\x9f\x05 \x01(\v2\x12.loom.v1.TaskEndedH\x00R\ttaskEnded\x12@\n" +
 	"\x0eturn_compacted\x18\xa6\x04 \x01(\v2\x16.loom.v1.TurnCompactedH\x00R\rturnCompacted\x12=\n" +
 	"\rmessage_heard\x18\xa7\x04 \x01(\v2\x15.loom.v1.MessageHeardH\x00R\fmessageHeard\x12@\n" +
 	"\x0eexecution_told\x18\xa8\x04 \x01(\v2\x16.loom.v1.ExecutionToldH\x00R\rexecutionToldB\x06\n" +
@@ -5166,10 +5309,16 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
-	"generation\"^\n" +
+	"generation\"w\n" +
 	"\rAttemptParked\x12\x1b\n" +
 	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"W\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x17\n" +
+	"\x06awaits\x18\x9e\x05 \x03(\tR\x06awaits\"2\n" +
+	"\tTaskGiven\x12%\n" +
+	"\x04task\x18\x01 \x01(\v2\x11.loom.v1.TeamTaskR\x04task\"K\n" +
+	"\tTaskEnded\x12\x12\n" +
+	"\x04bead\x18\x01 \x01(\tR\x04bead\x12*\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\"W\n" +
 	"\fAttemptEnded\x12*\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x1b\n" +
 	"\ttimed_out\x18\x02 \x01(\bR\btimedOut\"c\n" +
@@ -5317,7 +5466,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5349,85 +5498,88 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*AttemptClaimed)(nil),        // 27: loom.v1.AttemptClaimed
 	(*ClaimReleased)(nil),         // 28: loom.v1.ClaimReleased
 	(*AttemptParked)(nil),         // 29: loom.v1.AttemptParked
-	(*AttemptEnded)(nil),          // 30: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 31: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 32: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 33: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 34: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 35: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 36: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 37: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 38: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 39: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 40: loom.v1.CandidateMade
-	(*Landed)(nil),                // 41: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 42: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 43: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 44: loom.v1.DecisionSuperseded
-	(*BallotOpened)(nil),          // 45: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 46: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 47: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 48: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 49: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 50: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 51: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 52: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 53: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 54: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 55: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 56: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 57: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 58: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 59: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 60: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 61: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 62: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 63: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 64: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 65: loom.v1.PermissionRevoked
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
-	(*Identity)(nil),              // 67: loom.v1.Identity
-	(*RoleScaled)(nil),            // 68: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 69: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 70: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 71: loom.v1.Definition
-	(*SignedCommand)(nil),         // 72: loom.v1.SignedCommand
-	(*Error)(nil),                 // 73: loom.v1.Error
-	(*Pause)(nil),                 // 74: loom.v1.Pause
-	(PauseScope)(0),               // 75: loom.v1.PauseScope
-	(GateAction)(0),               // 76: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 77: loom.v1.ForkPoint
-	(*Execution)(nil),             // 78: loom.v1.Execution
-	(*Budget)(nil),                // 79: loom.v1.Budget
-	(*HostRoles)(nil),             // 80: loom.v1.HostRoles
-	(*Bead)(nil),                  // 81: loom.v1.Bead
-	(BeadStatus)(0),               // 82: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 83: loom.v1.Claimant
-	(*Outcome)(nil),               // 84: loom.v1.Outcome
-	(*Approval)(nil),              // 85: loom.v1.Approval
-	(ApprovalDecision)(0),         // 86: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 87: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 88: loom.v1.Change
-	(*Candidate)(nil),             // 89: loom.v1.Candidate
-	(*Landing)(nil),               // 90: loom.v1.Landing
-	(*DecisionNode)(nil),          // 91: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 93: loom.v1.Ballot
-	(*Vote)(nil),                  // 94: loom.v1.Vote
-	(BallotStatus)(0),             // 95: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 96: loom.v1.LockClaim
-	(*Car)(nil),                   // 97: loom.v1.Car
-	(*BlobRef)(nil),               // 98: loom.v1.BlobRef
-	(*Compaction)(nil),            // 99: loom.v1.Compaction
-	(*Said)(nil),                  // 100: loom.v1.Said
-	(*ModelAnswer)(nil),           // 101: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 102: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 103: loom.v1.ToolResult
-	(*Permission)(nil),            // 104: loom.v1.Permission
+	(*TaskGiven)(nil),             // 30: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 31: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 32: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 33: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 34: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 35: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 36: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 37: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 38: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 39: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 40: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 41: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 42: loom.v1.CandidateMade
+	(*Landed)(nil),                // 43: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 44: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 45: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 46: loom.v1.DecisionSuperseded
+	(*BallotOpened)(nil),          // 47: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 48: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 49: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 50: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 51: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 52: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 53: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 54: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 55: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 56: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 57: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 58: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 59: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 60: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 61: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 62: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 63: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 64: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 65: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 66: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 67: loom.v1.PermissionRevoked
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*Identity)(nil),              // 69: loom.v1.Identity
+	(*RoleScaled)(nil),            // 70: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 71: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 72: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 73: loom.v1.Definition
+	(*SignedCommand)(nil),         // 74: loom.v1.SignedCommand
+	(*Error)(nil),                 // 75: loom.v1.Error
+	(*Pause)(nil),                 // 76: loom.v1.Pause
+	(PauseScope)(0),               // 77: loom.v1.PauseScope
+	(GateAction)(0),               // 78: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 79: loom.v1.ForkPoint
+	(*Execution)(nil),             // 80: loom.v1.Execution
+	(*Budget)(nil),                // 81: loom.v1.Budget
+	(*HostRoles)(nil),             // 82: loom.v1.HostRoles
+	(*Bead)(nil),                  // 83: loom.v1.Bead
+	(BeadStatus)(0),               // 84: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 85: loom.v1.Claimant
+	(*TeamTask)(nil),              // 86: loom.v1.TeamTask
+	(*Outcome)(nil),               // 87: loom.v1.Outcome
+	(*Approval)(nil),              // 88: loom.v1.Approval
+	(ApprovalDecision)(0),         // 89: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 90: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 91: loom.v1.Change
+	(*Candidate)(nil),             // 92: loom.v1.Candidate
+	(*Landing)(nil),               // 93: loom.v1.Landing
+	(*DecisionNode)(nil),          // 94: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 95: loom.v1.DecisionEdge
+	(*Ballot)(nil),                // 96: loom.v1.Ballot
+	(*Vote)(nil),                  // 97: loom.v1.Vote
+	(BallotStatus)(0),             // 98: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 99: loom.v1.LockClaim
+	(*Car)(nil),                   // 100: loom.v1.Car
+	(*BlobRef)(nil),               // 101: loom.v1.BlobRef
+	(*Compaction)(nil),            // 102: loom.v1.Compaction
+	(*Said)(nil),                  // 103: loom.v1.Said
+	(*ModelAnswer)(nil),           // 104: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 105: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 106: loom.v1.ToolResult
+	(*Permission)(nil),            // 107: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	66,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	67,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	68,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	69,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -5444,18 +5596,18 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	27,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
 	28,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
 	29,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	30,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	31,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	32,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	33,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	34,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	35,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	36,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	38,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	39,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	40,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	41,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	37,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	32,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	33,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	34,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	35,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	36,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	37,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	38,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	40,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	41,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	42,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	43,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	39,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
 	3,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	6,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
 	7,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
@@ -5467,88 +5619,92 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	13,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	14,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
 	15,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	42,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	43,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	44,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	45,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	46,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	47,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	48,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	49,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	50,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	51,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	52,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	53,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	56,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	57,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	61,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	62,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	63,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	44,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	45,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	46,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	47,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	48,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	49,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	50,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	51,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	52,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	53,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	54,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	55,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	58,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	59,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	63,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	64,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	65,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	68,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	69,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	64,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	65,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	54,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	55,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	58,  // 66: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	59,  // 67: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	60,  // 68: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	70,  // 69: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	71,  // 70: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	72,  // 71: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	73,  // 72: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	74,  // 73: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	75,  // 74: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	76,  // 75: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	77,  // 76: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	78,  // 77: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	79,  // 78: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	66,  // 79: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	80,  // 80: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	81,  // 81: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	66,  // 82: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	81,  // 83: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	82,  // 84: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	73,  // 85: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	66,  // 86: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	83,  // 87: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	66,  // 88: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	84,  // 89: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	66,  // 90: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	85,  // 91: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	86,  // 92: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	72,  // 93: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	73,  // 94: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	87,  // 95: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	88,  // 96: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	89,  // 97: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	90,  // 98: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	91,  // 99: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	92,  // 100: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	92,  // 101: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	93,  // 102: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	94,  // 103: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	95,  // 104: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	66,  // 105: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	96,  // 106: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	66,  // 107: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	66,  // 108: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	97,  // 109: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	98,  // 110: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	99,  // 111: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	100, // 112: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	100, // 113: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	101, // 114: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	102, // 115: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	103, // 116: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	104, // 117: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	70,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	71,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	66,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	67,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	56,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	57,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	30,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	31,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	60,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	61,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	62,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	72,  // 71: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	73,  // 72: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	74,  // 73: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	75,  // 74: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	76,  // 75: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	77,  // 76: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	78,  // 77: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	79,  // 78: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	80,  // 79: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	81,  // 80: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	68,  // 81: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	82,  // 82: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	83,  // 83: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	68,  // 84: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	83,  // 85: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	84,  // 86: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	75,  // 87: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	68,  // 88: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	85,  // 89: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	68,  // 90: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	86,  // 91: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	87,  // 92: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	87,  // 93: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	68,  // 94: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	88,  // 95: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	89,  // 96: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	74,  // 97: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	75,  // 98: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	90,  // 99: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	91,  // 100: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	92,  // 101: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	93,  // 102: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	94,  // 103: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	95,  // 104: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	95,  // 105: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	96,  // 106: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	97,  // 107: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	98,  // 108: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	68,  // 109: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	99,  // 110: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	68,  // 111: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	68,  // 112: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	100, // 113: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	101, // 114: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	102, // 115: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	103, // 116: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	103, // 117: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	104, // 118: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	105, // 119: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	106, // 120: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	107, // 121: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5631,6 +5787,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_PermissionRevoked)(nil),
 		(*Event_LockCoupled)(nil),
 		(*Event_TrainTested)(nil),
+		(*Event_TaskGiven)(nil),
+		(*Event_TaskEnded)(nil),
 		(*Event_TurnCompacted)(nil),
 		(*Event_MessageHeard)(nil),
 		(*Event_ExecutionTold)(nil),
@@ -5641,7 +5799,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

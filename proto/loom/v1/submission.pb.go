@@ -570,7 +570,9 @@ type Bead struct {
 	BlockedSince *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=blocked_since,json=blockedSince,proto3" json:"blocked_since,omitempty"`
 	// For a bead that asks a role for its vote: the decision that is voted on.
 	// Only the runtime sets it.
-	Ballot        string `protobuf:"bytes,30,opt,name=ballot,proto3" json:"ballot,omitempty"`
+	Ballot string `protobuf:"bytes,30,opt,name=ballot,proto3" json:"ballot,omitempty"`
+	// Set on a task that an agent gave.
+	Delegation    *Delegation `protobuf:"bytes,670,opt,name=delegation,proto3" json:"delegation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,6 +817,94 @@ func (x *Bead) GetBallot() string {
 	return ""
 }
 
+func (x *Bead) GetDelegation() *Delegation {
+	if x != nil {
+		return x.Delegation
+	}
+	return nil
+}
+
+// Delegation says for whom a bead is done.
+type Delegation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The attempt that gave it, and by which tool call.
+	Attempt string `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Call    string `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
+	// Who does it.
+	Role string `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	// How many tasks it is a part of, with itself: 1 for one that no task gave.
+	Depth uint32 `protobuf:"varint,4,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Whoever does it gives no tasks and proposes no change.
+	Question      bool `protobuf:"varint,5,opt,name=question,proto3" json:"question,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Delegation) Reset() {
+	*x = Delegation{}
+	mi := &file_loom_v1_submission_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Delegation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Delegation) ProtoMessage() {}
+
+func (x *Delegation) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_submission_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Delegation.ProtoReflect.Descriptor instead.
+func (*Delegation) Descriptor() ([]byte, []int) {
+	return file_loom_v1_submission_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Delegation) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *Delegation) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *Delegation) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Delegation) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *Delegation) GetQuestion() bool {
+	if x != nil {
+		return x.Question
+	}
+	return false
+}
+
 var File_loom_v1_submission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_submission_proto_rawDesc = "" +
@@ -857,7 +947,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xab\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\b\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -894,7 +984,17 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x06blocks\x18\x1b \x03(\tR\x06blocks\x12\x18\n" +
 	"\afollows\x18\x1c \x01(\tR\afollows\x12?\n" +
 	"\rblocked_since\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\fblockedSince\x12\x16\n" +
-	"\x06ballot\x18\x1e \x01(\tR\x06ballot*d\n" +
+	"\x06ballot\x18\x1e \x01(\tR\x06ballot\x124\n" +
+	"\n" +
+	"delegation\x18\x9e\x05 \x01(\v2\x13.loom.v1.DelegationR\n" +
+	"delegation\"\x80\x01\n" +
+	"\n" +
+	"Delegation\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
+	"\x04call\x18\x02 \x01(\tR\x04call\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
+	"\x05depth\x18\x04 \x01(\rR\x05depth\x12\x1a\n" +
+	"\bquestion\x18\x05 \x01(\bR\bquestion*d\n" +
 	"\bBeadType\x12\x19\n" +
 	"\x15BEAD_TYPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eBEAD_TYPE_TASK\x10\x01\x12\x11\n" +
@@ -924,7 +1024,7 @@ func file_loom_v1_submission_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_loom_v1_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_loom_v1_submission_proto_goTypes = []any{
 	(BeadType)(0),                 // 0: loom.v1.BeadType
 	(BeadStatus)(0),               // 1: loom.v1.BeadStatus
@@ -932,38 +1032,40 @@ var file_loom_v1_submission_proto_goTypes = []any{
 	(*SubmitReply)(nil),           // 3: loom.v1.SubmitReply
 	(*ErrorReport)(nil),           // 4: loom.v1.ErrorReport
 	(*Bead)(nil),                  // 5: loom.v1.Bead
-	nil,                           // 6: loom.v1.ErrorReport.AttributesEntry
-	(*structpb.Struct)(nil),       // 7: google.protobuf.Struct
-	(Priority)(0),                 // 8: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*Budget)(nil),                // 10: loom.v1.Budget
-	(*Error)(nil),                 // 11: loom.v1.Error
-	(*Identity)(nil),              // 12: loom.v1.Identity
+	(*Delegation)(nil),            // 6: loom.v1.Delegation
+	nil,                           // 7: loom.v1.ErrorReport.AttributesEntry
+	(*structpb.Struct)(nil),       // 8: google.protobuf.Struct
+	(Priority)(0),                 // 9: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Budget)(nil),                // 11: loom.v1.Budget
+	(*Error)(nil),                 // 12: loom.v1.Error
+	(*Identity)(nil),              // 13: loom.v1.Identity
 }
 var file_loom_v1_submission_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Submission.type:type_name -> loom.v1.BeadType
-	7,  // 1: loom.v1.Submission.context:type_name -> google.protobuf.Struct
-	8,  // 2: loom.v1.Submission.priority:type_name -> loom.v1.Priority
-	9,  // 3: loom.v1.Submission.deadline:type_name -> google.protobuf.Timestamp
-	10, // 4: loom.v1.Submission.budget:type_name -> loom.v1.Budget
-	11, // 5: loom.v1.SubmitReply.error:type_name -> loom.v1.Error
-	6,  // 6: loom.v1.ErrorReport.attributes:type_name -> loom.v1.ErrorReport.AttributesEntry
+	8,  // 1: loom.v1.Submission.context:type_name -> google.protobuf.Struct
+	9,  // 2: loom.v1.Submission.priority:type_name -> loom.v1.Priority
+	10, // 3: loom.v1.Submission.deadline:type_name -> google.protobuf.Timestamp
+	11, // 4: loom.v1.Submission.budget:type_name -> loom.v1.Budget
+	12, // 5: loom.v1.SubmitReply.error:type_name -> loom.v1.Error
+	7,  // 6: loom.v1.ErrorReport.attributes:type_name -> loom.v1.ErrorReport.AttributesEntry
 	0,  // 7: loom.v1.Bead.type:type_name -> loom.v1.BeadType
 	1,  // 8: loom.v1.Bead.status:type_name -> loom.v1.BeadStatus
-	7,  // 9: loom.v1.Bead.context:type_name -> google.protobuf.Struct
-	8,  // 10: loom.v1.Bead.priority:type_name -> loom.v1.Priority
-	9,  // 11: loom.v1.Bead.deadline:type_name -> google.protobuf.Timestamp
-	10, // 12: loom.v1.Bead.budget:type_name -> loom.v1.Budget
-	9,  // 13: loom.v1.Bead.created_at:type_name -> google.protobuf.Timestamp
-	9,  // 14: loom.v1.Bead.updated_at:type_name -> google.protobuf.Timestamp
-	12, // 15: loom.v1.Bead.filed_by:type_name -> loom.v1.Identity
+	8,  // 9: loom.v1.Bead.context:type_name -> google.protobuf.Struct
+	9,  // 10: loom.v1.Bead.priority:type_name -> loom.v1.Priority
+	10, // 11: loom.v1.Bead.deadline:type_name -> google.protobuf.Timestamp
+	11, // 12: loom.v1.Bead.budget:type_name -> loom.v1.Budget
+	10, // 13: loom.v1.Bead.created_at:type_name -> google.protobuf.Timestamp
+	10, // 14: loom.v1.Bead.updated_at:type_name -> google.protobuf.Timestamp
+	13, // 15: loom.v1.Bead.filed_by:type_name -> loom.v1.Identity
 	4,  // 16: loom.v1.Bead.report:type_name -> loom.v1.ErrorReport
-	9,  // 17: loom.v1.Bead.blocked_since:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	10, // 17: loom.v1.Bead.blocked_since:type_name -> google.protobuf.Timestamp
+	6,  // 18: loom.v1.Bead.delegation:type_name -> loom.v1.Delegation
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }
@@ -978,7 +1080,7 @@ func file_loom_v1_submission_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_submission_proto_rawDesc), len(file_loom_v1_submission_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

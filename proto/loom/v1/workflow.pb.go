@@ -2677,7 +2677,7 @@ type Attempt struct {
 	Claimant *Claimant `protobuf:"bytes,8,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// Raised whenever it is queued anew; part of the work subject.
 	Generation uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
-	// What it waits for while it is parked: "lock" or "rate".
+	// What it waits for while it is parked: "lock", "rate", "permission" or "team".
 	Parked   string                 `protobuf:"bytes,10,opt,name=parked,proto3" json:"parked,omitempty"`
 	EndedAt  *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Outcome  *Outcome               `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
@@ -2694,7 +2694,11 @@ type Attempt struct {
 	ParkedAt    *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=parked_at,json=parkedAt,proto3" json:"parked_at,omitempty"`
 	ParkedUntil *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=parked_until,json=parkedUntil,proto3" json:"parked_until,omitempty"`
 	// How long it was parked for rate limits before, in all.
-	ParkedFor     *durationpb.Duration `protobuf:"bytes,19,opt,name=parked_for,json=parkedFor,proto3" json:"parked_for,omitempty"`
+	ParkedFor *durationpb.Duration `protobuf:"bytes,19,opt,name=parked_for,json=parkedFor,proto3" json:"parked_for,omitempty"`
+	// What it gave to others to do, in the order in which it did.
+	Tasks []*TeamTask `protobuf:"bytes,670,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// While it is parked for its "team": beads of the tasks that it waits for.
+	Awaits        []string `protobuf:"bytes,671,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2862,6 +2866,117 @@ func (x *Attempt) GetParkedFor() *durationpb.Duration {
 	return nil
 }
 
+func (x *Attempt) GetTasks() []*TeamTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *Attempt) GetAwaits() []string {
+	if x != nil {
+		return x.Awaits
+	}
+	return nil
+}
+
+// TeamTask is work that an attempt gave to an agent of another role.
+type TeamTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tool call of the attempt that gave it.
+	Call string `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Bead string `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	// The execution that does it.
+	Execution string `protobuf:"bytes,3,opt,name=execution,proto3" json:"execution,omitempty"`
+	Role      string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	Goal      string `protobuf:"bytes,5,opt,name=goal,proto3" json:"goal,omitempty"`
+	// How it ended; unset while it goes on. Without fields.
+	Outcome *Outcome `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// The bead of the task that this one does again, if it does.
+	Again         string `protobuf:"bytes,7,opt,name=again,proto3" json:"again,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TeamTask) Reset() {
+	*x = TeamTask{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TeamTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TeamTask) ProtoMessage() {}
+
+func (x *TeamTask) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TeamTask.ProtoReflect.Descriptor instead.
+func (*TeamTask) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *TeamTask) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *TeamTask) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *TeamTask) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *TeamTask) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *TeamTask) GetGoal() string {
+	if x != nil {
+		return x.Goal
+	}
+	return ""
+}
+
+func (x *TeamTask) GetOutcome() *Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *TeamTask) GetAgain() string {
+	if x != nil {
+		return x.Again
+	}
+	return ""
+}
+
 // Claimant is the agent that holds an attempt.
 type Claimant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2876,7 +2991,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3003,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3016,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -2954,7 +3069,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3081,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3094,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -3073,7 +3188,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3200,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3213,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Change) GetBase() string {
@@ -3164,7 +3279,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3176,7 +3291,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3189,7 +3304,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -3234,7 +3349,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3246,7 +3361,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3259,7 +3374,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -3308,7 +3423,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3435,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3448,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -3396,7 +3511,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3523,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3536,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Landing) GetCommit() string {
@@ -3489,7 +3604,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3616,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3629,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Car) GetVerified() string {
@@ -3574,7 +3689,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3586,7 +3701,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3599,7 +3714,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -3649,7 +3764,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3661,7 +3776,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3674,7 +3789,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Choice) GetId() string {
@@ -3743,7 +3858,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +3870,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +3883,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Approval) GetId() string {
@@ -3965,7 +4080,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4092,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4105,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -4223,7 +4338,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"gateWaived\x12\x18\n" +
 	"\areplans\x18\r \x01(\rR\areplans\x12\x14\n" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
-	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xea\x05\n" +
+	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xad\x06\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -4247,7 +4362,17 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\tparked_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bparkedAt\x12=\n" +
 	"\fparked_until\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\vparkedUntil\x128\n" +
 	"\n" +
-	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\"J\n" +
+	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\x12(\n" +
+	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
+	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\"\xba\x01\n" +
+	"\bTeamTask\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
+	"\texecution\x18\x03 \x01(\tR\texecution\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\x12\x12\n" +
+	"\x04goal\x18\x05 \x01(\tR\x04goal\x12*\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x14\n" +
+	"\x05again\x18\a \x01(\tR\x05again\"J\n" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
@@ -4451,7 +4576,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -4484,33 +4609,34 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Pause)(nil),                 // 28: loom.v1.Pause
 	(*NodeState)(nil),             // 29: loom.v1.NodeState
 	(*Attempt)(nil),               // 30: loom.v1.Attempt
-	(*Claimant)(nil),              // 31: loom.v1.Claimant
-	(*Outcome)(nil),               // 32: loom.v1.Outcome
-	(*Change)(nil),                // 33: loom.v1.Change
-	(*ChangedFile)(nil),           // 34: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 35: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 36: loom.v1.Candidate
-	(*Landing)(nil),               // 37: loom.v1.Landing
-	(*Car)(nil),                   // 38: loom.v1.Car
-	(*CheckRun)(nil),              // 39: loom.v1.CheckRun
-	(*Choice)(nil),                // 40: loom.v1.Choice
-	(*Approval)(nil),              // 41: loom.v1.Approval
-	(*FileClaim)(nil),             // 42: loom.v1.FileClaim
-	nil,                           // 43: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 44: loom.v1.Execution.NodesEntry
-	nil,                           // 45: loom.v1.Execution.EdgesEntry
-	nil,                           // 46: loom.v1.Execution.NamedChecksEntry
-	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
-	(Priority)(0),                 // 50: loom.v1.Priority
-	(*Usage)(nil),                 // 51: loom.v1.Usage
-	(*Budget)(nil),                // 52: loom.v1.Budget
-	(*Mark)(nil),                  // 53: loom.v1.Mark
-	(*Said)(nil),                  // 54: loom.v1.Said
-	(*Identity)(nil),              // 55: loom.v1.Identity
-	(*BlobRef)(nil),               // 56: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 57: loom.v1.PermissionQuestion
+	(*TeamTask)(nil),              // 31: loom.v1.TeamTask
+	(*Claimant)(nil),              // 32: loom.v1.Claimant
+	(*Outcome)(nil),               // 33: loom.v1.Outcome
+	(*Change)(nil),                // 34: loom.v1.Change
+	(*ChangedFile)(nil),           // 35: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 36: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 37: loom.v1.Candidate
+	(*Landing)(nil),               // 38: loom.v1.Landing
+	(*Car)(nil),                   // 39: loom.v1.Car
+	(*CheckRun)(nil),              // 40: loom.v1.CheckRun
+	(*Choice)(nil),                // 41: loom.v1.Choice
+	(*Approval)(nil),              // 42: loom.v1.Approval
+	(*FileClaim)(nil),             // 43: loom.v1.FileClaim
+	nil,                           // 44: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 45: loom.v1.Execution.NodesEntry
+	nil,                           // 46: loom.v1.Execution.EdgesEntry
+	nil,                           // 47: loom.v1.Execution.NamedChecksEntry
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 49: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
+	(Priority)(0),                 // 51: loom.v1.Priority
+	(*Usage)(nil),                 // 52: loom.v1.Usage
+	(*Budget)(nil),                // 53: loom.v1.Budget
+	(*Mark)(nil),                  // 54: loom.v1.Mark
+	(*Said)(nil),                  // 55: loom.v1.Said
+	(*Identity)(nil),              // 56: loom.v1.Identity
+	(*BlobRef)(nil),               // 57: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 58: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -4522,92 +4648,94 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	1,  // 6: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,  // 7: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,  // 8: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	47, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	48, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,  // 10: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	43, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	44, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	22, // 12: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	20, // 13: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,  // 14: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
 	21, // 15: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	18, // 16: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,  // 17: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	47, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	47, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	48, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	48, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	23, // 20: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,  // 21: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,  // 22: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	44, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	45, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	48, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	49, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	49, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	50, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	33, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
-	35, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	36, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	37, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	51, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	46, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	45, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	46, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	49, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	50, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	50, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	51, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	34, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
+	36, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	37, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	38, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	52, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	47, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	26, // 35: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	27, // 36: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	28, // 37: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	52, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	49, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	47, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	53, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	49, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	54, // 43: loom.v1.Execution.said:type_name -> loom.v1.Said
-	38, // 44: loom.v1.Execution.car:type_name -> loom.v1.Car
-	49, // 45: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	53, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	50, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	48, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	54, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	50, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	55, // 43: loom.v1.Execution.said:type_name -> loom.v1.Said
+	39, // 44: loom.v1.Execution.car:type_name -> loom.v1.Car
+	50, // 45: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10, // 46: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	49, // 47: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	55, // 48: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	50, // 47: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	56, // 48: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,  // 49: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	30, // 50: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	30, // 51: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	32, // 52: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	49, // 53: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	33, // 52: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	50, // 53: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	12, // 54: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	49, // 55: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	49, // 56: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	31, // 57: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	49, // 58: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	32, // 59: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	49, // 60: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	49, // 61: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	49, // 62: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	47, // 63: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	11, // 64: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	48, // 65: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	33, // 66: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	36, // 67: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	37, // 68: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	39, // 69: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	34, // 70: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	56, // 71: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	49, // 72: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	36, // 73: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	39, // 74: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	56, // 75: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12, // 76: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	33, // 77: loom.v1.Approval.change:type_name -> loom.v1.Change
-	30, // 78: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13, // 79: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	49, // 80: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13, // 81: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	55, // 82: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	49, // 83: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	40, // 84: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	42, // 85: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	57, // 86: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	31, // 87: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	49, // 88: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 89: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	90, // [90:90] is the sub-list for method output_type
-	90, // [90:90] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	50, // 55: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	50, // 56: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	32, // 57: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	50, // 58: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	33, // 59: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	50, // 60: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	50, // 61: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	50, // 62: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	48, // 63: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	31, // 64: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	33, // 65: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	11, // 66: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	49, // 67: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	34, // 68: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	37, // 69: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	38, // 70: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	40, // 71: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	35, // 72: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	57, // 73: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	50, // 74: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	37, // 75: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	40, // 76: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	57, // 77: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12, // 78: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	34, // 79: loom.v1.Approval.change:type_name -> loom.v1.Change
+	30, // 80: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13, // 81: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	50, // 82: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13, // 83: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	56, // 84: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	50, // 85: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	41, // 86: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	43, // 87: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	58, // 88: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	32, // 89: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	50, // 90: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 91: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -4624,7 +4752,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      14,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
