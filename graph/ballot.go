@@ -72,15 +72,16 @@ func (g *Graph) NextBallot() (time.Time, bool) {
 // nothing.
 //
 // Refusals: graph/unknown-node, graph/unknown-type for a rule, graph/duplicate
-// when the decision has another ballot or an option chosen, graph/superseded
-// for a decision or an option that no longer counts, and graph/invalid, all
+// when the decision has another ballot that is not void or an option chosen,
+// graph/superseded or graph/abandoned for a decision or an option that no longer
+// counts, and graph/invalid, all
 // problems at once.
 func (g *Graph) Open(now time.Time, cmd *loomv1.OpenBallot) ([]*loomv1.Event, error) {
 	b := g.proposed(now, cmd.GetBallot())
 	if err := fault.Join(g.checkBallot(b)); err != nil {
 		return nil, err
 	}
-	if there, ok := g.Ballot(b.Decision); ok {
+	if there, ok := g.Ballot(b.Decision); ok && !void(there) {
 		if sameBallot(there, b) {
 			return nil, nil
 		}
@@ -203,7 +204,7 @@ func (g *Graph) Settle(decision, option, why string) ([]*loomv1.Event, error) {
 		if b.Result == option {
 			return nil, nil
 		}
-		return nil, fault.New("graph/closed", "the ballot on %s is decided: %s", decision, b.Result)
+		return nil, over(b)
 	}
 	return g.close(b, option, "the CEO decided"+reasoned(why)), nil
 }

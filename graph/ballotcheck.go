@@ -47,8 +47,10 @@ func (g *Graph) checkOptions(b *loomv1.Ballot) []*fault.Error {
 			problems = append(problems, unknown)
 		case g.nodes[i].Type != want:
 			problems = append(problems, fault.New("graph/invalid", "%s is not of type %s", id, nodeWord(want)).At(where))
-		case g.nodes[i].Status != active:
-			problems = append(problems, fault.New("graph/superseded", "%s is %s", id, statusWord(g.nodes[i].Status)).At(where))
+		default:
+			if refusal := g.settled(where, i); refusal != nil {
+				problems = append(problems, refusal)
+			}
 		}
 	}
 	check("/ballot/decision", b.Decision, decided)
@@ -80,7 +82,7 @@ func checkVote(b *loomv1.Ballot, v *loomv1.Vote) []*fault.Error {
 	role := v.GetRole()
 	switch {
 	case b.Status == ballotClosed:
-		return []*fault.Error{fault.New("graph/closed", "the ballot on %s is decided: %s", b.Decision, b.Result)}
+		return []*fault.Error{over(b)}
 	case role != Lead && !slices.Contains(b.Voters, role):
 		refuse(fault.New("graph/no-voter", "this role has no vote on %s", b.Decision).At("/vote/role").Got(role))
 	case b.Status == ballotCEO, b.Status == ballotLead && role != Lead:
@@ -98,6 +100,17 @@ func checkVote(b *loomv1.Ballot, v *loomv1.Vote) []*fault.Error {
 	return problems
 }
 
+// over refuses what comes after the end of a ballot.
+func over(b *loomv1.Ballot) *fault.Error {
+	if void(b) {
+		return fault.New("graph/closed", "the ballot on %s is void: %s", b.Decision, b.Reason)
+	}
+	return fault.New("graph/closed", "the ballot on %s is decided: %s", b.Decision, b.Result)
+}
+
+// void reports whether a ballot has ended without a result.
+func void(b *loomv1.Ballot) bool { return b.GetStatus() == ballotClosed && b.Result == "" }
+
 // The fold of a ballot's facts.
 
 func (g *Graph) ballotOpened(e *loomv1.Event, b *loomv1.Ballot) *fault.Error {
@@ -105,12 +118,16 @@ func (g *Graph) ballotOpened(e *loomv1.Event, b *loomv1.Ballot) *fault.Error {
 	if err != nil {
 		return err
 	}
-	if g.ballots[i] != nil || b.Status != ballotOpen || b.Until == nil || len(b.Options) < 2 {
+	if there := g.ballots[i]; there != nil && !void(there) || b.Status != ballotOpen || b.Until == nil || len(b.Options) < 2 {
 		return wrong("a ballot on %s cannot be opened", b.Decision)
 	}
-	for _, o := range b.Options {
-		if _, err := g.find("", o); err != nil {
+	for _, id := range append([]string{b.Decision}, b.Options...) {
+		j, err := g.find("", id)
+		if err != nil {
 			return err
+		}
+		if g.nodes[j].Status == abandoned {
+			return wrong("a ballot with %s, which was given up", id)
 		}
 	}
 	b = proto.CloneOf(b)
@@ -183,7 +200,7 @@ func (g *Graph) ballotClosed(e *loomv1.Event, f *loomv1.BallotClosed) *fault.Err
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(b.Options, f.Option) {
+	if f.Option != "" && !slices.Contains(b.Options, f.Option) {
 		return wrong("the ballot on %s has no option %q", f.Decision, f.Option)
 	}
 	b.Status, b.Until, b.Result, b.Reason, b.ClosedAt = ballotClosed, nil, f.Option, f.Reason, proto.CloneOf(e.Time)

@@ -136,12 +136,16 @@ func (g *Graph) find(where, id string) (int32, *fault.Error) {
 	return i, nil
 }
 
-// settled refuses to supersede what is superseded.
+// settled refuses what no longer counts.
 func (g *Graph) settled(where string, i int32) *fault.Error {
-	if g.nodes[i].Status != superseded {
-		return nil
+	n := g.nodes[i]
+	if n.Status == superseded {
+		return fault.New("graph/superseded", "%s is superseded by %s", n.Id, g.successor(i)).At(where)
 	}
-	return fault.New("graph/superseded", "%s is superseded by %s", g.nodes[i].Id, g.successor(i)).At(where)
+	if n.Status == abandoned {
+		return fault.New("graph/abandoned", "%s was given up%s", n.Id, reasoned(n.Abandoned.GetReason())).At(where)
+	}
+	return nil
 }
 
 func selfLoop(where, id string) *fault.Error {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -12,10 +13,11 @@ import (
 // Add adds a node and its links, all or none, and gives the node the next id.
 // Of each link one end is empty and stands for the new node. A link of type
 // supersedes from the new node supersedes the old one, as [Graph.Supersede]
-// does. The node's id, status, author and time are not the caller's to set.
+// does. The node's id, status, author and time are not the caller's to set. What
+// the command gives up is given up as by [Graph.Abandon].
 //
-// It refuses with every problem at once: see [Graph.Link] for the codes, and
-// graph/confidence for a confidence above 100.
+// It refuses with every problem at once: see [Graph.Link] and [Graph.Abandon]
+// for the codes, and graph/confidence for a confidence above 100.
 func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
 	d := draft{g: g, id: name(len(g.nodes) + 1), kinds: map[kind]*loomv1.DecisionEdge{}}
 	d.problems = checkNode(cmd.GetNode())
@@ -29,13 +31,14 @@ func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
 	if len(d.problems) == 0 {
 		d.rounds()
 	}
+	ends := d.abandon(cmd.GetAbandons())
 	if err := fault.Join(d.problems); err != nil {
 		return nil, err
 	}
 	n := proto.CloneOf(cmd.Node)
-	n.Id, n.Status, n.Author, n.Time = d.id, active, nil, nil
+	n.Id, n.Status, n.Author, n.Time, n.Abandoned = d.id, active, nil, nil, nil
 	added := &loomv1.Event{Fact: &loomv1.Event_DecisionAdded{DecisionAdded: &loomv1.DecisionAdded{Node: n}}}
-	return append([]*loomv1.Event{added}, d.facts()...), nil
+	return slices.Concat([]*loomv1.Event{added}, d.facts(), ends), nil
 }
 
 // Link adds an edge between two nodes; its id, author and time are not the
@@ -45,15 +48,15 @@ func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
 //
 // Refusals: graph/unknown-type, graph/unknown-node, graph/self-loop,
 // graph/cycle, which names the way round, graph/duplicate when it is there
-// with another weight or rationale, graph/superseded, and graph/invalid for a
-// weight outside 0 to 1 or a text that is too long.
+// with another weight or rationale, graph/superseded and graph/abandoned, and
+// graph/invalid for a weight outside 0 to 1 or a text that is too long.
 func (g *Graph) Link(cmd *loomv1.LinkDecision) ([]*loomv1.Event, error) {
 	return g.link("/edge", "/edge/from", "/edge/to", cmd.GetEdge())
 }
 
 // Supersede puts one node in the place of another in one fact. Doing it again
 // with the same rationale changes nothing. Refusals are those of [Graph.Link];
-// graph/superseded when either of the two is superseded already.
+// graph/superseded or graph/abandoned when either of the two counts no more.
 func (g *Graph) Supersede(cmd *loomv1.SupersedeDecision) ([]*loomv1.Event, error) {
 	return g.link("", "/new", "/old", &loomv1.DecisionEdge{
 		From: cmd.GetNew(), To: cmd.GetOld(), Type: supersedes, Rationale: cmd.GetRationale(),

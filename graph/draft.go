@@ -69,7 +69,7 @@ func (d *draft) connect(where, end string, e *loomv1.DecisionEdge, other string,
 }
 
 // takes reports whether a supersedes link can be: it goes from the new node to
-// one that is not superseded.
+// one that counts.
 func (d *draft) takes(where, end string, l draftLink) bool {
 	if !l.from {
 		d.refuse(fault.New("graph/superseded", "a new decision cannot be superseded by %s from the start", l.edge.From).At(where))
@@ -103,6 +103,23 @@ func (d *draft) rounds() {
 			d.refuse(d.g.cycle("/links", t, d.id, way))
 		}
 	}
+}
+
+// abandon returns what gives up the nodes that go with the new one.
+func (d *draft) abandon(list []*loomv1.AbandonDecision) []*loomv1.Event {
+	if len(list) > MaxLinks {
+		d.refuse(fault.New("graph/invalid", "%d abandonments where %d is the most", len(list), MaxLinks).At("/abandons"))
+		return nil
+	}
+	taken := map[string]bool{}
+	for _, l := range d.links {
+		if l.edge.Type == supersedes {
+			taken[l.edge.To] = true
+		}
+	}
+	events, problems := d.g.giveUp("/abandons/%d", list, taken)
+	d.problems = append(d.problems, problems...)
+	return events
 }
 
 // facts numbers the links and returns what records them.

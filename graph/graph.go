@@ -2,7 +2,7 @@
 // weighed, decided and done, and how one led to the other.
 //
 // A [Graph] is a fold over the decision facts of a journal. Its deciders (Add,
-// Link, Supersede) return the facts that a command leads to, or a refusal, and
+// Link, Supersede, Abandon) return the facts that a command leads to, or a refusal, and
 // change nothing; [Graph.Apply] is the only thing that changes a graph, and
 // decides nothing. [DOT], [Mermaid], [JSON] and [Text] write a graph, or a part
 // of one, for other programs and for people; [Graph.Context] chooses what an
@@ -14,7 +14,7 @@
 // After every fact of a log: an edge joins two different nodes that are there,
 // at most once for each type; no edge type that orders things (all but chosen
 // and rejected) has a cycle; a node is superseded exactly when one other has
-// taken its place; confidence is 0 to 100 and weight 0 to 1. Nodes and edges
+// taken its place, and no vote is open on what was given up; confidence is 0 to 100 and weight 0 to 1. Nodes and edges
 // are numbered from 1 in the order of the log and never go away.
 //
 // # What it costs
@@ -29,7 +29,7 @@
 // # What it never does
 //
 // It knows no clock, log or lock, and forgets nothing: a decision that no
-// longer counts is superseded, with its successor, and stays.
+// longer counts is superseded, with its successor, or was given up, and stays.
 package graph
 
 import (

@@ -84,7 +84,7 @@ func (g *Graph) tell(i int32) string {
 		}
 	}
 	if n.Status == abandoned {
-		b.WriteString("; given up")
+		b.WriteString("; given up" + byWhom(n.Abandoned))
 	}
 	return b.String()
 }
@@ -96,6 +96,14 @@ func teller(id *loomv1.Identity) string {
 	}
 	name, _, _ := strings.Cut(id.GetName(), "@")
 	return cmp.Or(line(name), "somebody")
+}
+
+// byWhom says who gave something up, and why.
+func byWhom(a *loomv1.Abandonment) string {
+	if a == nil {
+		return ""
+	}
+	return " by " + teller(a.By) + ", because " + short(a.Reason, contextDetail)
 }
 
 func because(e *loomv1.DecisionEdge) string {

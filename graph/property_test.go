@@ -42,6 +42,10 @@ func TestGRAPH03_Invariant25(t *testing.T) {
 				cmd := &loomv1.SupersedeDecision{Old: w.anyID(rt), New: w.anyID(rt)}
 				w.act(func() ([]*loomv1.Event, error) { return w.graph.Supersede(cmd) })
 			},
+			"abandon": func(rt *rapid.T) {
+				cmd := giveUp(w.anyID(rt), rapid.SampledFrom([]string{"why not", "so it is", ""}).Draw(rt, "reason"))
+				w.act(func() ([]*loomv1.Event, error) { return w.graph.Abandon(cmd) })
+			},
 			"restart": func(*rapid.T) { w.graph = mustRestore(rt, w.graph.Snapshot()) },
 			"": func(*rapid.T) {
 				if err := check(w.graph.Snapshot()); err != nil {
@@ -66,7 +70,7 @@ func (w *world) act(decide func() ([]*loomv1.Event, error)) {
 	}
 	switch fault.Code(err) {
 	case "graph/unknown-node", "graph/unknown-type", "graph/self-loop", "graph/cycle", "graph/confidence",
-		"graph/superseded", "graph/duplicate", "graph/invalid", "graph/closed", "graph/no-voter":
+		"graph/superseded", "graph/abandoned", "graph/duplicate", "graph/invalid", "graph/closed", "graph/no-voter":
 	default:
 		w.t.Fatalf("refused with %v", err)
 	}
@@ -172,6 +176,8 @@ func anyEvent(rt *rapid.T, nodes, edges int) *loomv1.Event {
 		{Fact: &loomv1.Event_DecisionAdded{}},
 		{Fact: &loomv1.Event_DecisionLinked{}},
 		{Fact: &loomv1.Event_DecisionSuperseded{}},
+		{Fact: &loomv1.Event_DecisionAbandoned{}},
+		{Fact: &loomv1.Event_DecisionAbandoned{DecisionAbandoned: &loomv1.DecisionAbandoned{Id: id("gone")}}},
 		{Fact: &loomv1.Event_DecisionLinked{DecisionLinked: &loomv1.DecisionLinked{}}},
 		{Fact: &loomv1.Event_LockGranted{}},
 	}).Draw(rt, "empty")
@@ -213,6 +219,10 @@ func TestGRAPH07_Replay(t *testing.T) {
 	id := func() string { return fmt.Sprintf("d%d", 1+random.IntN(max(1, len(w.graph.Snapshot().Nodes)))) }
 	for i := range 700 {
 		switch random.IntN(8) {
+		case 4:
+			if id := id(); random.IntN(6) == 0 {
+				w.act(func() ([]*loomv1.Event, error) { return w.graph.Abandon(giveUp(id, "why not")) })
+			}
 		case 5:
 			w.openAny(random)
 		case 6:

@@ -26,7 +26,7 @@ const (
 //   - low-confidence: an active decision below 50;
 //   - orphan: an active node, not a goal, that no edge touches;
 //   - revisit: something to be looked at again that nothing has come of;
-//   - stale: an active node that rests on a superseded one ([Graph.Stale]);
+//   - stale: an active node that rests on what counts no more ([Graph.Stale]);
 //   - stale-goal: an active goal that nothing new came of for a time (7 days
 //     where none is given);
 //   - undecided: an active decision that options lead from, none of them
@@ -54,7 +54,7 @@ func (g *Graph) Pulse(now time.Time, stale time.Duration) *loomv1.Pulse {
 		{"low-confidence", "an active decision that its author doubted", g.doubted},
 		{"orphan", "an active node that nothing is linked to", g.orphan},
 		{"revisit", "to be looked at again, and nothing has come of it", g.open},
-		{"stale", "an active node that rests on what was superseded", func(i int32) bool { return rests[g.nodes[i].Id] != "" }},
+		{"stale", "an active node that rests on what was superseded or given up", func(i int32) bool { return rests[g.nodes[i].Id] != "" }},
 		{"stale-goal", "an active goal that nothing new came of", func(i int32) bool { return g.staleGoal(i, now.Add(-stale)) }},
 		{"undecided", "an active decision with options, none of them chosen", g.undecided},
 	} {

@@ -59,16 +59,17 @@ func (g *Graph) rests(n, on int32) bool {
 	return false
 }
 
-// Stale returns the active nodes that rest on a superseded one, by their ids,
-// each with the id of that. A node that rests at first hand on what took the
-// superseded one's place is not stale for that reason: so linking the two says
-// that it was looked at again and still holds. It costs what is superseded,
-// and what rests on that.
+// Stale returns the active nodes that rest on one that was superseded or given
+// up, by their ids, each with the id of that. A node that rests at first hand on
+// what took the superseded one's place is not stale for that reason: so linking
+// the two says that it was looked at again and still holds. Nothing takes the
+// place of what was given up. It costs what counts no more, and what rests on
+// that.
 func (g *Graph) Stale() map[string]string {
 	stale := map[string]string{}
 	marked := map[int32]bool{}
 	for i, n := range g.nodes {
-		if n.Status == superseded {
+		if gone(n) {
 			g.mark(int32(i), marked, func(m int32) {
 				if g.nodes[m].Status == active {
 					stale[g.nodes[m].Id] = n.Id
@@ -79,11 +80,13 @@ func (g *Graph) Stale() map[string]string {
 	return stale
 }
 
-// mark calls found for all that is stale because of a superseded node, and is
-// not marked yet.
+// mark calls found for all that is stale because of a node that counts no more,
+// and is not marked yet.
 func (g *Graph) mark(old int32, marked map[int32]bool, found func(int32)) {
-	heirs := g.heirs(old)
-	newest := heirs[len(heirs)-1]
+	heirs, newest := g.heirs(old), int32(-1)
+	if len(heirs) > 0 {
+		newest = heirs[len(heirs)-1]
+	}
 	spared := map[int32]bool{old: true}
 	for _, h := range heirs {
 		spared[h] = true
@@ -111,9 +114,6 @@ func (g *Graph) heirs(old int32) []int32 {
 		}
 		all = append(all, i)
 		id = g.successor(i)
-	}
-	if all == nil { // no log leads there
-		return []int32{old}
 	}
 	return all
 }

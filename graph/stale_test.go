@@ -79,7 +79,7 @@ func TestBYD07_LookedAtAgain(t *testing.T) {
 }
 
 // TestBYD07_StaleIsWhatRestsOnSuperseded compares with asking each superseded
-// node for what rests on it.
+// or abandoned node for what rests on it.
 func TestBYD07_StaleIsWhatRestsOnSuperseded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -97,9 +97,13 @@ func TestBYD07_StaleIsWhatRestsOnSuperseded(t *testing.T) {
 					return w.graph.Supersede(&loomv1.SupersedeDecision{Old: w.anyID(t), New: w.anyID(t)})
 				})
 			},
+			"abandon": func(t *rapid.T) {
+				id := w.anyID(t)
+				w.act(func() ([]*loomv1.Event, error) { return w.graph.Abandon(giveUp(id, "why not")) })
+			},
 		})
 		rest := map[string]bool{}
-		for _, n := range w.graph.List(graph.Filter{Status: superseded}) {
+		for _, n := range append(w.graph.List(graph.Filter{Status: superseded}), w.graph.List(graph.Filter{Status: abandoned})...) {
 			for _, m := range w.graph.Dependents(n.Id) {
 				rest[m.Id] = true
 			}
@@ -107,7 +111,7 @@ func TestBYD07_StaleIsWhatRestsOnSuperseded(t *testing.T) {
 		for id, because := range w.graph.Stale() {
 			n, _ := w.graph.Node(id)
 			b, _ := w.graph.Node(because)
-			if !rest[id] || n.Status != active || b.Status != superseded {
+			if !rest[id] || n.Status != active || b.Status == active {
 				t.Fatalf("%v is stale because of %v", n, b)
 			}
 		}

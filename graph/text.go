@@ -121,7 +121,7 @@ func (t *tree) describe(n *loomv1.DecisionNode) string {
 	}
 	s := fmt.Sprintf("%s %s: %s (%d%%)", line(n.Id), nodeWord(n.Type), title, n.Confidence)
 	if n.Status == abandoned {
-		s += " (abandoned)"
+		s += " (abandoned" + reasoned(n.Abandoned.GetReason()) + ")"
 	}
 	for _, what := range []string{"superseded by", "chosen by", "rejected by", "requires", "blocks", "enables", "stale: rests on"} {
 		if with := t.says[n.Id][what]; len(with) > 0 {

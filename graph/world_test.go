@@ -155,6 +155,13 @@ func check(s *loomv1.DecisionGraph) error {
 			return fmt.Errorf("%s is %v with %d successors", id, st, successors[id])
 		}
 	}
+	for _, b := range s.Ballots {
+		for _, id := range append([]string{b.Decision}, b.Options...) {
+			if status[id] == abandoned && b.Status != loomv1.BallotStatus_BALLOT_STATUS_CLOSED {
+				return fmt.Errorf("a vote is open on %s, which was given up", id)
+			}
+		}
+	}
 	for _, t := range []loomv1.DecisionEdgeType{leadsTo, requires, blocks, enables, supersedes} {
 		if at := round(s, t, index); at != "" {
 			return fmt.Errorf("%v goes round at %s", t, at)

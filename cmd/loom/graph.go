@@ -24,7 +24,7 @@ func (a *app) graph() *cobra.Command {
 	return group("graph", "the decision graph: who decided what, and why",
 		"  loom graph show shop-1\n  loom graph query rounding --type decision\n  loom graph narrative shop-1",
 		a.graphShow("show"), a.graphShow("export"), a.graphImport(), a.graphQuery(), a.graphPath(), a.graphNarrative(), a.graphPulse(),
-		a.graphContext(), a.graphAdd(), a.graphLink(), a.graphSupersede(), a.graphVote(), a.graphWatch())
+		a.graphContext(), a.graphAdd(), a.graphLink(), a.graphSupersede(), a.graphAbandon(), a.graphVote(), a.graphWatch())
 }
 
 // graphFormats are the ways to write a graph.

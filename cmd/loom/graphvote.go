@@ -126,6 +126,10 @@ func ballotText(w io.Writer, b *loomv1.Ballot) {
 	}
 	switch b.Status {
 	case loomv1.BallotStatus_BALLOT_STATUS_CLOSED:
+		if b.Result == "" {
+			fmt.Fprintf(w, "  void: %s\n", line(b.Reason, 200))
+			return
+		}
 		fmt.Fprintf(w, "  decided for %s: %s\n", b.Result, line(b.Reason, 200))
 	case loomv1.BallotStatus_BALLOT_STATUS_LEAD:
 		fmt.Fprintf(w, "  waits for the lead until %s: %s\n", stamp(b.Until), line(b.Reason, 200))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -138,5 +139,37 @@ func (a *app) graphSupersede() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&s.Rationale, "rationale", "", "`TEXT` that says why")
 	projectFlag(cmd, &r.Project)
+	return cmd
+}
+
+func (a *app) graphAbandon() *cobra.Command {
+	give := &loomv1.AbandonDecision{}
+	r := &loomv1.DecisionRequest{Verb: &loomv1.DecisionRequest_Abandon{Abandon: give}}
+	var by orderFlags
+	var ceo bool
+	cmd := &cobra.Command{
+		Use: "abandon DECISION [flags]", Short: "give up a decision, with nothing in its place", Args: takes("DECISION"),
+		Long: `Abandon gives up a decision that you recorded, or any decision with the CEO's
+signature (--ceo). What rests on it is stale, work that was approved because of
+it is asked about again, and votes that it is part of are void. It stays in the
+record and cannot be taken back: add a new one.`,
+		Example: "  loom graph abandon d3 --reason \"nobody needs it any more\"\n  loom graph abandon d7 --reason \"too dear\" --ceo",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(checkDecision("DECISION", args[0]), checkName("--project", r.Project), by.check(cmd)); err != nil {
+				return err
+			}
+			give.Id, give.Reason = args[0], by.reason
+			if ceo || by.key != "" {
+				return a.orderAll(cmd.Context(), &by, "given up", func(_ context.Context, _ *client.Client, about *loomv1.HostReply) ([]ordered, error) {
+					of, err := theProject(about, r.Project)
+					return []ordered{{of, give.Id, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Abandon{Abandon: give}}}}, err
+				})
+			}
+			return a.writeGraph(cmd, r, func(w io.Writer, _ *loomv1.Answer) { fmt.Fprintf(w, "%s: given up\n", give.Id) })
+		},
+	}
+	cmd.Flags().BoolVar(&ceo, "ceo", false, "sign it with the CEO's key, whoever recorded it")
+	projectFlag(cmd, &r.Project)
+	by.add(cmd)
 	return cmd
 }

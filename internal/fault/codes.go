@@ -96,6 +96,8 @@ var codes = map[string]Exit{
 	"graph/cycle":         Invalid,
 	"graph/confidence":    Invalid,
 	"graph/superseded":    Conflict,
+	"graph/abandoned":     Conflict,
+	"graph/not-owner":     Refused,
 	"graph/invalid":       Invalid,
 	"graph/duplicate":     Conflict,
 	"graph/inconsistent":  Integrity,

@@ -127,6 +127,8 @@ func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, from 
 		cmd.Body = &loomv1.Command_LinkDecision{LinkDecision: v.Link}
 	case *loomv1.DecisionRequest_Supersede:
 		cmd.Body = &loomv1.Command_SupersedeDecision{SupersedeDecision: v.Supersede}
+	case *loomv1.DecisionRequest_Abandon:
+		cmd.Body = &loomv1.Command_AbandonDecision{AbandonDecision: v.Abandon}
 	case *loomv1.DecisionRequest_Open:
 		cmd.Body = &loomv1.Command_OpenBallot{OpenBallot: v.Open}
 	case *loomv1.DecisionRequest_Vote:

@@ -91,7 +91,7 @@ func names(t *testing.T, s *mcp.ClientSession) (list []string) {
 var (
 	reading    = []string{"bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "metrics", "projects"}
 	submitting = []string{"submit"}
-	operating  = []string{"bead_update", "decision_add", "decision_link", "decision_supersede", "decision_vote"}
+	operating  = []string{"bead_update", "decision_add", "decision_link", "decision_supersede", "decision_abandon", "decision_vote"}
 )
 
 func TestTOOL06_AClientSeesWhatItsScopesAllow(t *testing.T) {
@@ -129,6 +129,7 @@ func TestTOOL06_CallsBecomeRequests(t *testing.T) {
 			"decision_add", `{"project":"p","request":"r","node":{"type":"option","title":"t"},"links":[{"from":"d1","type":"requires"}]}`,
 			`operate decide {"project":"p","add":{"node":{"type":"DECISION_TYPE_OPTION","title":"t"},"links":[{"from":"d1","type":"DECISION_EDGE_TYPE_REQUIRES"}],"request":"r"}}`,
 		},
+		{"decision_abandon", `{"id":"d1","reason":"r"}`, `operate decide {"abandon":{"id":"d1","reason":"r"}}`},
 		{"decision_supersede", `{"old":"d1","new":"d2","rationale":"r"}`, `operate decide {"supersede":{"old":"d1","new":"d2","rationale":"r"}}`},
 		{"bead_update", `{"bead":{"id":"b","priority":"urgent"},"fields":["priority"]}`, `operate update {"update":{"bead":{"id":"b","priority":"PRIORITY_URGENT"},"fields":["priority"]}}`},
 		{"events", `{"since":"2026-01-02T12:00:00Z","kinds":["bead-filed"]}`, `read notices {"kinds":["bead-filed"],"since":"2026-01-02T12:00:00Z"}`},

@@ -103,6 +103,11 @@ var verbs = []verb{
 		description: "Put one decision in the place of another. Work that depends on the old one is held.",
 	},
 	{
+		name: "decision_abandon", title: "Give up a decision", scope: Operate, service: "decide", request: &loomv1.DecisionRequest{}, reply: &loomv1.Answer{}, within: "abandon", changes: true, destroys: true, idempotent: true,
+		fields: []string{"id", "reason"}, required: []string{"id", "reason"},
+		description: "Give up a decision that you recorded, with nothing in its place. Work that depends on it is held.",
+	},
+	{
 		name: "decision_vote", title: "Vote on a decision", scope: Operate, service: "decide", request: &loomv1.DecisionRequest{}, reply: &loomv1.Answer{}, within: "vote", changes: true, idempotent: true,
 		fields: []string{"decision", "vote"}, required: []string{"decision", "vote"},
 		description: "Cast, or change, the vote of a role on a decision that has a ballot.",

@@ -37,6 +37,9 @@ func decisions(e *loomv1.Event) string {
 	case *loomv1.Event_DecisionSuperseded:
 		s := f.DecisionSuperseded
 		return fmt.Sprintf("%s: %s supersedes %s", about(e), s.GetNew(), s.GetOld()) + after(": ", s.GetEdge().GetRationale())
+	case *loomv1.Event_DecisionAbandoned:
+		a := f.DecisionAbandoned
+		return fmt.Sprintf("%s: %s is given up", about(e), a.GetId()) + after(": ", a.GetReason())
 	}
 	return ballots(e)
 }
@@ -54,6 +57,9 @@ func ballots(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: the vote on %s goes to the %s", about(e), r.GetDecision(), word(r.GetStatus())) + after(": ", r.GetReason())
 	case *loomv1.Event_BallotClosed:
 		c := f.BallotClosed
+		if c.GetOption() == "" {
+			return fmt.Sprintf("%s: the vote on %s is void", about(e), c.GetDecision()) + after(": ", c.GetReason())
+		}
 		return fmt.Sprintf("%s: the vote on %s is decided for %s", about(e), c.GetDecision(), c.GetOption()) + after(": ", c.GetReason())
 	}
 	return ""

@@ -253,17 +253,23 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 		n, _ := d.s.graph.Node(r.Id)
 		return decided(n), nil
 	}
+	if err := d.ownAll(c.Abandons); err != nil {
+		return nil, err
+	}
 	events, err := d.s.graph.Add(c)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range events {
-		e.Bead, e.Execution = c.GetNode().GetBead(), c.GetNode().GetExecution()
-		if f := e.GetDecisionAdded(); f != nil {
-			f.Request = key
+		switch f := e.Fact.(type) {
+		case *loomv1.Event_BallotClosed, *loomv1.Event_DecisionAbandoned:
+			continue // about what that one was about
+		case *loomv1.Event_DecisionAdded:
+			f.DecisionAdded.Request = key
 		}
+		e.Bead, e.Execution = c.GetNode().GetBead(), c.GetNode().GetExecution()
 	}
-	if err := d.all(events, nil); err != nil {
+	if err := d.endings(events); err != nil {
 		return nil, err
 	}
 	n, _ := d.s.graph.Node(events[0].GetDecisionAdded().GetNode().GetId())

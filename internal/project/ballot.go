@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,6 +87,21 @@ func (d *decision) followReferred(f *loomv1.BallotReferred) error {
 		a.NextSteps = append(a.NextSteps, fmt.Sprintf("approve --choice %s: %s", c.Id, c.Title))
 	}
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: a}}})
+}
+
+// followVoid lets what the CEO is asked about a vote lapse when the vote is void.
+func (d *decision) followVoid(f *loomv1.BallotClosed) error {
+	defer d.aside()()
+	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
+	for _, id := range slices.Sorted(maps.Keys(d.s.p.Approvals)) {
+		if a := d.s.p.Approvals[id]; a.Ballot == f.Decision && d.s.asks(a) {
+			lapse := &loomv1.ApprovalLapsed{Approval: id, Reason: cut(f.Reason, MaxReason)}
+			if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{ApprovalLapsed: lapse}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // choices names the options of a ballot.

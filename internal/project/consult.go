@@ -137,6 +137,10 @@ func (d *decision) followBallot(e *loomv1.Event) error {
 		role := f.VoteCast.Vote.Role
 		after(func() error { return d.stopAsking(f.VoteCast.Decision, role, role+" has voted") })
 	case *loomv1.Event_BallotClosed:
+		if f.BallotClosed.Option == "" {
+			after(func() error { return d.stopAsking(f.BallotClosed.Decision, "", "the vote is void") })
+			return d.followVoid(f.BallotClosed)
+		}
 		after(func() error { return d.stopAsking(f.BallotClosed.Decision, "", "the vote is decided") })
 	case *loomv1.Event_BallotReferred:
 		decision := f.BallotReferred.Decision

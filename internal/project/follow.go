@@ -43,6 +43,8 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.followBallot(e)
 	case *loomv1.Event_DecisionSuperseded:
 		d.followSuperseded(f.DecisionSuperseded)
+	case *loomv1.Event_DecisionAbandoned:
+		d.followAbandoned(f.DecisionAbandoned)
 	case *loomv1.Event_ExecutionEnded:
 		return d.followEnd(e, f.ExecutionEnded)
 	}

@@ -9,17 +9,25 @@ import (
 )
 
 // An approval rests on decisions: the one that records it, those that led to
-// that, and the options that they took. When one of them is superseded the
-// approval lapses, and with it the place in the queue of the commit lock.
+// that, and the options that they took. When one of them is superseded or given
+// up the approval lapses, and with it the place in the queue of the commit lock.
 
-// followSuperseded has the CEO asked again about work that rests on what was
-// superseded, once the core that decides is done.
 func (d *decision) followSuperseded(f *loomv1.DecisionSuperseded) {
-	shaken := d.s.shakenBy(f.Old)
 	why := fmt.Sprintf("what it rests on was superseded: %s by %s", f.Old, f.New)
 	if r := f.Edge.GetRationale(); r != "" {
 		why += ", because " + r
 	}
+	d.shake(f.Old, why)
+}
+
+func (d *decision) followAbandoned(f *loomv1.DecisionAbandoned) {
+	d.shake(f.Id, fmt.Sprintf("what it rests on was given up: %s, because %s", f.Id, f.Reason))
+}
+
+// shake has the CEO asked again about work that rests on what counts no more,
+// once the core that decides is done.
+func (d *decision) shake(id, why string) {
+	shaken := d.s.shakenBy(id)
 	for _, x := range d.s.running() {
 		if x.Approved == nil || x.Landing != nil || !shaken[x.Approved.Decision] {
 			continue
@@ -62,12 +70,12 @@ func (s *State) contradiction(x *loomv1.Execution) error {
 			if other := s.opponent(x, e); other != nil {
 				return fault.New("graph/contradiction", "%s of %s %s %s, which %s of %s %s", n.Id, x.Id, took(e.Type), e.To,
 					other.Id, other.Execution, took(against(e.Type))).
-					Want("supersede one of the two decisions, or close one of the two beads")
+					Want("supersede or abandon one of the two decisions, or close one of the two beads")
 			}
 			if other, rival := s.rival(x, e); other != nil {
 				return fault.New("graph/contradiction", "%s of %s chose %s, and %s of %s chose %s, which cannot be right together", n.Id, x.Id, e.To,
 					other.Id, other.Execution, rival).
-					Want("supersede one of the two decisions, or close one of the two beads")
+					Want("supersede or abandon one of the two decisions, or close one of the two beads")
 			}
 		}
 	}

@@ -154,6 +154,9 @@ func (d *desk) verbs(x string) map[string]func(*loomv1.CeoCommand) {
 		"resume":  resumes(oneProcess, project.AutoBug, "go on"),
 		"define":  defines(line("small", "1.0", task("only", "qa-engineer")), "we need less"),
 		"release": releases(1, "it hangs"),
+		"abandon": func(c *loomv1.CeoCommand) {
+			c.Verb = &loomv1.CeoCommand_Abandon{Abandon: &loomv1.AbandonDecision{Id: "d1", Reason: "it is not wanted any more"}}
+		},
 	}
 }
 

@@ -45,6 +45,9 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 	if v := cmd.GetRotate(); v != nil {
 		return order{"rotate", hex.EncodeToString(v.GetPublicKey()), v.GetReason()}
 	}
+	if v := cmd.GetAbandon(); v != nil {
+		return order{"abandon", v.GetId(), v.GetReason()}
+	}
 	return order{}
 }
 
@@ -125,6 +128,8 @@ func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
 		return d.setPermission(v.Permit)
 	case *loomv1.CeoCommand_Revoke:
 		return d.revokePermission(v.Revoke)
+	case *loomv1.CeoCommand_Abandon:
+		return d.giveUp(v.Abandon)
 	case *loomv1.CeoCommand_Release:
 		return d.lock(d.s.locks.Release(d.now, d.repository(), v.Release.GetToken()))
 	}

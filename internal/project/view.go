@@ -92,7 +92,7 @@ func ViewGraph(g *graph.Graph, number uint64, q *loomv1.Query) *loomv1.View {
 	return &loomv1.View{Graph: part, Number: number, Stale: staleOf(g, part.Nodes)}
 }
 
-// staleOf says which of some nodes rest on what was superseded, and on what.
+// staleOf says which of some nodes rest on what counts no more, and on what.
 func staleOf(g *graph.Graph, nodes []*loomv1.DecisionNode) map[string]string {
 	all := g.Stale()
 	if len(all) == 0 {

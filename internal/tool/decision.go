@@ -37,8 +37,8 @@ var decisionLog = &tool{
 			"scope": {"type": "string", "maxLength": 200, "description": "for an option: what it is an answer to, in a word or two that others would use as well, such as \"rounding\"; work that chose another option of the same scope is then kept apart"},
 			"links": {"type": "array", "maxItems": 50, "items": {
 				"type": "object", "additionalProperties": false, "required": ["kind", "id"], "properties": {
-					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables", "supersedes"],
-						"description": "follows: the node with this id led to the new one. supersedes: the new one takes its place, and it counts no more. Otherwise, what the new one does to it"},
+					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables", "supersedes", "abandons"],
+						"description": "follows: the node with this id led to the new one. supersedes: the new one takes its place, and it counts no more. abandons: it is given up with nothing in its place (only what your own role logged; say why). Otherwise, what the new one does to it"},
 					"id": `+nodeID("of an earlier node")+`,
 					"why": {"type": "string", "maxLength": 2000}}}}`),
 	},
@@ -83,6 +83,10 @@ func (a logArguments) command(request string) *loomv1.AddDecision {
 	}}
 	graph.SetScope(d.Node, plain(a.Scope))
 	for _, l := range a.Links {
+		if l.Kind == "abandons" {
+			d.Abandons = append(d.Abandons, &loomv1.AbandonDecision{Id: l.ID, Reason: plain(l.Why)})
+			continue
+		}
 		d.Links = append(d.Links, l.edge())
 	}
 	return d

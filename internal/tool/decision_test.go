@@ -51,7 +51,7 @@ func TestTOOL01_DecisionLog(t *testing.T) {
 	s := tool.New(tool.Workspace{Root: t.TempDir()}, g)
 	r := ok(t, do(t, s, "decision_log", args{
 		"type": "decision", "title": "check the index", "description": "it is cheaper", "confidence": 0,
-		"links": []args{{"kind": "chosen", "id": "d4"}, {"kind": "rejected", "id": "d3", "why": "slower"}, {"kind": "follows", "id": "d1"}, {"kind": "supersedes", "id": "d2"}},
+		"links": []args{{"kind": "chosen", "id": "d4"}, {"kind": "rejected", "id": "d3", "why": "slower"}, {"kind": "follows", "id": "d1"}, {"kind": "supersedes", "id": "d2"}, {"kind": "abandons", "id": "d5", "why": "it hung"}},
 	}))
 	if r.Output != "logged as d1\n" || r.Summary != `d1: decision "check the index"` {
 		t.Errorf("%q, %q", r.Output, r.Summary)
@@ -69,6 +69,9 @@ func TestTOOL01_DecisionLog(t *testing.T) {
 		if got := d.Links[i]; got.From != want.From || got.To != want.To || got.Type != want.Type || got.Rationale != want.Rationale {
 			t.Errorf("link %d is %v", i, got)
 		}
+	}
+	if len(d.Links) != 4 || len(d.Abandons) != 1 || d.Abandons[0].Id != "d5" || d.Abandons[0].Reason != "it hung" {
+		t.Errorf("%d links, and given up is %v", len(d.Links), d.Abandons)
 	}
 	ok(t, do(t, s, "decision_log", args{"type": "option", "title": "x"}))
 	if c := g.logged[1].Node.Confidence; c != 50 {

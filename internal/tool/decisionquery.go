@@ -158,12 +158,12 @@ func word(s, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, prefix)), "_", " ")
 }
 
-// describe shows a node in a line or two, with what it rests on that was
-// superseded, if there is such a thing.
+// describe shows a node in a line or two, with what it rests on that counts
+// no more, if there is such a thing.
 func describe(n *loomv1.DecisionNode, because string) string {
 	status := word(n.GetStatus().String(), "DECISION_STATUS_")
 	if because != "" {
-		status += fmt.Sprintf(" but rests on %s, which was superseded", because)
+		status += fmt.Sprintf(" but rests on %s, which counts no more", because)
 	}
 	line := fmt.Sprintf("%s %s, %s, %d%%: %s\n", n.GetId(), word(n.GetType().String(), "DECISION_TYPE_"), status, n.GetConfidence(), oneLine(n.GetTitle()))
 	if d := oneLine(n.GetDescription()); d != "" {

@@ -95,7 +95,7 @@ func routes() []route {
 			service: "ask", request: &loomv1.GraphRequest{}, reply: &loomv1.GraphReply{},
 		},
 		{
-			method: http.MethodPost, pattern: "/api/v1/graph/decide", summary: "add, link or supersede a decision, open a vote on it, or vote", scopes: []string{operate},
+			method: http.MethodPost, pattern: "/api/v1/graph/decide", summary: "add, link, supersede or abandon a decision, open a vote on it, or vote", scopes: []string{operate},
 			service: "decide", request: &loomv1.DecisionRequest{}, reply: &loomv1.Answer{},
 		},
 		ballots("/api/v1/ballots", "list votes", ""), ballots("/api/v1/ballots/{id}", "the vote on a decision", "id"),

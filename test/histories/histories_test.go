@@ -38,6 +38,7 @@ var stories = map[string]func(*play.Shop){
 	"linked":     play.Linked,
 	"storm":      play.Storm,
 	"voted":      play.Voted,
+	"abandoned":  play.Abandoned,
 }
 
 func TestWF10_StoredHistoriesGiveTheSameState(t *testing.T) {

@@ -77,3 +77,34 @@ func Voted(s *Shop) {
 	s.Decide(Approve, "all the same")
 	s.Finish("p1")
 }
+
+// Abandoned is decisions that are given up: an option in the middle of a vote,
+// which is void and held anew; what work was approved by, in the CEO's name,
+// which takes the approval along; and another with a new node.
+func Abandoned(s *Shop) {
+	round, end, line := s.question("round at the end")
+	never := s.decided(loomv1.DecisionType_DECISION_TYPE_OPTION, "do not round")
+	s.open(loomv1.VoteRule_VOTE_RULE_MAJORITY, round, end, line, never)
+	s.vote(round, "architect", never, 80)
+	s.Do(&loomv1.Command{Body: &loomv1.Command_AbandonDecision{AbandonDecision: &loomv1.AbandonDecision{Id: never, Reason: "it is the law"}}})
+	s.open(loomv1.VoteRule_VOTE_RULE_MAJORITY, round, end, line)
+	s.vote(round, "architect", end, 80)
+	s.vote(round, backend, end, 70)
+
+	filed := s.File(&loomv1.Submission{Goal: "the total is wrong: p1", Type: loomv1.BeadType_BEAD_TYPE_BUG})
+	s.Work(qa, Outcome(Success, map[string]any{"severity": "high", "specialist": backend, "check": "go test ./..."}))
+	s.Do(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{
+		Node:  &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Title: "as was voted", Confidence: 90, Execution: filed.Execution},
+		Links: []*loomv1.DecisionEdge{{To: end, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN}}, Request: "way",
+	}}})
+	s.Work(backend, Outcome(More, nil))
+	s.Propose("p1")
+	s.Decide(Approve, "go on")
+	s.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Abandon{Abandon: &loomv1.AbandonDecision{Id: end, Reason: "customers complain"}}})
+	s.Do(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{
+		Node:     &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OBSERVATION, Title: "every line is too slow", Confidence: 90},
+		Abandons: []*loomv1.AbandonDecision{{Id: line, Reason: "a minute for each order"}}, Request: "slow",
+	}}})
+	s.Decide(Approve, "all the same")
+	s.Finish("p1")
+}

@@ -181,6 +181,10 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 		o.linked(f.DecisionLinked.Edge)
 	case *loomv1.Event_DecisionSuperseded:
 		o.linked(f.DecisionSuperseded.Edge)
+	case *loomv1.Event_DecisionAbandoned:
+		if !o.decisions[f.DecisionAbandoned.Id] {
+			o.broken(25, "decision %q is given up, which is not there", f.DecisionAbandoned.Id)
+		}
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed, *loomv1.Event_LockReleased,
 		*loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn:
 		o.lock.saw(o, e)

@@ -299,7 +299,7 @@ const (
 	BallotStatus_BALLOT_STATUS_LEAD BallotStatus = 2
 	// The CEO: the lead did not answer in time.
 	BallotStatus_BALLOT_STATUS_CEO BallotStatus = 3
-	// Nobody: it is decided.
+	// Nobody: it is decided or, without a result, void.
 	BallotStatus_BALLOT_STATUS_CLOSED BallotStatus = 4
 )
 
@@ -360,13 +360,15 @@ type DecisionNode struct {
 	// At most 16 KiB.
 	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	// 0 to 100.
-	Confidence    uint32                 `protobuf:"varint,6,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	Metadata      *structpb.Struct       `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	Change        string                 `protobuf:"bytes,8,opt,name=change,proto3" json:"change,omitempty"`
-	Bead          string                 `protobuf:"bytes,9,opt,name=bead,proto3" json:"bead,omitempty"`
-	Execution     string                 `protobuf:"bytes,10,opt,name=execution,proto3" json:"execution,omitempty"`
-	Author        *Identity              `protobuf:"bytes,11,opt,name=author,proto3" json:"author,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=time,proto3" json:"time,omitempty"`
+	Confidence uint32                 `protobuf:"varint,6,opt,name=confidence,proto3" json:"confidence,omitempty"`
+	Metadata   *structpb.Struct       `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Change     string                 `protobuf:"bytes,8,opt,name=change,proto3" json:"change,omitempty"`
+	Bead       string                 `protobuf:"bytes,9,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution  string                 `protobuf:"bytes,10,opt,name=execution,proto3" json:"execution,omitempty"`
+	Author     *Identity              `protobuf:"bytes,11,opt,name=author,proto3" json:"author,omitempty"`
+	Time       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=time,proto3" json:"time,omitempty"`
+	// Set when it was given up, and its status says so.
+	Abandoned     *Abandonment `protobuf:"bytes,600,opt,name=abandoned,proto3" json:"abandoned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +487,75 @@ func (x *DecisionNode) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *DecisionNode) GetAbandoned() *Abandonment {
+	if x != nil {
+		return x.Abandoned
+	}
+	return nil
+}
+
+// Abandonment is why a node was given up, by whom and when.
+type Abandonment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 4 KiB.
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	By            *Identity              `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Abandonment) Reset() {
+	*x = Abandonment{}
+	mi := &file_loom_v1_graph_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Abandonment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Abandonment) ProtoMessage() {}
+
+func (x *Abandonment) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Abandonment.ProtoReflect.Descriptor instead.
+func (*Abandonment) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Abandonment) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Abandonment) GetBy() *Identity {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *Abandonment) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // DecisionEdge is a link of the decision graph.
 type DecisionEdge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -504,7 +575,7 @@ type DecisionEdge struct {
 
 func (x *DecisionEdge) Reset() {
 	*x = DecisionEdge{}
-	mi := &file_loom_v1_graph_proto_msgTypes[1]
+	mi := &file_loom_v1_graph_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +587,7 @@ func (x *DecisionEdge) String() string {
 func (*DecisionEdge) ProtoMessage() {}
 
 func (x *DecisionEdge) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[1]
+	mi := &file_loom_v1_graph_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +600,7 @@ func (x *DecisionEdge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionEdge.ProtoReflect.Descriptor instead.
 func (*DecisionEdge) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DecisionEdge) GetId() uint64 {
@@ -601,7 +672,7 @@ type DecisionGraph struct {
 
 func (x *DecisionGraph) Reset() {
 	*x = DecisionGraph{}
-	mi := &file_loom_v1_graph_proto_msgTypes[2]
+	mi := &file_loom_v1_graph_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +684,7 @@ func (x *DecisionGraph) String() string {
 func (*DecisionGraph) ProtoMessage() {}
 
 func (x *DecisionGraph) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[2]
+	mi := &file_loom_v1_graph_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +697,7 @@ func (x *DecisionGraph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionGraph.ProtoReflect.Descriptor instead.
 func (*DecisionGraph) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DecisionGraph) GetNodes() []*DecisionNode {
@@ -667,7 +738,8 @@ type Ballot struct {
 	Until *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
 	// Votes, one a role, in the order they were first cast.
 	Votes []*Vote `protobuf:"bytes,8,rep,name=votes,proto3" json:"votes,omitempty"`
-	// The option that was chosen, and how that came about.
+	// The option that was chosen, and how that came about. Of a void ballot there
+	// is no result, and the reason says why; another may be opened.
 	Result    string                 `protobuf:"bytes,9,opt,name=result,proto3" json:"result,omitempty"`
 	Reason    string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	OpenedBy  *Identity              `protobuf:"bytes,11,opt,name=opened_by,json=openedBy,proto3" json:"opened_by,omitempty"`
@@ -683,7 +755,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_loom_v1_graph_proto_msgTypes[3]
+	mi := &file_loom_v1_graph_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +767,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[3]
+	mi := &file_loom_v1_graph_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +780,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Ballot) GetDecision() string {
@@ -839,7 +911,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	mi := &file_loom_v1_graph_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +923,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	mi := &file_loom_v1_graph_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +936,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Vote) GetRole() string {
@@ -926,7 +998,7 @@ type DecisionContext struct {
 
 func (x *DecisionContext) Reset() {
 	*x = DecisionContext{}
-	mi := &file_loom_v1_graph_proto_msgTypes[5]
+	mi := &file_loom_v1_graph_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1010,7 @@ func (x *DecisionContext) String() string {
 func (*DecisionContext) ProtoMessage() {}
 
 func (x *DecisionContext) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[5]
+	mi := &file_loom_v1_graph_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1023,7 @@ func (x *DecisionContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionContext.ProtoReflect.Descriptor instead.
 func (*DecisionContext) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DecisionContext) GetItems() []*ContextItem {
@@ -999,7 +1071,7 @@ type ContextItem struct {
 
 func (x *ContextItem) Reset() {
 	*x = ContextItem{}
-	mi := &file_loom_v1_graph_proto_msgTypes[6]
+	mi := &file_loom_v1_graph_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1083,7 @@ func (x *ContextItem) String() string {
 func (*ContextItem) ProtoMessage() {}
 
 func (x *ContextItem) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[6]
+	mi := &file_loom_v1_graph_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1096,7 @@ func (x *ContextItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextItem.ProtoReflect.Descriptor instead.
 func (*ContextItem) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ContextItem) GetNode() *DecisionNode {
@@ -1072,7 +1144,7 @@ type Narrative struct {
 
 func (x *Narrative) Reset() {
 	*x = Narrative{}
-	mi := &file_loom_v1_graph_proto_msgTypes[7]
+	mi := &file_loom_v1_graph_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1156,7 @@ func (x *Narrative) String() string {
 func (*Narrative) ProtoMessage() {}
 
 func (x *Narrative) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[7]
+	mi := &file_loom_v1_graph_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1169,7 @@ func (x *Narrative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Narrative.ProtoReflect.Descriptor instead.
 func (*Narrative) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Narrative) GetLines() []*NarrativeLine {
@@ -1119,7 +1191,7 @@ type NarrativeLine struct {
 
 func (x *NarrativeLine) Reset() {
 	*x = NarrativeLine{}
-	mi := &file_loom_v1_graph_proto_msgTypes[8]
+	mi := &file_loom_v1_graph_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1203,7 @@ func (x *NarrativeLine) String() string {
 func (*NarrativeLine) ProtoMessage() {}
 
 func (x *NarrativeLine) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[8]
+	mi := &file_loom_v1_graph_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1216,7 @@ func (x *NarrativeLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NarrativeLine.ProtoReflect.Descriptor instead.
 func (*NarrativeLine) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NarrativeLine) GetTime() *timestamppb.Timestamp {
@@ -1184,7 +1256,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_loom_v1_graph_proto_msgTypes[9]
+	mi := &file_loom_v1_graph_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1268,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[9]
+	mi := &file_loom_v1_graph_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1281,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Pulse) GetNodes() uint32 {
@@ -1263,7 +1335,7 @@ type PulseFinding struct {
 
 func (x *PulseFinding) Reset() {
 	*x = PulseFinding{}
-	mi := &file_loom_v1_graph_proto_msgTypes[10]
+	mi := &file_loom_v1_graph_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1347,7 @@ func (x *PulseFinding) String() string {
 func (*PulseFinding) ProtoMessage() {}
 
 func (x *PulseFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[10]
+	mi := &file_loom_v1_graph_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1360,7 @@ func (x *PulseFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PulseFinding.ProtoReflect.Descriptor instead.
 func (*PulseFinding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PulseFinding) GetKind() string {
@@ -1323,7 +1395,7 @@ var File_loom_v1_graph_proto protoreflect.FileDescriptor
 
 const file_loom_v1_graph_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/graph.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xac\x03\n" +
+	"\x13loom/v1/graph.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xe1\x03\n" +
 	"\fDecisionNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x15.loom.v1.DecisionTypeR\x04type\x12/\n" +
@@ -1339,7 +1411,12 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\texecution\x18\n" +
 	" \x01(\tR\texecution\x12)\n" +
 	"\x06author\x18\v \x01(\v2\x11.loom.v1.IdentityR\x06author\x12.\n" +
-	"\x04time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x82\x02\n" +
+	"\x04time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x123\n" +
+	"\tabandoned\x18\xd8\x04 \x01(\v2\x14.loom.v1.AbandonmentR\tabandoned\"t\n" +
+	"\vAbandonment\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
+	"\x02by\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x82\x02\n" +
 	"\fDecisionEdge\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -1464,7 +1541,7 @@ func file_loom_v1_graph_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_loom_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_loom_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loom_v1_graph_proto_goTypes = []any{
 	(DecisionType)(0),             // 0: loom.v1.DecisionType
 	(DecisionStatus)(0),           // 1: loom.v1.DecisionStatus
@@ -1472,56 +1549,60 @@ var file_loom_v1_graph_proto_goTypes = []any{
 	(VoteRule)(0),                 // 3: loom.v1.VoteRule
 	(BallotStatus)(0),             // 4: loom.v1.BallotStatus
 	(*DecisionNode)(nil),          // 5: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 6: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 7: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 8: loom.v1.Ballot
-	(*Vote)(nil),                  // 9: loom.v1.Vote
-	(*DecisionContext)(nil),       // 10: loom.v1.DecisionContext
-	(*ContextItem)(nil),           // 11: loom.v1.ContextItem
-	(*Narrative)(nil),             // 12: loom.v1.Narrative
-	(*NarrativeLine)(nil),         // 13: loom.v1.NarrativeLine
-	(*Pulse)(nil),                 // 14: loom.v1.Pulse
-	(*PulseFinding)(nil),          // 15: loom.v1.PulseFinding
-	nil,                           // 16: loom.v1.Pulse.TypesEntry
-	nil,                           // 17: loom.v1.Pulse.StatusesEntry
-	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
-	(*Identity)(nil),              // 19: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*Abandonment)(nil),           // 6: loom.v1.Abandonment
+	(*DecisionEdge)(nil),          // 7: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 8: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 9: loom.v1.Ballot
+	(*Vote)(nil),                  // 10: loom.v1.Vote
+	(*DecisionContext)(nil),       // 11: loom.v1.DecisionContext
+	(*ContextItem)(nil),           // 12: loom.v1.ContextItem
+	(*Narrative)(nil),             // 13: loom.v1.Narrative
+	(*NarrativeLine)(nil),         // 14: loom.v1.NarrativeLine
+	(*Pulse)(nil),                 // 15: loom.v1.Pulse
+	(*PulseFinding)(nil),          // 16: loom.v1.PulseFinding
+	nil,                           // 17: loom.v1.Pulse.TypesEntry
+	nil,                           // 18: loom.v1.Pulse.StatusesEntry
+	(*structpb.Struct)(nil),       // 19: google.protobuf.Struct
+	(*Identity)(nil),              // 20: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
 }
 var file_loom_v1_graph_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.DecisionNode.type:type_name -> loom.v1.DecisionType
 	1,  // 1: loom.v1.DecisionNode.status:type_name -> loom.v1.DecisionStatus
-	18, // 2: loom.v1.DecisionNode.metadata:type_name -> google.protobuf.Struct
-	19, // 3: loom.v1.DecisionNode.author:type_name -> loom.v1.Identity
-	20, // 4: loom.v1.DecisionNode.time:type_name -> google.protobuf.Timestamp
-	2,  // 5: loom.v1.DecisionEdge.type:type_name -> loom.v1.DecisionEdgeType
-	19, // 6: loom.v1.DecisionEdge.author:type_name -> loom.v1.Identity
-	20, // 7: loom.v1.DecisionEdge.time:type_name -> google.protobuf.Timestamp
-	5,  // 8: loom.v1.DecisionGraph.nodes:type_name -> loom.v1.DecisionNode
-	6,  // 9: loom.v1.DecisionGraph.edges:type_name -> loom.v1.DecisionEdge
-	8,  // 10: loom.v1.DecisionGraph.ballots:type_name -> loom.v1.Ballot
-	3,  // 11: loom.v1.Ballot.rule:type_name -> loom.v1.VoteRule
-	4,  // 12: loom.v1.Ballot.status:type_name -> loom.v1.BallotStatus
-	20, // 13: loom.v1.Ballot.until:type_name -> google.protobuf.Timestamp
-	9,  // 14: loom.v1.Ballot.votes:type_name -> loom.v1.Vote
-	19, // 15: loom.v1.Ballot.opened_by:type_name -> loom.v1.Identity
-	20, // 16: loom.v1.Ballot.opened_at:type_name -> google.protobuf.Timestamp
-	20, // 17: loom.v1.Ballot.closed_at:type_name -> google.protobuf.Timestamp
-	19, // 18: loom.v1.Vote.voter:type_name -> loom.v1.Identity
-	20, // 19: loom.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	11, // 20: loom.v1.DecisionContext.items:type_name -> loom.v1.ContextItem
-	5,  // 21: loom.v1.ContextItem.node:type_name -> loom.v1.DecisionNode
-	13, // 22: loom.v1.Narrative.lines:type_name -> loom.v1.NarrativeLine
-	20, // 23: loom.v1.NarrativeLine.time:type_name -> google.protobuf.Timestamp
-	16, // 24: loom.v1.Pulse.types:type_name -> loom.v1.Pulse.TypesEntry
-	17, // 25: loom.v1.Pulse.statuses:type_name -> loom.v1.Pulse.StatusesEntry
-	15, // 26: loom.v1.Pulse.findings:type_name -> loom.v1.PulseFinding
-	5,  // 27: loom.v1.PulseFinding.nodes:type_name -> loom.v1.DecisionNode
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	19, // 2: loom.v1.DecisionNode.metadata:type_name -> google.protobuf.Struct
+	20, // 3: loom.v1.DecisionNode.author:type_name -> loom.v1.Identity
+	21, // 4: loom.v1.DecisionNode.time:type_name -> google.protobuf.Timestamp
+	6,  // 5: loom.v1.DecisionNode.abandoned:type_name -> loom.v1.Abandonment
+	20, // 6: loom.v1.Abandonment.by:type_name -> loom.v1.Identity
+	21, // 7: loom.v1.Abandonment.at:type_name -> google.protobuf.Timestamp
+	2,  // 8: loom.v1.DecisionEdge.type:type_name -> loom.v1.DecisionEdgeType
+	20, // 9: loom.v1.DecisionEdge.author:type_name -> loom.v1.Identity
+	21, // 10: loom.v1.DecisionEdge.time:type_name -> google.protobuf.Timestamp
+	5,  // 11: loom.v1.DecisionGraph.nodes:type_name -> loom.v1.DecisionNode
+	7,  // 12: loom.v1.DecisionGraph.edges:type_name -> loom.v1.DecisionEdge
+	9,  // 13: loom.v1.DecisionGraph.ballots:type_name -> loom.v1.Ballot
+	3,  // 14: loom.v1.Ballot.rule:type_name -> loom.v1.VoteRule
+	4,  // 15: loom.v1.Ballot.status:type_name -> loom.v1.BallotStatus
+	21, // 16: loom.v1.Ballot.until:type_name -> google.protobuf.Timestamp
+	10, // 17: loom.v1.Ballot.votes:type_name -> loom.v1.Vote
+	20, // 18: loom.v1.Ballot.opened_by:type_name -> loom.v1.Identity
+	21, // 19: loom.v1.Ballot.opened_at:type_name -> google.protobuf.Timestamp
+	21, // 20: loom.v1.Ballot.closed_at:type_name -> google.protobuf.Timestamp
+	20, // 21: loom.v1.Vote.voter:type_name -> loom.v1.Identity
+	21, // 22: loom.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	12, // 23: loom.v1.DecisionContext.items:type_name -> loom.v1.ContextItem
+	5,  // 24: loom.v1.ContextItem.node:type_name -> loom.v1.DecisionNode
+	14, // 25: loom.v1.Narrative.lines:type_name -> loom.v1.NarrativeLine
+	21, // 26: loom.v1.NarrativeLine.time:type_name -> google.protobuf.Timestamp
+	17, // 27: loom.v1.Pulse.types:type_name -> loom.v1.Pulse.TypesEntry
+	18, // 28: loom.v1.Pulse.statuses:type_name -> loom.v1.Pulse.StatusesEntry
+	16, // 29: loom.v1.Pulse.findings:type_name -> loom.v1.PulseFinding
+	5,  // 30: loom.v1.PulseFinding.nodes:type_name -> loom.v1.DecisionNode
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_graph_proto_init() }
@@ -1536,7 +1617,7 @@ func file_loom_v1_graph_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_graph_proto_rawDesc), len(file_loom_v1_graph_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

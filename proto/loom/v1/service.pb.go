@@ -1540,7 +1540,7 @@ type View struct {
 	Staffing *Staffing `protobuf:"bytes,14,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	// Of the view graph: the number of the project's last event that it has seen.
 	Number uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
-	// Of the view graph: what a node rests on that was superseded, by its id.
+	// Of the view graph: what a node rests on that counts no more, by its id.
 	Stale map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of the view permission.
 	Permissions   []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
@@ -2501,7 +2501,7 @@ type GraphReply struct {
 	Number uint64 `protobuf:"varint,7,opt,name=number,proto3" json:"number,omitempty"`
 	// True when the limit left nodes out.
 	Cut bool `protobuf:"varint,8,opt,name=cut,proto3" json:"cut,omitempty"`
-	// Of the nodes of the answer those that rest on what was superseded: what
+	// Of the nodes of the answer those that rest on what counts no more: what
 	// that is, by the node's id.
 	Stale         map[string]string `protobuf:"bytes,480,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -2615,6 +2615,7 @@ type DecisionRequest struct {
 	//	*DecisionRequest_Supersede
 	//	*DecisionRequest_Open
 	//	*DecisionRequest_Vote
+	//	*DecisionRequest_Abandon
 	Verb          isDecisionRequest_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2709,6 +2710,15 @@ func (x *DecisionRequest) GetVote() *CastVote {
 	return nil
 }
 
+func (x *DecisionRequest) GetAbandon() *AbandonDecision {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Abandon); ok {
+			return x.Abandon
+		}
+	}
+	return nil
+}
+
 type isDecisionRequest_Verb interface {
 	isDecisionRequest_Verb()
 }
@@ -2733,6 +2743,10 @@ type DecisionRequest_Vote struct {
 	Vote *CastVote `protobuf:"bytes,14,opt,name=vote,proto3,oneof"`
 }
 
+type DecisionRequest_Abandon struct {
+	Abandon *AbandonDecision `protobuf:"bytes,600,opt,name=abandon,proto3,oneof"`
+}
+
 func (*DecisionRequest_Add) isDecisionRequest_Verb() {}
 
 func (*DecisionRequest_Link) isDecisionRequest_Verb() {}
@@ -2742,6 +2756,8 @@ func (*DecisionRequest_Supersede) isDecisionRequest_Verb() {}
 func (*DecisionRequest_Open) isDecisionRequest_Verb() {}
 
 func (*DecisionRequest_Vote) isDecisionRequest_Verb() {}
+
+func (*DecisionRequest_Abandon) isDecisionRequest_Verb() {}
 
 // CostRequest asks what model calls have cost, and how attempts fared.
 //
@@ -3298,7 +3314,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x02\n" +
 	"\x0fDecisionRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12(\n" +
 	"\x03add\x18\n" +
@@ -3306,7 +3322,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04link\x18\v \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\x04link\x12:\n" +
 	"\tsupersede\x18\f \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\tsupersede\x12)\n" +
 	"\x04open\x18\r \x01(\v2\x13.loom.v1.OpenBallotH\x00R\x04open\x12'\n" +
-	"\x04vote\x18\x0e \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04voteB\x06\n" +
+	"\x04vote\x18\x0e \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04vote\x125\n" +
+	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandonB\x06\n" +
 	"\x04verb\"\xa7\x01\n" +
 	"\vCostRequest\x12\"\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x12.loom.v1.CostGroupR\x02by\x12\x18\n" +
@@ -3443,6 +3460,7 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*SupersedeDecision)(nil),     // 61: loom.v1.SupersedeDecision
 	(*OpenBallot)(nil),            // 62: loom.v1.OpenBallot
 	(*CastVote)(nil),              // 63: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 64: loom.v1.AbandonDecision
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	32, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -3512,19 +3530,20 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	61, // 64: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
 	62, // 65: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
 	63, // 66: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	1,  // 67: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	32, // 68: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	32, // 69: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	38, // 70: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	29, // 71: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	29, // 72: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	32, // 73: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	12, // 74: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	75, // [75:75] is the sub-list for method output_type
-	75, // [75:75] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	64, // 67: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	1,  // 68: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	32, // 69: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	32, // 70: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	38, // 71: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	29, // 72: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	29, // 73: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	32, // 74: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	12, // 75: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -3557,6 +3576,7 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Supersede)(nil),
 		(*DecisionRequest_Open)(nil),
 		(*DecisionRequest_Vote)(nil),
+		(*DecisionRequest_Abandon)(nil),
 	}
 	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
