@@ -183,13 +183,14 @@ func (d *decision) acquire(c *loomv1.AcquireLock) (*loomv1.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, asked := d.s.locks.Claim(d.repository(), c.Request); !asked && d.s.held(x) {
+	claim, asked := d.s.locks.Claim(d.repository(), c.Request)
+	if !asked && d.s.held(x) {
 		return nil, paused(c.Request, x)
-	} else if !asked {
-		if err := d.s.contradiction(x); err != nil {
-			return nil, err
-		}
 	}
+	if err := d.s.contradiction(x); err != nil && claim.GetToken() == 0 {
+		return nil, err
+	}
+	d.regrants = claim.GetToken() != 0
 	defer d.about(x)()
 	if err := d.lock(d.s.locks.Acquire(d.now, d.repository(), c)); err != nil {
 		return nil, err

@@ -61,6 +61,7 @@ type decision struct {
 	refusalRecorded bool          // the refusal is itself a fact
 	preface         *loomv1.Event // to be emitted before anything else is
 	later           []func() error
+	regrants        bool     // what is asked for goes from one agent to the next of the same attempt
 	children        int      // begun by this command
 	postponed       []string // executions that are to go on with the next tick, and not with this one
 	counted, bytes  int      // how many of the events are counted in bytes

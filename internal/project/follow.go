@@ -143,15 +143,24 @@ func (d *decision) freeLock(request string) error {
 	return d.lock(d.s.locks.Withdraw(d.now, d.repository(), request))
 }
 
-// followGrant queues the attempt again that was parked until the grant.
+// followGrant queues the attempt again that was parked until the grant. A grant
+// to work that may not use it now goes to the next: what contradicts other work
+// by now is refused when it asks again.
 func (d *decision) followGrant(f *loomv1.LockGranted) error {
 	x, a := d.s.attempt(f.Request)
-	if a == nil || a.Parked != workflow.WaitsForLock {
+	if a == nil {
 		return nil
 	}
 	defer d.about(x)()
-	if err := d.run(x).Unpark(a.Id); err != nil || !d.s.held(x) || !d.s.lockWanted(d.repository()) {
-		return err
+	parked := a.Parked == workflow.WaitsForLock
+	if parked {
+		if err := d.run(x).Unpark(a.Id); err != nil {
+			return err
+		}
+	}
+	idle := parked && d.s.held(x) && d.s.lockWanted(d.repository())
+	if !idle && (d.regrants || d.s.contradiction(x) == nil) {
+		return nil
 	}
 	return d.lock(d.s.locks.Release(d.now, d.repository(), f.Token)) // others can use it meanwhile
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -57,9 +58,10 @@ func (s *State) shakenBy(id string) map[string]bool {
 // contradiction refuses to let work be committed whose decisions took an option
 // that an active decision of other running work rejected, or the other way
 // round, or one of whose rivals that took: what is approved cannot both be
-// right.
+// right. What a train has taken along, and found good, may be on its target
+// already and is not refused any more.
 func (s *State) contradiction(x *loomv1.Execution) error {
-	if x.GetApproved().GetDecision() == "" {
+	if x.GetApproved().GetDecision() == "" || workflow.PassedByTrain(x) {
 		return nil
 	}
 	for _, n := range s.graph.Ancestors(x.Approved.Decision, loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO) {
@@ -80,6 +82,12 @@ func (s *State) contradiction(x *loomv1.Execution) error {
 		}
 	}
 	return nil
+}
+
+// contradicted is contradiction of the execution of an attempt.
+func (s *State) contradicted(attempt string) error {
+	x, _ := s.attempt(attempt)
+	return s.contradiction(x)
 }
 
 // opponent returns an active decision of other running work that is against

@@ -181,6 +181,89 @@ func TestBYD07_OneScopeHasOneAnswer(t *testing.T) {
 	}
 }
 
+// another reports a bug that nobody knows yet.
+func (d *desk) another() *loomv1.SubmitReply {
+	return d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: "something else"})
+}
+
+// resume has an attempt that was parked claimed again, if it is queued.
+func (d *desk) resume(request string, who *loomv1.Claimant) {
+	d.t.Helper()
+	for _, a := range d.s.Queued() {
+		if a.Attempt == request {
+			d.ok(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: request, Generation: a.Generation, Claimant: who}}})
+		}
+	}
+}
+
+// TestBYD07_ContradictionsCountAtTheGrant has other work decide against what
+// waits for the lock: the turn of that goes to the next, and it is refused when
+// it asks again.
+func TestBYD07_ContradictionsCountAtTheGrant(t *testing.T) {
+	for name, parked := range map[string]bool{"parked": true, "still asking": false} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			left, right := d.option("left", "rounding"), d.option("right", "rounding")
+			_, _, first, holder := d.rested(d.another, "p0", d.option("a", ""), d.option("b", ""))
+			held, err := d.acquire(first, holder)
+			if err != nil || held.GetToken() == 0 {
+				t.Fatalf("lock %v, %v", held, err)
+			}
+			_, _, request, who := d.rested(d.report, "p1", left, d.option("c", ""))
+			if claim, err := d.acquire(request, who); err != nil || claim.GetToken() != 0 {
+				t.Fatalf("lock %v, %v", claim, err)
+			}
+			if parked {
+				d.ok(&loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: &loomv1.ParkAttempt{Attempt: request, Claimant: who, WaitsFor: "lock"}}})
+			}
+			_, _, next, nextWho := d.rested(d.report2, "p2", d.option("d", ""), d.option("e", ""))
+			if claim, err := d.acquire(next, nextWho); err != nil || claim.GetToken() != 0 {
+				t.Fatalf("lock %v, %v", claim, err)
+			}
+			other := d.execution(d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: "one more"}).Bead).Id
+			d.decided(other, "that way", to(right, chosen))
+			d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: held.Token, Holder: holder}}})
+			if l := d.held(); l.Holder.GetRequest() != next || len(l.Queue) > 0 {
+				t.Errorf("the lock is %v, want it with %s", l, next)
+			}
+			d.resume(request, who)
+			if _, err := d.acquire(request, who); fault.Code(err) != "graph/contradiction" {
+				t.Fatalf("%v, want a contradiction", err)
+			}
+			d.give(closes(other, "the first is right"))
+			if claim, err := d.acquire(request, who); err != nil || claim.GetToken() != 0 {
+				t.Errorf("without the other it waits again: %v, %v", claim, err)
+			}
+			d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: d.held().Holder.Token}}})
+			if claim, err := d.acquire(request, who); err != nil || claim.GetToken() == 0 {
+				t.Errorf("lock %v, %v", claim, err)
+			}
+		})
+	}
+}
+
+// A contradiction that comes after the grant takes nothing from the attempt,
+// also when another agent goes on with it: its commit may have landed.
+func TestBYD07_AGrantGoesOverToWhoGoesOn(t *testing.T) {
+	d := newDesk(t)
+	left, right := d.option("left", "rounding"), d.option("right", "rounding")
+	_, _, request, who := d.rested(d.report, "p1", left, d.option("c", ""))
+	before, err := d.acquire(request, who)
+	if err != nil || before.GetToken() == 0 {
+		t.Fatalf("lock %v, %v", before, err)
+	}
+	d.decided(d.execution(d.report2().Bead).Id, "that way", to(right, chosen))
+	if claim, err := d.acquire(request, who); err != nil || claim.GetToken() != before.Token {
+		t.Errorf("asked again: %v, %v", claim, err)
+	}
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{Attempt: request, Claimant: who, Reason: "it stops"}}})
+	next := &loomv1.Claimant{Agent: "engineering-manager/9", Host: "h2", Epoch: 1}
+	d.resume(request, next)
+	if claim, err := d.acquire(request, next); err != nil || claim.GetToken() <= before.Token {
+		t.Errorf("who goes on has %v, %v", claim, err)
+	}
+}
+
 // option adds an option of a scope.
 func (d *desk) option(title, scope string) string {
 	d.t.Helper()

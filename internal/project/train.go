@@ -23,6 +23,9 @@ func (d *decision) formTrain(c *loomv1.FormTrain) (*loomv1.Answer, error) {
 		return nil, err
 	}
 	lock := d.s.locks.Status(d.repository())
+	if err := d.s.contradicted(lock.Holder.GetRequest()); err != nil {
+		return nil, err
+	}
 	row := d.row(lock)
 	if len(row) == 0 {
 		return nil, fault.New("train/none", "the holder's own change cannot ride on a train").Want("land it by itself")
@@ -67,7 +70,7 @@ func (d *decision) row(lock *loomv1.CommitLock) []string {
 // train has not.
 func (d *decision) couples(attempt string) ([]string, bool) {
 	x, a := d.s.attempt(attempt)
-	if a == nil || d.s.held(x) || d.run(x).Couples(attempt) != nil || slices.Contains(x.Checks, verify.Command) {
+	if a == nil || d.s.held(x) || d.run(x).Couples(attempt) != nil || slices.Contains(x.Checks, verify.Command) || d.s.contradiction(x) != nil {
 		return nil, false
 	}
 	c := x.Change
@@ -147,6 +150,9 @@ func (d *decision) rides(attempt string, c *loomv1.RecordTrain) error {
 	x, a := d.s.attempt(attempt)
 	if a == nil || d.s.held(x) {
 		return fault.New("train/changed", "attempt %q is not to land now", attempt).Want("make the train anew")
+	}
+	if err := d.s.contradicted(attempt); err != nil && car.GetRefused() == "" {
+		return fault.New("train/changed", "attempt %q may not land now", attempt).Want("make the train anew").Because(err)
 	}
 	probe := d.run(x)
 	probe.Emit = func(*loomv1.Event) error { return nil }

@@ -223,3 +223,62 @@ func TestBYD08_WhoMayFormATrain(t *testing.T) {
 		t.Errorf("a train of too many: %v", err)
 	}
 }
+
+// decides has the work of a change rest on a decision that took an option.
+func (d *desk) decides(w waits, option string) {
+	d.t.Helper()
+	x := d.execution(w.bead)
+	d.decided(x.Id, "this way", to(option, chosen), to(x.Approved.Decision, leadsTo))
+}
+
+// TestBYD07_BYD08_WhatContradictsDoesNotRide has other work decide against a car
+// before, and another after, the train is recorded.
+func TestBYD07_BYD08_WhatContradictsDoesNotRide(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	first, second, third := d.toLand(1, "a.go"), d.toLand(2, "b.go"), d.toLand(3, "c.go")
+	train, err := d.form(first)
+	if err != nil || len(train.Cars) != 3 {
+		t.Fatalf("train %v, %v", train, err)
+	}
+	left, right := d.option("left", "rounding"), d.option("right", "rounding")
+	up, down := d.option("up", "order"), d.option("down", "order")
+	d.decides(second, left)
+	d.decides(third, up)
+	other := d.execution(d.another().Bead).Id
+	d.decided(other, "that way", to(right, chosen))
+	n := len(d.events)
+	if err := d.record(first, rides(first.token, train.Cars)); fault.Code(err) != "train/changed" || len(d.events) != n {
+		t.Fatalf("recorded with what contradicts: %v, and %d facts", err, len(d.events)-n)
+	}
+	train, err = d.form(first)
+	if err != nil || len(train.Cars) != 2 || train.Cars[1].Attempt != third.attempt {
+		t.Fatalf("formed anew: %v, %v; want %s and %s", train, err, first.attempt, third.attempt)
+	}
+	if err := d.record(first, rides(first.token, train.Cars)); err != nil {
+		t.Fatal(err)
+	}
+	d.decided(other, "the other order", to(down, chosen)) // too late: the third may be on the target
+	d.arrive(first, landed("m-"+first.bead+"-x1"))
+	d.turn(&third)
+	d.arrive(third, landed("m-"+third.bead+"-x1"))
+	if got := d.status(third.bead); got != "closed" {
+		t.Errorf("bead %s, which rode, is %s", third.bead, got)
+	}
+	d.resume(second.attempt, second.who)
+	if _, err := d.acquire(second.attempt, second.who); fault.Code(err) != "graph/contradiction" {
+		t.Errorf("what did not ride: %v", err)
+	}
+}
+
+// A driver whose own change contradicts other work by now drives nobody.
+func TestBYD07_BYD08_ADriverThatContradictsIsRefused(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	first := d.toLand(1, "a.go")
+	d.toLand(2, "b.go")
+	left, right := d.option("left", "rounding"), d.option("right", "rounding")
+	d.decides(first, left)
+	d.decided(d.execution(d.another().Bead).Id, "that way", to(right, chosen))
+	if _, err := d.form(first); fault.Code(err) != "graph/contradiction" {
+		t.Errorf("it drives: %v", err)
+	}
+}

@@ -81,3 +81,10 @@ func (r Run) rode(commit string) bool {
 func RefusedByTrain(x *loomv1.Execution) bool {
 	return x.GetCar().GetRefused() != "" && x.Car.Verified == x.Candidate.GetCommit()
 }
+
+// PassedByTrain says whether a train has found the present candidate good: then
+// it may have landed already, and its own attempt finds out.
+func PassedByTrain(x *loomv1.Execution) bool {
+	c := x.GetCar()
+	return c != nil && c.Refused == "" && c.Verified == x.Candidate.GetCommit()
+}
