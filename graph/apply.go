@@ -23,6 +23,8 @@ func (g *Graph) Apply(e *loomv1.Event) error {
 		err = g.linked(e, f.DecisionLinked.GetEdge())
 	case *loomv1.Event_DecisionSuperseded:
 		err = g.superseded(e, f.DecisionSuperseded)
+	case *loomv1.Event_DecisionsImported:
+		err = g.imported(e, f.DecisionsImported.GetPart())
 	case *loomv1.Event_DecisionAbandoned:
 		err = g.abandonedFact(e, f.DecisionAbandoned)
 	case *loomv1.Event_BallotOpened:

@@ -2,7 +2,7 @@
 // weighed, decided and done, and how one led to the other.
 //
 // A [Graph] is a fold over the decision facts of a journal. Its deciders (Add,
-// Link, Supersede, Abandon) return the facts that a command leads to, or a refusal, and
+// Link, Supersede, Abandon, Import) return the facts that a command leads to, or a refusal, and
 // change nothing; [Graph.Apply] is the only thing that changes a graph, and
 // decides nothing. [DOT], [Mermaid], [JSON] and [Text] write a graph, or a part
 // of one, for other programs and for people; [Graph.Context] chooses what an
@@ -61,6 +61,8 @@ type Graph struct {
 	byExecution map[string][]int32
 	words       *index // nil until the first search
 
+	foreign []*loomv1.NodeSpan // nodes that were imported
+
 	ballots map[int32]*loomv1.Ballot // by the decision
 	opened  []int32                  // decisions with a ballot, in order
 	waiting map[int32]bool           // those whose ballot is not decided
@@ -90,7 +92,7 @@ func New() *Graph {
 // Snapshot returns the whole graph, nodes and edges in the order of their
 // numbers.
 func (g *Graph) Snapshot() *loomv1.DecisionGraph {
-	return &loomv1.DecisionGraph{Nodes: slices.Clone(g.nodes), Edges: slices.Clone(g.edges), Ballots: g.Ballots(false)}
+	return &loomv1.DecisionGraph{Nodes: slices.Clone(g.nodes), Edges: slices.Clone(g.edges), Ballots: g.Ballots(false), Imported: slices.Clone(g.foreign)}
 }
 
 // put adds a node that has been checked.
@@ -98,10 +100,11 @@ func (g *Graph) put(n *loomv1.DecisionNode) {
 	i := int32(len(g.nodes))
 	g.nodes, g.out, g.in = append(g.nodes, n), append(g.out, nil), append(g.in, nil)
 	g.byType[n.Type] = append(g.byType[n.Type], i)
-	if n.Bead != "" {
+	local := !g.isForeign(i)
+	if n.Bead != "" && local {
 		g.byBead[n.Bead] = append(g.byBead[n.Bead], i)
 	}
-	if n.Execution != "" {
+	if n.Execution != "" && local {
 		g.byExecution[n.Execution] = append(g.byExecution[n.Execution], i)
 	}
 	if g.words != nil {

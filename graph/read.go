@@ -17,7 +17,13 @@ type Filter struct {
 	Limit int
 }
 
-func (f Filter) matches(n *loomv1.DecisionNode) bool {
+// matches says whether a node is wanted. An imported one is about no bead or
+// execution of this project.
+func (g *Graph) matches(f Filter, i int32) bool {
+	n := g.nodes[i]
+	if (f.Bead != "" || f.Execution != "") && g.isForeign(i) {
+		return false
+	}
 	return (f.Type == 0 || n.Type == f.Type) && (f.Status == 0 || n.Status == f.Status) &&
 		(f.Bead == "" || n.Bead == f.Bead) && (f.Execution == "" || n.Execution == f.Execution)
 }
@@ -36,7 +42,7 @@ func (g *Graph) List(f Filter) []*loomv1.DecisionNode {
 	var found []*loomv1.DecisionNode
 	n, at := g.candidates(f)
 	for i := n - 1; i >= 0 && (f.Limit <= 0 || len(found) < f.Limit); i-- {
-		if node := g.nodes[at(i)]; f.matches(node) {
+		if node := g.nodes[at(i)]; g.matches(f, at(i)) {
 			found = append(found, node)
 		}
 	}
@@ -48,7 +54,7 @@ func (g *Graph) List(f Filter) []*loomv1.DecisionNode {
 func (g *Graph) First(f Filter) (*loomv1.DecisionNode, bool) {
 	n, at := g.candidates(f)
 	for i := range n {
-		if node := g.nodes[at(i)]; f.matches(node) {
+		if node := g.nodes[at(i)]; g.matches(f, at(i)) {
 			return node, true
 		}
 	}

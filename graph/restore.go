@@ -17,6 +17,12 @@ func Restore(from *loomv1.DecisionGraph) (*Graph, error) {
 }
 
 func (g *Graph) load(from *loomv1.DecisionGraph) *fault.Error {
+	for _, s := range from.GetImported() {
+		if len(g.foreign) > 0 && s.First <= g.foreign[len(g.foreign)-1].Last || s.First == 0 || s.First > s.Last || s.Last > uint64(len(from.Nodes)) {
+			return wrong("nodes %d to %d cannot have been imported", s.First, s.Last)
+		}
+		g.foreign = append(g.foreign, s)
+	}
 	for _, n := range from.GetNodes() {
 		if err := g.nextNode(n); err != nil {
 			return err

@@ -33,7 +33,7 @@ func (g *Graph) Search(text string, f Filter) []*loomv1.DecisionNode {
 	var found []hit
 	best := 0 // hits that nothing can come before
 	for h := range common(lists) {
-		if !f.matches(g.nodes[h.node]) {
+		if !g.matches(f, h.node) {
 			continue
 		}
 		found = append(found, h)

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/client"
@@ -31,9 +33,18 @@ func (a *app) graph() *cobra.Command {
 var graphFormats = map[string]func(*loomv1.GraphReply) (string, error){
 	"text":    func(r *loomv1.GraphReply) (string, error) { return graph.Text(r.Graph, r.Stale), nil },
 	"dot":     func(r *loomv1.GraphReply) (string, error) { return graph.DOT(r.Graph), nil },
-	"mermaid": func(r *loomv1.GraphReply) (string, error) { return graph.Mermaid(r.Graph), nil },
-	"svg":     func(r *loomv1.GraphReply) (string, error) { return graph.SVG(r.Graph), nil },
+	"mermaid": func(r *loomv1.GraphReply) (string, error) { return picture(r.Graph, graph.Mermaid) },
+	"svg":     func(r *loomv1.GraphReply) (string, error) { return picture(r.Graph, graph.SVG) },
 	"json":    func(r *loomv1.GraphReply) (string, error) { return graph.JSON(r.Graph) },
+}
+
+// picture draws a graph that is not too large to be looked at.
+func picture(g *loomv1.DecisionGraph, draw func(*loomv1.DecisionGraph) string) (string, error) {
+	if n := len(g.GetNodes()); n > mostNodes {
+		return "", fault.New("graph/too-large", "a picture of %d decisions, and %d is the most", n, mostNodes).At("--format").
+			Want("the part about one BEAD, or --format dot or json")
+	}
+	return draw(g), nil
 }
 
 func graphFormat(name string) (func(*loomv1.GraphReply) (string, error), error) {
@@ -66,7 +77,11 @@ func (a *app) graphShow(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.ask(cmd, q, at, func(r *loomv1.GraphReply) error {
+			ask := a.ask
+			if use == "export" && q.Bead == "" {
+				ask = a.export
+			}
+			return ask(cmd, q, at, func(r *loomv1.GraphReply) error {
 				if a.json {
 					return a.print(r.Graph, nil)
 				}
@@ -116,6 +131,33 @@ func (a *app) ask(cmd *cobra.Command, q *loomv1.GraphRequest, at string, show fu
 	})
 }
 
+// export asks for the whole graph, page by page, as it is at one event.
+func (a *app) export(cmd *cobra.Command, q *loomv1.GraphRequest, at string, show func(*loomv1.GraphReply) error) error {
+	q.Question, q.Limit = loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT, 0
+	whole := &loomv1.GraphReply{Graph: &loomv1.DecisionGraph{}}
+	for first := true; first || q.After > 0; first = false {
+		err := a.ask(cmd, q, at, func(r *loomv1.GraphReply) error {
+			proto.Merge(whole.Graph, r.Graph)
+			whole.Number, q.After = r.Number, r.Next
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		at = strconv.FormatUint(whole.Number, 10)
+	}
+	g, err := graph.Restore(whole.Graph)
+	if err != nil {
+		return err
+	}
+	whole.Stale = g.Stale()
+	if !a.json {
+		fmt.Fprintf(a.err, "decisions %d, links %d, votes %d, as of event %d\n",
+			len(whole.Graph.Nodes), len(whole.Graph.Edges), len(whole.Graph.Ballots), whole.Number)
+	}
+	return show(whole)
+}
+
 // checkDecision refuses what cannot be the id of a decision.
 func checkDecision(arg, id string) error {
 	if len(id) < 2 || id[0] != 'd' || strings.Trim(id[1:], "0123456789") != "" {
@@ -128,10 +170,12 @@ func (a *app) graphImport() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use: "import FILE [flags]", Short: "add an exported graph to a project's", Args: takes("FILE"),
-		Long: `Import adds the decisions and links of a file that "loom graph export" wrote.
-They get new numbers; who made them, when, and what they were about is kept as
-metadata of each. Importing the same file again adds nothing, and goes on where
-an interrupted import stopped.`,
+		Long: `Import adds what is in a file that "loom graph export" wrote: decisions, links
+and votes, with their authors and times. They get new numbers after those that
+are there; what they say of beads and executions is about where they came from.
+The whole file is tried first, and nothing is sent of one that makes no sense.
+Votes that are open become void. Importing the same file again within 7 days
+adds nothing, and goes on where an interrupted import stopped.`,
 		Example: "  loom graph export --project old > old.json\n  loom graph import old.json --project new",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
@@ -139,7 +183,7 @@ an interrupted import stopped.`,
 				return fault.New("usage/argument", "the file cannot be read").At("FILE").Got(args[0]).Because(err)
 			}
 			im, err := newImport(name, data)
-			if err != nil {
+			if err = cmp.Or(err, checkName("--project", name)); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
@@ -147,7 +191,7 @@ an interrupted import stopped.`,
 					return err
 				}
 				return a.print(&loomv1.DecisionGraph{Nodes: im.added}, func(w io.Writer) {
-					fmt.Fprintf(w, "%d decisions and %d links\n", len(im.from.Nodes), len(im.from.Edges))
+					fmt.Fprintf(w, "decisions %d, links %d, votes %d\n", im.nodes, im.edges, im.ballots)
 				})
 			})
 		},

@@ -17,7 +17,7 @@ import (
 
 // graphKinds are the kinds of events that change a decision graph.
 var graphKinds = []string{
-	"decision-added", "decision-linked", "decision-superseded", "decision-abandoned", "ballot-opened", "vote-cast", "ballot-referred", "ballot-closed",
+	"decision-added", "decision-linked", "decision-superseded", "decision-abandoned", "decisions-imported", "ballot-opened", "vote-cast", "ballot-referred", "ballot-closed",
 }
 
 func (a *app) graphWatch() *cobra.Command {

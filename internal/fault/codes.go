@@ -98,6 +98,8 @@ var codes = map[string]Exit{
 	"graph/superseded":    Conflict,
 	"graph/abandoned":     Conflict,
 	"graph/not-owner":     Refused,
+	"graph/too-large":     Limit,
+	"graph/long-path":     Limit,
 	"graph/invalid":       Invalid,
 	"graph/duplicate":     Conflict,
 	"graph/inconsistent":  Integrity,

@@ -36,12 +36,32 @@ func (h *Host) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphRe
 	switch {
 	case q.At != 0 && q.Time != nil:
 		return nil, fault.New("usage/argument", "a number and a time exclude each other").At("at")
+	case q.Question == loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT && q.At != 0:
+		if reply, err := h.askStill(ctx, q); reply != nil || err != nil {
+			return reply, err
+		}
+		return h.askThen(ctx, q)
 	case q.At != 0 || q.Time != nil:
 		return h.askThen(ctx, q)
 	}
 	reply, err := h.projects.Ask(ctx, q)
 	if err != nil {
 		return nil, h.suggestProject(err)
+	}
+	return reply, nil
+}
+
+// askStill asks the graph as it is for the page of an export at a number, if that
+// is its number still: then nothing has to be folded again.
+func (h *Host) askStill(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	now := proto.CloneOf(q)
+	now.At = 0
+	reply, err := h.projects.Ask(ctx, now)
+	if err != nil {
+		return nil, h.suggestProject(err)
+	}
+	if reply.Number != q.At {
+		return nil, nil
 	}
 	return reply, nil
 }
@@ -129,6 +149,8 @@ func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, from 
 		cmd.Body = &loomv1.Command_SupersedeDecision{SupersedeDecision: v.Supersede}
 	case *loomv1.DecisionRequest_Abandon:
 		cmd.Body = &loomv1.Command_AbandonDecision{AbandonDecision: v.Abandon}
+	case *loomv1.DecisionRequest_Import:
+		cmd.Body = &loomv1.Command_ImportDecisions{ImportDecisions: v.Import}
 	case *loomv1.DecisionRequest_Open:
 		cmd.Body = &loomv1.Command_OpenBallot{OpenBallot: v.Open}
 	case *loomv1.DecisionRequest_Vote:

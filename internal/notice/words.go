@@ -37,6 +37,9 @@ func decisions(e *loomv1.Event) string {
 	case *loomv1.Event_DecisionSuperseded:
 		s := f.DecisionSuperseded
 		return fmt.Sprintf("%s: %s supersedes %s", about(e), s.GetNew(), s.GetOld()) + after(": ", s.GetEdge().GetRationale())
+	case *loomv1.Event_DecisionsImported:
+		p := f.DecisionsImported.GetPart()
+		return fmt.Sprintf("%s: imported %d decisions, %d links, %d votes", about(e), len(p.GetNodes()), len(p.GetEdges()), len(p.GetBallots()))
 	case *loomv1.Event_DecisionAbandoned:
 		a := f.DecisionAbandoned
 		return fmt.Sprintf("%s: %s is given up", about(e), a.GetId()) + after(": ", a.GetReason())

@@ -70,6 +70,9 @@ func (s *State) apply(e *loomv1.Event) error {
 	case *loomv1.Event_DecisionAdded:
 		s.remember(e, f.DecisionAdded.Request, f.DecisionAdded.GetNode().GetId(), "")
 		return s.graph.Apply(e)
+	case *loomv1.Event_DecisionsImported:
+		s.remember(e, f.DecisionsImported.Request, importedFirst(f.DecisionsImported), "")
+		return s.graph.Apply(e)
 	case *loomv1.Event_DecisionLinked, *loomv1.Event_DecisionSuperseded, *loomv1.Event_DecisionAbandoned,
 		*loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
 		return s.graph.Apply(e)

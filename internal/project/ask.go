@@ -16,7 +16,8 @@ const (
 	askMost    = 2000
 	askDepth   = 10
 	askTokens  = 1024
-	askBudget  = 64 << 10 // tokens
+	askBudget  = 64 << 10  // tokens
+	askPage    = 256 << 10 // bytes of a page of an export
 )
 
 // AskAt is Ask of the graph as it was after the project's event of a number,
@@ -35,7 +36,7 @@ func AskAt(g *graph.Graph, number uint64, at time.Time, q *loomv1.GraphRequest) 
 	for _, item := range r.GetContext().GetItems() {
 		nodes = append(slices.Clip(nodes), item.Node)
 	}
-	if len(nodes) > 0 {
+	if len(nodes) > 0 && q.Question != loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT {
 		r.Stale = staleOf(g, nodes)
 	}
 	return r, nil
@@ -59,6 +60,9 @@ func Ask(g *graph.Graph, now time.Time, q *loomv1.GraphRequest) (*loomv1.GraphRe
 		return &loomv1.GraphReply{Narrative: g.Narrative(q.Id)}, nil
 	case loomv1.GraphQuestion_GRAPH_QUESTION_PULSE:
 		return &loomv1.GraphReply{Pulse: g.Pulse(now, 0)}, nil
+	case loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT:
+		part, next := g.Page(q.After, int(cmp.Or(q.Limit, askMost)), askPage)
+		return &loomv1.GraphReply{Graph: part, Next: next, Cut: next > 0}, nil
 	case loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS:
 		return askBallots(g, q, limit), nil
 	case loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD:
@@ -117,6 +121,11 @@ func askPath(g *graph.Graph, q *loomv1.GraphRequest) (*loomv1.GraphReply, error)
 	edges, ok := g.Path(q.Id, q.To)
 	if !ok {
 		return nil, fault.New("graph/no-path", "no way leads from %s to %s", q.Id, q.To).Want("perhaps one leads the other way")
+	}
+	if len(edges) >= askMost {
+		half := edges[askMost-2].To
+		return nil, fault.New("graph/long-path", "the way from %s to %s has %d decisions, and %d is the most", q.Id, q.To, len(edges)+1, askMost).
+			Want("the way from %s to %s, and from there on", q.Id, half)
 	}
 	part := &loomv1.DecisionGraph{Edges: edges}
 	first, _ := g.Node(q.Id)

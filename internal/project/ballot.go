@@ -64,6 +64,9 @@ func (d *decision) onBallot(decision string, events []*loomv1.Event) error {
 	defer d.aside()()
 	n, _ := d.s.graph.Node(decision)
 	d.bead, d.execution, d.node, d.attempt = n.GetBead(), n.GetExecution(), "", ""
+	if d.s.graph.Imported(decision) {
+		d.bead, d.execution = "", ""
+	}
 	return d.all(events, nil)
 }
 

@@ -135,6 +135,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.all(d.s.graph.Supersede(c.SupersedeDecision))
 	case *loomv1.Command_AbandonDecision:
 		return nil, d.abandonDecision(c.AbandonDecision)
+	case *loomv1.Command_ImportDecisions:
+		return d.importDecisions(c.ImportDecisions)
 	case *loomv1.Command_OpenBallot:
 		return nil, d.openBallot(c.OpenBallot)
 	case *loomv1.Command_CastVote:

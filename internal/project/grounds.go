@@ -100,7 +100,7 @@ func (s *State) opponent(x *loomv1.Execution, e *loomv1.DecisionEdge) *loomv1.De
 	for _, o := range s.graph.Edges("", e.To) {
 		n, _ := s.graph.Node(o.From)
 		if o.Type == opposite && n.GetStatus() == loomv1.DecisionStatus_DECISION_STATUS_ACTIVE &&
-			n.GetExecution() != x.Id && s.open[n.GetExecution()] {
+			n.GetExecution() != x.Id && s.open[n.GetExecution()] && !s.graph.Imported(n.Id) {
 			return n
 		}
 	}

@@ -39,6 +39,7 @@ var stories = map[string]func(*play.Shop){
 	"storm":      play.Storm,
 	"voted":      play.Voted,
 	"abandoned":  play.Abandoned,
+	"imported":   play.Imported,
 }
 
 func TestWF10_StoredHistoriesGiveTheSameState(t *testing.T) {

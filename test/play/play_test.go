@@ -29,6 +29,7 @@ func TestWF10_StoriesComeToTheirEnd(t *testing.T) {
 		{"linked", play.Linked, []string{"bead-status-changed", "execution-ended"}},
 		{"voted", play.Voted, []string{"ballot-opened", "vote-cast", "ballot-referred", "ballot-closed", "decision-superseded", "approval-lapsed", "landed"}},
 		{"abandoned", play.Abandoned, []string{"decision-abandoned", "ballot-closed", "override-given", "approval-lapsed", "landed"}},
+		{"imported", play.Imported, []string{"decisions-imported", "decision-abandoned"}},
 		{"storm", play.Storm, []string{"governor-tripped", "governor-renewed"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

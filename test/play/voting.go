@@ -3,6 +3,8 @@ package play
 import (
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -107,4 +109,37 @@ func Abandoned(s *Shop) {
 	}}})
 	s.Decide(Approve, "all the same")
 	s.Finish("p1")
+}
+
+// Imported is a graph of elsewhere that is taken in, and given up in part.
+func Imported(s *Shop) {
+	s.decided(loomv1.DecisionType_DECISION_TYPE_GOAL, "what was there before")
+	architect := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: "architect/1@h9"}
+	node := func(t loomv1.DecisionType, title string) *loomv1.DecisionNode {
+		return &loomv1.DecisionNode{
+			Type: t, Title: title, Status: loomv1.DecisionStatus_DECISION_STATUS_ACTIVE, Confidence: 70,
+			Bead: "shop-1", Execution: "shop-1-x1", Author: architect, Time: timestamppb.New(s.Now.Add(-time.Hour)),
+		}
+	}
+	for i, part := range []*loomv1.DecisionGraph{
+		{Nodes: []*loomv1.DecisionNode{
+			node(loomv1.DecisionType_DECISION_TYPE_DECISION, "where to round"),
+			node(loomv1.DecisionType_DECISION_TYPE_OPTION, "at the end"), node(loomv1.DecisionType_DECISION_TYPE_OPTION, "each line"),
+		}},
+		{Edges: []*loomv1.DecisionEdge{
+			{From: "d2", To: "d3", Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_CHOSEN, Author: architect, Rationale: "2 of 2 votes"},
+			{From: "d3", To: "d4", Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_SUPERSEDES, Author: architect},
+		}},
+		{Ballots: []*loomv1.Ballot{{
+			Decision: "d2", Options: []string{"d3", "d4"}, Voters: []string{"architect"}, Quorum: 1, Seconds: 60, Rule: loomv1.VoteRule_VOTE_RULE_MAJORITY,
+			Status: loomv1.BallotStatus_BALLOT_STATUS_CLOSED, Result: "d3", Reason: "1 of 1 vote",
+			Votes: []*loomv1.Vote{{Role: "architect", Option: "d3", Confidence: 80, Voter: architect}},
+		}}},
+	} {
+		s.Do(&loomv1.Command{
+			Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "operator"},
+			Body:  &loomv1.Command_ImportDecisions{ImportDecisions: &loomv1.ImportDecisions{Part: part, Request: string(rune('a' + i))}},
+		})
+	}
+	s.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Abandon{Abandon: &loomv1.AbandonDecision{Id: "d3", Reason: "it is another shop"}}})
 }

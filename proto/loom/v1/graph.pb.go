@@ -665,7 +665,10 @@ type DecisionGraph struct {
 	Nodes []*DecisionNode        `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Edges []*DecisionEdge        `protobuf:"bytes,2,rep,name=edges,proto3" json:"edges,omitempty"`
 	// Ballots, in the order they were opened.
-	Ballots       []*Ballot `protobuf:"bytes,3,rep,name=ballots,proto3" json:"ballots,omitempty"`
+	Ballots []*Ballot `protobuf:"bytes,3,rep,name=ballots,proto3" json:"ballots,omitempty"`
+	// Of the state: which nodes came with an import. Bead and execution of these
+	// are those of where they came from.
+	Imported      []*NodeSpan `protobuf:"bytes,600,rep,name=imported,proto3" json:"imported,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,6 +724,66 @@ func (x *DecisionGraph) GetBallots() []*Ballot {
 	return nil
 }
 
+func (x *DecisionGraph) GetImported() []*NodeSpan {
+	if x != nil {
+		return x.Imported
+	}
+	return nil
+}
+
+// NodeSpan is nodes in a row, by N of their ids "dN".
+type NodeSpan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint64                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeSpan) Reset() {
+	*x = NodeSpan{}
+	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeSpan) ProtoMessage() {}
+
+func (x *NodeSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeSpan.ProtoReflect.Descriptor instead.
+func (*NodeSpan) Descriptor() ([]byte, []int) {
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NodeSpan) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *NodeSpan) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
 // Ballot is a vote on the options of a decision. Each role has one vote.
 type Ballot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -755,7 +818,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	mi := &file_loom_v1_graph_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +830,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[4]
+	mi := &file_loom_v1_graph_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +843,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Ballot) GetDecision() string {
@@ -911,7 +974,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_loom_v1_graph_proto_msgTypes[5]
+	mi := &file_loom_v1_graph_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +986,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[5]
+	mi := &file_loom_v1_graph_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +999,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Vote) GetRole() string {
@@ -998,7 +1061,7 @@ type DecisionContext struct {
 
 func (x *DecisionContext) Reset() {
 	*x = DecisionContext{}
-	mi := &file_loom_v1_graph_proto_msgTypes[6]
+	mi := &file_loom_v1_graph_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1073,7 @@ func (x *DecisionContext) String() string {
 func (*DecisionContext) ProtoMessage() {}
 
 func (x *DecisionContext) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[6]
+	mi := &file_loom_v1_graph_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1086,7 @@ func (x *DecisionContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionContext.ProtoReflect.Descriptor instead.
 func (*DecisionContext) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DecisionContext) GetItems() []*ContextItem {
@@ -1071,7 +1134,7 @@ type ContextItem struct {
 
 func (x *ContextItem) Reset() {
 	*x = ContextItem{}
-	mi := &file_loom_v1_graph_proto_msgTypes[7]
+	mi := &file_loom_v1_graph_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1146,7 @@ func (x *ContextItem) String() string {
 func (*ContextItem) ProtoMessage() {}
 
 func (x *ContextItem) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[7]
+	mi := &file_loom_v1_graph_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1159,7 @@ func (x *ContextItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextItem.ProtoReflect.Descriptor instead.
 func (*ContextItem) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ContextItem) GetNode() *DecisionNode {
@@ -1144,7 +1207,7 @@ type Narrative struct {
 
 func (x *Narrative) Reset() {
 	*x = Narrative{}
-	mi := &file_loom_v1_graph_proto_msgTypes[8]
+	mi := &file_loom_v1_graph_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1219,7 @@ func (x *Narrative) String() string {
 func (*Narrative) ProtoMessage() {}
 
 func (x *Narrative) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[8]
+	mi := &file_loom_v1_graph_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1232,7 @@ func (x *Narrative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Narrative.ProtoReflect.Descriptor instead.
 func (*Narrative) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Narrative) GetLines() []*NarrativeLine {
@@ -1191,7 +1254,7 @@ type NarrativeLine struct {
 
 func (x *NarrativeLine) Reset() {
 	*x = NarrativeLine{}
-	mi := &file_loom_v1_graph_proto_msgTypes[9]
+	mi := &file_loom_v1_graph_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1266,7 @@ func (x *NarrativeLine) String() string {
 func (*NarrativeLine) ProtoMessage() {}
 
 func (x *NarrativeLine) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[9]
+	mi := &file_loom_v1_graph_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1279,7 @@ func (x *NarrativeLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NarrativeLine.ProtoReflect.Descriptor instead.
 func (*NarrativeLine) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NarrativeLine) GetTime() *timestamppb.Timestamp {
@@ -1256,7 +1319,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_loom_v1_graph_proto_msgTypes[10]
+	mi := &file_loom_v1_graph_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1331,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[10]
+	mi := &file_loom_v1_graph_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1344,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Pulse) GetNodes() uint32 {
@@ -1335,7 +1398,7 @@ type PulseFinding struct {
 
 func (x *PulseFinding) Reset() {
 	*x = PulseFinding{}
-	mi := &file_loom_v1_graph_proto_msgTypes[11]
+	mi := &file_loom_v1_graph_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1410,7 @@ func (x *PulseFinding) String() string {
 func (*PulseFinding) ProtoMessage() {}
 
 func (x *PulseFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_graph_proto_msgTypes[11]
+	mi := &file_loom_v1_graph_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1423,7 @@ func (x *PulseFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PulseFinding.ProtoReflect.Descriptor instead.
 func (*PulseFinding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_graph_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_graph_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PulseFinding) GetKind() string {
@@ -1425,11 +1488,15 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\x06weight\x18\x05 \x01(\x01R\x06weight\x12\x1c\n" +
 	"\trationale\x18\x06 \x01(\tR\trationale\x12)\n" +
 	"\x06author\x18\a \x01(\v2\x11.loom.v1.IdentityR\x06author\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x94\x01\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc4\x01\n" +
 	"\rDecisionGraph\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.loom.v1.DecisionNodeR\x05nodes\x12+\n" +
 	"\x05edges\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05edges\x12)\n" +
-	"\aballots\x18\x03 \x03(\v2\x0f.loom.v1.BallotR\aballots\"\xb9\x04\n" +
+	"\aballots\x18\x03 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12.\n" +
+	"\bimported\x18\xd8\x04 \x03(\v2\x11.loom.v1.NodeSpanR\bimported\"4\n" +
+	"\bNodeSpan\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\"\xb9\x04\n" +
 	"\x06Ballot\x12\x1a\n" +
 	"\bdecision\x18\x01 \x01(\tR\bdecision\x12\x18\n" +
 	"\aoptions\x18\x02 \x03(\tR\aoptions\x12%\n" +
@@ -1541,7 +1608,7 @@ func file_loom_v1_graph_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_loom_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loom_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loom_v1_graph_proto_goTypes = []any{
 	(DecisionType)(0),             // 0: loom.v1.DecisionType
 	(DecisionStatus)(0),           // 1: loom.v1.DecisionStatus
@@ -1552,57 +1619,59 @@ var file_loom_v1_graph_proto_goTypes = []any{
 	(*Abandonment)(nil),           // 6: loom.v1.Abandonment
 	(*DecisionEdge)(nil),          // 7: loom.v1.DecisionEdge
 	(*DecisionGraph)(nil),         // 8: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 9: loom.v1.Ballot
-	(*Vote)(nil),                  // 10: loom.v1.Vote
-	(*DecisionContext)(nil),       // 11: loom.v1.DecisionContext
-	(*ContextItem)(nil),           // 12: loom.v1.ContextItem
-	(*Narrative)(nil),             // 13: loom.v1.Narrative
-	(*NarrativeLine)(nil),         // 14: loom.v1.NarrativeLine
-	(*Pulse)(nil),                 // 15: loom.v1.Pulse
-	(*PulseFinding)(nil),          // 16: loom.v1.PulseFinding
-	nil,                           // 17: loom.v1.Pulse.TypesEntry
-	nil,                           // 18: loom.v1.Pulse.StatusesEntry
-	(*structpb.Struct)(nil),       // 19: google.protobuf.Struct
-	(*Identity)(nil),              // 20: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*NodeSpan)(nil),              // 9: loom.v1.NodeSpan
+	(*Ballot)(nil),                // 10: loom.v1.Ballot
+	(*Vote)(nil),                  // 11: loom.v1.Vote
+	(*DecisionContext)(nil),       // 12: loom.v1.DecisionContext
+	(*ContextItem)(nil),           // 13: loom.v1.ContextItem
+	(*Narrative)(nil),             // 14: loom.v1.Narrative
+	(*NarrativeLine)(nil),         // 15: loom.v1.NarrativeLine
+	(*Pulse)(nil),                 // 16: loom.v1.Pulse
+	(*PulseFinding)(nil),          // 17: loom.v1.PulseFinding
+	nil,                           // 18: loom.v1.Pulse.TypesEntry
+	nil,                           // 19: loom.v1.Pulse.StatusesEntry
+	(*structpb.Struct)(nil),       // 20: google.protobuf.Struct
+	(*Identity)(nil),              // 21: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
 }
 var file_loom_v1_graph_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.DecisionNode.type:type_name -> loom.v1.DecisionType
 	1,  // 1: loom.v1.DecisionNode.status:type_name -> loom.v1.DecisionStatus
-	19, // 2: loom.v1.DecisionNode.metadata:type_name -> google.protobuf.Struct
-	20, // 3: loom.v1.DecisionNode.author:type_name -> loom.v1.Identity
-	21, // 4: loom.v1.DecisionNode.time:type_name -> google.protobuf.Timestamp
+	20, // 2: loom.v1.DecisionNode.metadata:type_name -> google.protobuf.Struct
+	21, // 3: loom.v1.DecisionNode.author:type_name -> loom.v1.Identity
+	22, // 4: loom.v1.DecisionNode.time:type_name -> google.protobuf.Timestamp
 	6,  // 5: loom.v1.DecisionNode.abandoned:type_name -> loom.v1.Abandonment
-	20, // 6: loom.v1.Abandonment.by:type_name -> loom.v1.Identity
-	21, // 7: loom.v1.Abandonment.at:type_name -> google.protobuf.Timestamp
+	21, // 6: loom.v1.Abandonment.by:type_name -> loom.v1.Identity
+	22, // 7: loom.v1.Abandonment.at:type_name -> google.protobuf.Timestamp
 	2,  // 8: loom.v1.DecisionEdge.type:type_name -> loom.v1.DecisionEdgeType
-	20, // 9: loom.v1.DecisionEdge.author:type_name -> loom.v1.Identity
-	21, // 10: loom.v1.DecisionEdge.time:type_name -> google.protobuf.Timestamp
+	21, // 9: loom.v1.DecisionEdge.author:type_name -> loom.v1.Identity
+	22, // 10: loom.v1.DecisionEdge.time:type_name -> google.protobuf.Timestamp
 	5,  // 11: loom.v1.DecisionGraph.nodes:type_name -> loom.v1.DecisionNode
 	7,  // 12: loom.v1.DecisionGraph.edges:type_name -> loom.v1.DecisionEdge
-	9,  // 13: loom.v1.DecisionGraph.ballots:type_name -> loom.v1.Ballot
-	3,  // 14: loom.v1.Ballot.rule:type_name -> loom.v1.VoteRule
-	4,  // 15: loom.v1.Ballot.status:type_name -> loom.v1.BallotStatus
-	21, // 16: loom.v1.Ballot.until:type_name -> google.protobuf.Timestamp
-	10, // 17: loom.v1.Ballot.votes:type_name -> loom.v1.Vote
-	20, // 18: loom.v1.Ballot.opened_by:type_name -> loom.v1.Identity
-	21, // 19: loom.v1.Ballot.opened_at:type_name -> google.protobuf.Timestamp
-	21, // 20: loom.v1.Ballot.closed_at:type_name -> google.protobuf.Timestamp
-	20, // 21: loom.v1.Vote.voter:type_name -> loom.v1.Identity
-	21, // 22: loom.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	12, // 23: loom.v1.DecisionContext.items:type_name -> loom.v1.ContextItem
-	5,  // 24: loom.v1.ContextItem.node:type_name -> loom.v1.DecisionNode
-	14, // 25: loom.v1.Narrative.lines:type_name -> loom.v1.NarrativeLine
-	21, // 26: loom.v1.NarrativeLine.time:type_name -> google.protobuf.Timestamp
-	17, // 27: loom.v1.Pulse.types:type_name -> loom.v1.Pulse.TypesEntry
-	18, // 28: loom.v1.Pulse.statuses:type_name -> loom.v1.Pulse.StatusesEntry
-	16, // 29: loom.v1.Pulse.findings:type_name -> loom.v1.PulseFinding
-	5,  // 30: loom.v1.PulseFinding.nodes:type_name -> loom.v1.DecisionNode
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	10, // 13: loom.v1.DecisionGraph.ballots:type_name -> loom.v1.Ballot
+	9,  // 14: loom.v1.DecisionGraph.imported:type_name -> loom.v1.NodeSpan
+	3,  // 15: loom.v1.Ballot.rule:type_name -> loom.v1.VoteRule
+	4,  // 16: loom.v1.Ballot.status:type_name -> loom.v1.BallotStatus
+	22, // 17: loom.v1.Ballot.until:type_name -> google.protobuf.Timestamp
+	11, // 18: loom.v1.Ballot.votes:type_name -> loom.v1.Vote
+	21, // 19: loom.v1.Ballot.opened_by:type_name -> loom.v1.Identity
+	22, // 20: loom.v1.Ballot.opened_at:type_name -> google.protobuf.Timestamp
+	22, // 21: loom.v1.Ballot.closed_at:type_name -> google.protobuf.Timestamp
+	21, // 22: loom.v1.Vote.voter:type_name -> loom.v1.Identity
+	22, // 23: loom.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	13, // 24: loom.v1.DecisionContext.items:type_name -> loom.v1.ContextItem
+	5,  // 25: loom.v1.ContextItem.node:type_name -> loom.v1.DecisionNode
+	15, // 26: loom.v1.Narrative.lines:type_name -> loom.v1.NarrativeLine
+	22, // 27: loom.v1.NarrativeLine.time:type_name -> google.protobuf.Timestamp
+	18, // 28: loom.v1.Pulse.types:type_name -> loom.v1.Pulse.TypesEntry
+	19, // 29: loom.v1.Pulse.statuses:type_name -> loom.v1.Pulse.StatusesEntry
+	17, // 30: loom.v1.Pulse.findings:type_name -> loom.v1.PulseFinding
+	5,  // 31: loom.v1.PulseFinding.nodes:type_name -> loom.v1.DecisionNode
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_graph_proto_init() }
@@ -1617,7 +1686,7 @@ func file_loom_v1_graph_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_graph_proto_rawDesc), len(file_loom_v1_graph_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -52,24 +52,29 @@ const (
 	GraphQuestion_GRAPH_QUESTION_PULSE GraphQuestion = 11
 	// Ballots; with id, the one on that decision.
 	GraphQuestion_GRAPH_QUESTION_BALLOTS GraphQuestion = 12
+	// All of it, page by page: nodes, then edges, then ballots, each complete and
+	// in order, from after on. Ask for the first page, and for the others at its
+	// number.
+	GraphQuestion_GRAPH_QUESTION_EXPORT GraphQuestion = 600
 )
 
 // Enum value maps for GraphQuestion.
 var (
 	GraphQuestion_name = map[int32]string{
-		0:  "GRAPH_QUESTION_UNSPECIFIED",
-		1:  "GRAPH_QUESTION_LIST",
-		2:  "GRAPH_QUESTION_SEARCH",
-		3:  "GRAPH_QUESTION_RECENT",
-		4:  "GRAPH_QUESTION_GOALS",
-		5:  "GRAPH_QUESTION_ANCESTORS",
-		6:  "GRAPH_QUESTION_DESCENDANTS",
-		7:  "GRAPH_QUESTION_PATH",
-		8:  "GRAPH_QUESTION_NEIGHBOURHOOD",
-		9:  "GRAPH_QUESTION_CONTEXT",
-		10: "GRAPH_QUESTION_NARRATIVE",
-		11: "GRAPH_QUESTION_PULSE",
-		12: "GRAPH_QUESTION_BALLOTS",
+		0:   "GRAPH_QUESTION_UNSPECIFIED",
+		1:   "GRAPH_QUESTION_LIST",
+		2:   "GRAPH_QUESTION_SEARCH",
+		3:   "GRAPH_QUESTION_RECENT",
+		4:   "GRAPH_QUESTION_GOALS",
+		5:   "GRAPH_QUESTION_ANCESTORS",
+		6:   "GRAPH_QUESTION_DESCENDANTS",
+		7:   "GRAPH_QUESTION_PATH",
+		8:   "GRAPH_QUESTION_NEIGHBOURHOOD",
+		9:   "GRAPH_QUESTION_CONTEXT",
+		10:  "GRAPH_QUESTION_NARRATIVE",
+		11:  "GRAPH_QUESTION_PULSE",
+		12:  "GRAPH_QUESTION_BALLOTS",
+		600: "GRAPH_QUESTION_EXPORT",
 	}
 	GraphQuestion_value = map[string]int32{
 		"GRAPH_QUESTION_UNSPECIFIED":   0,
@@ -85,6 +90,7 @@ var (
 		"GRAPH_QUESTION_NARRATIVE":     10,
 		"GRAPH_QUESTION_PULSE":         11,
 		"GRAPH_QUESTION_BALLOTS":       12,
+		"GRAPH_QUESTION_EXPORT":        600,
 	}
 )
 
@@ -2340,7 +2346,9 @@ type GraphRequest struct {
 	// to anybody before it was asked, which the host asks the journal for. A
 	// number: the project's event of that number, such as Answer.number, which
 	// the host waits for; 0 is whatever the host has.
-	AtLeast       *uint64 `protobuf:"varint,480,opt,name=at_least,json=atLeast,proto3,oneof" json:"at_least,omitempty"`
+	AtLeast *uint64 `protobuf:"varint,480,opt,name=at_least,json=atLeast,proto3,oneof" json:"at_least,omitempty"`
+	// Of an export: next of the page before.
+	After         uint64 `protobuf:"varint,600,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2487,6 +2495,13 @@ func (x *GraphRequest) GetAtLeast() uint64 {
 	return 0
 }
 
+func (x *GraphRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
 // GraphReply answers a GraphRequest.
 type GraphReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2503,7 +2518,9 @@ type GraphReply struct {
 	Cut bool `protobuf:"varint,8,opt,name=cut,proto3" json:"cut,omitempty"`
 	// Of the nodes of the answer those that rest on what counts no more: what
 	// that is, by the node's id.
-	Stale         map[string]string `protobuf:"bytes,480,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Stale map[string]string `protobuf:"bytes,480,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of an export: after of the next page; 0 when there is none.
+	Next          uint64 `protobuf:"varint,600,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2601,6 +2618,13 @@ func (x *GraphReply) GetStale() map[string]string {
 	return nil
 }
 
+func (x *GraphReply) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 // DecisionRequest writes to the decision graph.
 //
 // Subject: loom.v1.svc.decide, for operators. Answer: Answer.
@@ -2616,6 +2640,7 @@ type DecisionRequest struct {
 	//	*DecisionRequest_Open
 	//	*DecisionRequest_Vote
 	//	*DecisionRequest_Abandon
+	//	*DecisionRequest_Import
 	Verb          isDecisionRequest_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2719,6 +2744,15 @@ func (x *DecisionRequest) GetAbandon() *AbandonDecision {
 	return nil
 }
 
+func (x *DecisionRequest) GetImport() *ImportDecisions {
+	if x != nil {
+		if x, ok := x.Verb.(*DecisionRequest_Import); ok {
+			return x.Import
+		}
+	}
+	return nil
+}
+
 type isDecisionRequest_Verb interface {
 	isDecisionRequest_Verb()
 }
@@ -2747,6 +2781,10 @@ type DecisionRequest_Abandon struct {
 	Abandon *AbandonDecision `protobuf:"bytes,600,opt,name=abandon,proto3,oneof"`
 }
 
+type DecisionRequest_Import struct {
+	Import *ImportDecisions `protobuf:"bytes,601,opt,name=import,proto3,oneof"`
+}
+
 func (*DecisionRequest_Add) isDecisionRequest_Verb() {}
 
 func (*DecisionRequest_Link) isDecisionRequest_Verb() {}
@@ -2758,6 +2796,8 @@ func (*DecisionRequest_Open) isDecisionRequest_Verb() {}
 func (*DecisionRequest_Vote) isDecisionRequest_Verb() {}
 
 func (*DecisionRequest_Abandon) isDecisionRequest_Verb() {}
+
+func (*DecisionRequest_Import) isDecisionRequest_Verb() {}
 
 // CostRequest asks what model calls have cost, and how attempts fared.
 //
@@ -3279,7 +3319,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\adesired\x18\x02 \x01(\rR\adesired\x12\x16\n" +
 	"\x06actual\x18\x03 \x01(\rR\x06actual\x12\x12\n" +
 	"\x04busy\x18\x04 \x01(\rR\x04busy\x12\x14\n" +
-	"\x05model\x18\x05 \x01(\tR\x05model\"\x8a\x04\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\"\xa1\x04\n" +
 	"\fGraphRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
 	"\bquestion\x18\x02 \x01(\x0e2\x16.loom.v1.GraphQuestionR\bquestion\x12\x0e\n" +
@@ -3298,8 +3338,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06tokens\x18\r \x01(\rR\x06tokens\x12\x0e\n" +
 	"\x02at\x18\x0e \x01(\x04R\x02at\x12.\n" +
 	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1f\n" +
-	"\bat_least\x18\xe0\x03 \x01(\x04H\x00R\aatLeast\x88\x01\x01B\v\n" +
-	"\t_at_least\"\xb2\x03\n" +
+	"\bat_least\x18\xe0\x03 \x01(\x04H\x00R\aatLeast\x88\x01\x01\x12\x15\n" +
+	"\x05after\x18\xd8\x04 \x01(\x04R\x05afterB\v\n" +
+	"\t_at_least\"\xc7\x03\n" +
 	"\n" +
 	"GraphReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12,\n" +
@@ -3310,11 +3351,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\aballots\x18\x06 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12\x16\n" +
 	"\x06number\x18\a \x01(\x04R\x06number\x12\x10\n" +
 	"\x03cut\x18\b \x01(\bR\x03cut\x125\n" +
-	"\x05stale\x18\xe0\x03 \x03(\v2\x1e.loom.v1.GraphReply.StaleEntryR\x05stale\x1a8\n" +
+	"\x05stale\x18\xe0\x03 \x03(\v2\x1e.loom.v1.GraphReply.StaleEntryR\x05stale\x12\x13\n" +
+	"\x04next\x18\xd8\x04 \x01(\x04R\x04next\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x03\n" +
 	"\x0fDecisionRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12(\n" +
 	"\x03add\x18\n" +
@@ -3323,7 +3365,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\tsupersede\x18\f \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\tsupersede\x12)\n" +
 	"\x04open\x18\r \x01(\v2\x13.loom.v1.OpenBallotH\x00R\x04open\x12'\n" +
 	"\x04vote\x18\x0e \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04vote\x125\n" +
-	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandonB\x06\n" +
+	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x123\n" +
+	"\x06import\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x06importB\x06\n" +
 	"\x04verb\"\xa7\x01\n" +
 	"\vCostRequest\x12\"\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x12.loom.v1.CostGroupR\x02by\x12\x18\n" +
@@ -3355,7 +3398,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"completion\x88\x01\x01\x12%\n" +
 	"\vreliability\x18\x0f \x01(\x01H\x01R\vreliability\x88\x01\x01B\r\n" +
 	"\v_completionB\x0e\n" +
-	"\f_reliability*\x81\x03\n" +
+	"\f_reliability*\x9d\x03\n" +
 	"\rGraphQuestion\x12\x1e\n" +
 	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
@@ -3370,7 +3413,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x18GRAPH_QUESTION_NARRATIVE\x10\n" +
 	"\x12\x18\n" +
 	"\x14GRAPH_QUESTION_PULSE\x10\v\x12\x1a\n" +
-	"\x16GRAPH_QUESTION_BALLOTS\x10\f*\xc1\x01\n" +
+	"\x16GRAPH_QUESTION_BALLOTS\x10\f\x12\x1a\n" +
+	"\x15GRAPH_QUESTION_EXPORT\x10\xd8\x04*\xc1\x01\n" +
 	"\tCostGroup\x12\x1a\n" +
 	"\x16COST_GROUP_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10COST_GROUP_AGENT\x10\x01\x12\x13\n" +
@@ -3461,6 +3505,7 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*OpenBallot)(nil),            // 62: loom.v1.OpenBallot
 	(*CastVote)(nil),              // 63: loom.v1.CastVote
 	(*AbandonDecision)(nil),       // 64: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 65: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	32, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -3531,19 +3576,20 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	62, // 65: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
 	63, // 66: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
 	64, // 67: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	1,  // 68: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	32, // 69: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	32, // 70: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	38, // 71: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	29, // 72: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	29, // 73: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	32, // 74: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	12, // 75: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	65, // 68: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 69: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	32, // 70: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	32, // 71: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	38, // 72: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	29, // 73: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	29, // 74: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	32, // 75: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	12, // 76: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -3577,6 +3623,7 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Open)(nil),
 		(*DecisionRequest_Vote)(nil),
 		(*DecisionRequest_Abandon)(nil),
+		(*DecisionRequest_Import)(nil),
 	}
 	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
