@@ -81,7 +81,7 @@ var owners = []struct {
 }{
 	{"github.com/asynkron/protoactor-go/...", []string{"actors", "internal/natswire", "internal/host"}, "only shells know actors"},
 	{"github.com/nats-io/nats.go/...", []string{"internal/natsjournal", "internal/natswire", "internal/transient", "internal/lease", "internal/broker", "internal/blob", "internal/vault", "internal/host", "internal/client", "internal/demo"}, "only the wire knows NATS, and the demo that plays a service"},
-	{"github.com/nats-io/nats-server/...", []string{"internal/broker", "internal/host"}, "only the broker embeds a server"},
+	{"github.com/nats-io/nats-server/...", []string{"internal/broker/...", "internal/host"}, "only the broker embeds a server"},
 	{"github.com/nats-io/nkeys", []string{"internal/project", "internal/ceokey", "internal/broker", "internal/host", "internal/client", "internal/identity"}, "keys have few hands"},
 	{"os/exec", starters, "only tools start processes"},
 	{"database/sql/...", []string{"internal/projection"}, "the tables have one author"},

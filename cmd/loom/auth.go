@@ -7,5 +7,5 @@ import (
 func (a *app) auth() *cobra.Command {
 	return group("auth", "keys, identities, certificates and tokens",
 		"  loom auth user add ci --as publisher\n  loom auth tls init --host loom.example.com\n  loom auth ceo show\n  loom auth token create --name grafana --scope read",
-		a.users(), a.transport(), a.ceo(), a.tokens())
+		a.users(), a.transport(), a.ceo(), a.tokens(), a.elsewhere())
 }

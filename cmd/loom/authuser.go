@@ -135,6 +135,10 @@ func (a *app) noted(ctx context.Context, c identity.Credentials) {
 	if client.Address(a.data) == "" {
 		return
 	}
+	if m, err := datadir.Peek(a.data); err == nil && m.Cluster != nil && m.Cluster.External {
+		fmt.Fprintln(a.err, "the servers let it in once they were reloaded with what \"loom auth nats users DIR\" writes")
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, notedWithin)
 	defer cancel()
 	if err := client.Await(ctx, a.data, c); err != nil {

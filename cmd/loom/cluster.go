@@ -154,13 +154,23 @@ func (j *joining) fill(c *host.Config) error {
 	return nil
 }
 
-// refuseElsewhere refuses what is for clients: a host runs its own server.
-func refuseElsewhere(cmd *cobra.Command) error {
-	for _, flag := range []string{"nats", "creds"} {
+// fillExternal has the host run on other servers, if it is said which.
+func (a *app) fillExternal(cmd *cobra.Command, c *host.Config) (err error) {
+	url, creds := cmd.Flags().Changed("nats"), cmd.Flags().Changed("creds")
+	if !url && !creds {
+		return nil
+	}
+	if !creds {
+		return fault.New("usage/argument", "a host on other NATS servers needs credentials for them").At("--creds").
+			Want("make them with: loom auth nats init; --agents-only is for a host that only runs agents")
+	}
+	for _, flag := range append(noLeaf, "seed", "listen", "tls-cert", "no-listen") {
 		if cmd.Flags().Changed(flag) {
-			return fault.New("usage/argument", "a host runs its own NATS server, and cannot use another").At("--" + flag).
-				Want("--agents-only, for a host that only runs agents; several hosts are one deployment with --join")
+			return fault.New("usage/argument", "a host on other NATS servers has none of its own").At("--" + flag)
 		}
 	}
-	return nil
+	if c.External, err = host.ReadExternal(a.creds); err == nil && url {
+		c.External.Servers = a.url
+	}
+	return err
 }

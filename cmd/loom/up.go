@@ -56,7 +56,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				c.Data, c.Logger = a.data, a.logger()
 				return a.upLeaf(cmd, c)
 			}
-			if err := refuseElsewhere(cmd); err != nil {
+			if err := a.fillExternal(cmd, &c); err != nil {
 				return err
 			}
 			if err := joining.fill(&c); err != nil {

@@ -35,28 +35,41 @@ const (
 // can connect is in it but the one without credentials, without rights: who
 // may come in is decided by the gate.
 func configuration(anonymous bool, replicas int) string {
+	named := func(account string) string {
+		if account == edge {
+			return nobody(anonymous)
+		}
+		return ""
+	}
+	text := accountsText(replicas, named)
+	if anonymous {
+		text += "no_auth_user: anonymous\n"
+	}
+	return text
+}
+
+// accountsText returns the accounts, each with the users that named writes for
+// it.
+func accountsText(replicas int, named func(account string) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "system_account: %s\naccounts {\n%s {}\n", system, system)
-	fmt.Fprintf(&b, "%s { jetstream: enabled\nexports: [\n", core)
+	fmt.Fprintf(&b, "system_account: %s\naccounts {\n%s {%s}\n", system, system, named(system))
+	fmt.Fprintf(&b, "%s { jetstream: enabled\n%sexports: [\n", core, named(core))
 	fmt.Fprintf(&b, "{service: %q, accounts: [%s]}\n{stream: %q, accounts: [%s]}\n{stream: %q, accounts: [%s]}\n",
 		subject.Services(), edge, subject.EveryNotice(), edge, subject.Lives(), edge)
 	fmt.Fprintf(&b, "{service: %q, response_type: stream, accounts: [%s]}\n{service: %q, accounts: [%s]}\n{service: %q, accounts: [%s]}\n]\n",
 		nextWork+"*", crew, ackWork+">", crew, subject.Seat(), crew)
 	fmt.Fprintf(&b, "imports: [{stream: {account: %s, subject: %q}}]}\n", crew, subject.Leaves())
 	fmt.Fprintf(&b, "%s { jetstream: {max_memory: 0, max_store: %d, max_streams: 1, max_consumers: 4}\n", edge, taskBytes*replicas)
-	fmt.Fprintf(&b, "limits {max_payload: %d, max_subscriptions: 65536, max_connections: 4096}\n%simports: [\n", edgePayload, nobody(anonymous))
+	fmt.Fprintf(&b, "limits {max_payload: %d, max_subscriptions: 65536, max_connections: 4096}\n%simports: [\n", edgePayload, named(edge))
 	// share: the server stamps each request with who made it.
 	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}, share: true}\n", core, subject.Services())
 	fmt.Fprintf(&b, "{stream: {account: %s, subject: %q}}\n{stream: {account: %s, subject: %q}}\n]}\n",
 		core, subject.EveryNotice(), core, subject.Lives())
-	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 1024}\nexports: [{stream: %q, accounts: [%s]}]\nimports: [\n",
-		crew, largest, subject.Leaves(), core)
+	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 1024}\n%sexports: [{stream: %q, accounts: [%s]}]\nimports: [\n",
+		crew, largest, named(crew), subject.Leaves(), core)
 	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}}\n{service: {account: %s, subject: %q}}\n", core, nextWork+"*", core, ackWork+">")
 	fmt.Fprintf(&b, "{service: {account: %s, subject: %q}, share: true}\n]}\n", core, subject.Seat())
-	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 64}}\n}\n", control, edgePayload)
-	if anonymous {
-		fmt.Fprintf(&b, "no_auth_user: anonymous\n")
-	}
+	fmt.Fprintf(&b, "%s { limits {max_payload: %d, max_connections: 64}\n%s}\n}\n", control, edgePayload, named(control))
 	return b.String()
 }
 

@@ -61,6 +61,10 @@ type Config struct {
 	// last start. For any other directory it must be nil.
 	Cluster *Cluster
 
+	// External says that the host runs on NATS servers that somebody else runs,
+	// and with whose keys. Listen, TLS and Cluster then mean nothing.
+	External *External
+
 	// JournalBytes bounds all journals together. Zero means 20 GiB; less
 	// than 64 KiB a partition is an error.
 	JournalBytes int64
@@ -101,6 +105,8 @@ type Broker struct {
 	files   []string // written at start, removed by Close
 	done    chan struct{}
 	broken  chan struct{}  // closed when the server said that it writes no more
+	ended   sync.Once      // done, where there is no server
+	looked  atomic.Int64   // when identities were last asked for because of a key
 	running sync.WaitGroup // handlers of requests
 	workers workers
 	lost    atomic.Uint64 // notices
@@ -148,7 +154,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		return nil, err
 	}
 	var trust *trust
-	if config.clustered() {
+	if config.clustered() && config.External == nil {
 		if trust, err = newTrust(config.Dir, config.Logger); err != nil {
 			return nil, err
 		}
@@ -208,6 +214,9 @@ const startWithin = 2 * time.Minute
 
 // serve starts the server.
 func (b *Broker) serve(context.Context) error {
+	if b.config.External != nil {
+		return nil
+	}
 	if err := os.MkdirAll(b.config.Dir.Path("jetstream"), 0o700); err != nil {
 		return fault.New("data/permissions", "the store cannot be made").At(b.config.Dir.Path("jetstream")).Because(err)
 	}
@@ -233,16 +242,30 @@ func (b *Broker) serve(context.Context) error {
 	return nil
 }
 
+// reach connects as u.
+func (b *Broker) reach(u user, options ...nats.Option) (*nats.Conn, error) {
+	if b.config.External != nil {
+		return b.config.External.dial(u, options...)
+	}
+	nc, err := nats.Connect("", append(append(u.options(), nats.InProcessServer(b.server)), options...)...)
+	if err != nil {
+		return nil, fault.New("host/unavailable", "no connection as %s %s", u.kind, u.account).Because(err)
+	}
+	return nc, nil
+}
+
 // connect opens the host's connections, one an account.
-func (b *Broker) connect(context.Context) error {
+func (b *Broker) connect(ctx context.Context) error {
 	for _, u := range b.users {
 		if u.kind != host {
 			continue
 		}
-		nc, err := nats.Connect("", append(u.options(), nats.InProcessServer(b.server), nats.Name("host"),
-			nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ErrorHandler(b.complain))...)
+		nc, err := b.reach(u, nats.Name("host"), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ErrorHandler(b.complain))
+		if err != nil && b.config.External != nil && u.account == system {
+			continue // it only asks there
+		}
 		if err != nil {
-			return fault.New("host/unavailable", "no connection to account %s", u.account).Because(err)
+			return err
 		}
 		js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(answerWithin),
 			jetstream.WithPublishAsyncMaxPending(noticesPending), jetstream.WithPublishAsyncErrHandler(b.noticeFailed))
@@ -250,6 +273,9 @@ func (b *Broker) connect(context.Context) error {
 			return fmt.Errorf("broker: %w", err)
 		}
 		b.conns[u.account], b.js[u.account] = nc, js
+	}
+	if b.config.External != nil {
+		return b.checkServers(ctx)
 	}
 	return nil
 }
@@ -288,6 +314,9 @@ func (b *Broker) Control() *nats.Conn { return b.conns[control] }
 
 // URL returns where clients connect, or "" when there is no listener.
 func (b *Broker) URL() string {
+	if b.config.External != nil {
+		return b.config.External.Servers
+	}
 	if b.config.Listen == "" {
 		return ""
 	}
@@ -333,6 +362,9 @@ func (b *Broker) Close(ctx context.Context) error {
 	if b.server != nil {
 		b.server.Shutdown()
 		b.server.WaitForShutdown()
+	}
+	if b.config.External != nil {
+		b.ended.Do(func() { close(b.done) })
 	}
 	return errors.Join(errs...)
 }

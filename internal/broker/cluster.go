@@ -64,6 +64,9 @@ func (c Config) replicas() int {
 func (c Config) meet() (Config, error) {
 	m := c.Dir.Manifest()
 	switch {
+	case c.External != nil:
+		c.Listen, c.RequireAuth = "", true
+		return c, nil
 	case m.Mode == datadir.ModeCluster:
 	case c.Cluster != nil:
 		return c, fault.New("cluster/mode", "the data directory is that of a host that is alone: in a cluster its streams would be deleted").

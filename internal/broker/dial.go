@@ -30,8 +30,11 @@ type Running struct {
 	URL string `json:"url"`
 	// Certificate is the file of the certificate that clients are shown; empty
 	// when they connect without TLS.
-	Certificate string    `json:"certificate,omitempty"`
-	Started     time.Time `json:"started"`
+	Certificate string `json:"certificate,omitempty"`
+	// Authority is the file of who signs the servers' certificates, where the
+	// host has no server of its own.
+	Authority string    `json:"authority,omitempty"`
+	Started   time.Time `json:"started"`
 }
 
 // announce writes the host file.
@@ -40,6 +43,9 @@ func (b *Broker) announce(context.Context) error {
 	r := Running{Deployment: m.Deployment, Host: m.Host, PID: os.Getpid(), URL: b.URL(), Started: time.Now().UTC()}
 	if b.Secure() {
 		r.Certificate = b.config.TLS.File()
+	}
+	if e := b.config.External; e != nil && e.Authority != "" {
+		r.Authority = b.config.Dir.Path(authorityFile...)
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -104,6 +110,9 @@ func dial(dir string, u user) (*nats.Conn, error) {
 			return nil, err
 		}
 		options = append(options, nats.Secure(trust))
+	}
+	if running.Authority != "" {
+		options = append(options, nats.RootCAs(running.Authority))
 	}
 	nc, err := nats.Connect(running.URL, options...)
 	if err != nil {

@@ -113,6 +113,17 @@ func (g *gate) who(key string) (user, bool) {
 	return u, ok && g.now().Before(u.until)
 }
 
+// sender is whoever has a key now, as one whose request came in.
+func (g *gate) sender(key string) (sender, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	u, ok := g.who(key)
+	if !ok {
+		return sender{}, fault.New("request/denied", "the request's sender is not known, or not any more")
+	}
+	return stamped(u.stamp())
+}
+
 // forget drops connections that are gone, now and then.
 func (g *gate) forget() {
 	const often = 64

@@ -17,11 +17,7 @@ func (b *Broker) Local(name string) (*nats.Conn, error) {
 		if string(u.kind) != name || u.kind == host {
 			continue
 		}
-		nc, err := nats.Connect("", append(u.options(), nats.InProcessServer(b.server), nats.Name("loom "+name))...)
-		if err != nil {
-			return nil, fault.New("host/unavailable", "no connection as %s", name).Because(err)
-		}
-		return nc, nil
+		return b.reach(u, nats.Name("loom "+name))
 	}
 	return nil, fault.New("request/denied", "this broker has no user %q", name)
 }

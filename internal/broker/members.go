@@ -32,7 +32,7 @@ func (b *Broker) Members() membership.List {
 // enlist has this host in the deployment's list. A host for which there is no
 // place leaves the streams' hosts again.
 func (b *Broker) enlist(ctx context.Context) error {
-	if !b.Clustered() {
+	if b.trust == nil {
 		return nil
 	}
 	self, err := b.trust.member.Self()
@@ -113,6 +113,10 @@ func (b *Broker) writeList(ctx context.Context, list membership.List, revision u
 // would lose what it has acknowledged, and cluster/no-quorum when ctx ends
 // before all is done: then it can be said again.
 func (b *Broker) ChangeMembers(ctx context.Context, c membership.Change, by string) (membership.List, error) {
+	if b.config.External != nil {
+		return membership.List{}, fault.New("cluster/mode", "the deployment is on NATS servers that somebody else runs: whoever has its credentials is a host of it").
+			At(b.config.Dir.Path())
+	}
 	if !b.Clustered() {
 		return membership.List{}, fault.New("cluster/mode", "the host is alone").At(b.config.Dir.Path()).
 			Want("make it a cluster: loom cluster init --from DATA")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -242,8 +243,13 @@ var matrix = []cell{
 }
 
 func TestSEC01_PermissionsCellByCell(t *testing.T) {
-	o := listen(t)
-	for _, kind := range append(kinds, "control") {
+	listen(t).holdToMatrix(t, append(slices.Clone(kinds), "control"))
+}
+
+// holdToMatrix has each kind try everything.
+func (o open) holdToMatrix(t *testing.T, kinds []string) {
+	t.Helper()
+	for _, kind := range kinds {
 		nc := o.as(t, kind)
 		for _, c := range matrix {
 			may := func(list string) bool { return strings.Contains(" "+list+" ", " "+kind+" ") }

@@ -76,7 +76,12 @@ func TestSEC01_FortyPermissionProbesAreRefused(t *testing.T) {
 	if len(probes) < 40 {
 		t.Fatalf("there are %d probes", len(probes))
 	}
-	o := listen(t)
+	listen(t).refuseProbes(t, probes)
+}
+
+// refuseProbes has each probe tried.
+func (o open) refuseProbes(t *testing.T, probes []probe) {
+	t.Helper()
 	conns := map[string]*nats.Conn{}
 	for _, p := range probes {
 		if conns[p.kind] == nil {

@@ -20,6 +20,9 @@ import (
 // have one. Linux since 6.5 can tell (cachestat), unless the file system has
 // no disk behind it; elsewhere the server's word stands alone.
 func (b *Broker) proveSync(ctx context.Context) error {
+	if b.config.External != nil {
+		return b.askSync(ctx)
+	}
 	config := b.server.JetStreamConfig()
 	if config == nil || !config.SyncAlways {
 		return fault.New("data/sync", "the server does not sync each write before it acknowledges it")

@@ -130,6 +130,9 @@ func (b *Broker) throughElection(ctx context.Context, f func(context.Context) er
 
 // presentHosts says which hosts of the cluster are connected, for people.
 func (b *Broker) presentHosts() string {
+	if b.config.External != nil {
+		return "its NATS servers are sought at " + b.config.External.Servers
+	}
 	m := b.config.Dir.Manifest()
 	connected := b.connected()
 	text := fmt.Sprintf("%d of %d hosts are here", len(connected)+1, m.Cluster.Hosts)
@@ -141,6 +144,9 @@ func (b *Broker) presentHosts() string {
 
 // connected returns the names of the hosts that routes lead to, sorted.
 func (b *Broker) connected() []string {
+	if b.server == nil {
+		return nil
+	}
 	routes, err := b.server.Routez(nil)
 	if err != nil {
 		return nil

@@ -71,7 +71,7 @@ func (b *Broker) unlisted(ctx context.Context, table []stream) (list []stream) {
 
 // statusOfList adds what the deployment's list says.
 func (b *Broker) statusOfList(ctx context.Context, s *loomv1.ClusterStatus) {
-	if !b.Clustered() {
+	if b.trust == nil {
 		return
 	}
 	list := b.Members()

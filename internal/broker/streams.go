@@ -65,6 +65,9 @@ func (c Config) streams() []stream {
 		}
 		all = append(all, c.identities())
 	}
+	if c.External != nil { // its disks cannot be looked at
+		return all
+	}
 	return append(all, c.proof())
 }
 

@@ -115,7 +115,7 @@ func (t *trust) foreign(l membership.List) bool {
 
 // shareList tells the others the list, and hears of theirs, until ctx ends.
 func (b *Broker) shareList(context.Context) error {
-	if !b.Clustered() {
+	if b.trust == nil {
 		return nil
 	}
 	nc := b.conns[core]

@@ -43,6 +43,9 @@ func (u user) options() []nats.Option {
 // users returns those who can connect because the host itself says so. The
 // hosts' keys are new at each start and never written.
 func (c Config) users() ([]user, error) {
+	if c.External != nil {
+		return c.External.kept(c.Dir)
+	}
 	var all []user
 	mine := accounts
 	if c.clustered() {

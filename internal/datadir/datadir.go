@@ -46,6 +46,11 @@ type Config struct {
 	// a directory of that deployment takes its secrets anew. Nil is needed for
 	// any other.
 	Join *Join
+
+	// External makes a new directory that of a host on NATS servers that
+	// somebody else runs; it is needed at each start of such a directory, and
+	// refused for any other.
+	External *External
 }
 
 // Dir is an open data directory; the process holds its lock until Close. Its
@@ -139,6 +144,8 @@ func (d *Dir) found(c Config) (Manifest, error) {
 	switch {
 	case c.Join != nil:
 		return joined(*c.Join), nil
+	case c.External != nil:
+		return external(*c.External), nil
 	case c.Mode == ModeCluster:
 		return Manifest{}, fault.New("cluster/mode", "the data directory is new, and a host joins a cluster with a join file").At(d.path).
 			Want("loom up --join FILE; loom cluster init makes one")
@@ -154,10 +161,19 @@ func (d *Dir) found(c Config) (Manifest, error) {
 // wanted.
 func (c Config) suits(path string, m Manifest) error {
 	wanted := c.Mode
-	if c.Join != nil {
+	if c.Join != nil || c.External != nil {
 		wanted = ModeCluster
 	}
-	switch {
+	switch elsewhere := m.Cluster != nil && m.Cluster.External; {
+	case elsewhere && c.External == nil:
+		return fault.New("cluster/mode", "the data directory is that of a host on NATS servers that somebody else runs").At(path).
+			Want("loom up --nats URL --creds FILE, or another directory, --data DIR")
+	case !elsewhere && c.External != nil:
+		return fault.New("cluster/mode", "the data directory is that of a host with a NATS server of its own").At(path).
+			Want("begin with an empty directory, --data DIR")
+	case c.External != nil && c.External.Deployment != m.Deployment:
+		return fault.New("cluster/deployment", "the data directory belongs to deployment %s and the credentials to %s", m.Deployment, c.External.Deployment).At(path).
+			Want("begin with an empty directory, --data DIR")
 	case m.Moved != "":
 		return fault.New("cluster/moved", "the deployment of this data directory was moved into a cluster").At(path).
 			Want("start that; if it has never run, \"loom cluster init --from\" makes its files again")

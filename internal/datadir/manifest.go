@@ -99,6 +99,9 @@ type Cluster struct {
 	Listen    string   `json:"listen,omitempty"`
 	Advertise string   `json:"advertise,omitempty"`
 	Routes    []string `json:"routes,omitempty"`
+	// External says that NATS servers keep the streams that somebody else runs;
+	// then there is no Hosts, Listen, Advertise or Routes.
+	External bool `json:"external,omitempty"`
 }
 
 // clone returns a copy that shares nothing with m.
@@ -129,6 +132,30 @@ func joined(j Join) Manifest {
 		Cluster: &Cluster{Name: j.Cluster, Hosts: j.Hosts, Replicas: j.Replicas, Routes: slices.Clone(j.Routes)},
 	}
 }
+
+// External is a deployment on NATS servers that somebody else runs, as a host
+// that comes to it must know it.
+type External struct {
+	Deployment string
+	// Name is the one that people gave it.
+	Name                 string
+	Partitions, Replicas int
+	Epoch                uint64
+	// CEO is the CEO's public key, "U...".
+	CEO string
+}
+
+// external returns the manifest of a new directory of a host on other servers.
+func external(e External) Manifest {
+	return Manifest{
+		Format: format, Deployment: e.Deployment, Host: "h-" + random(), Mode: ModeCluster,
+		Partitions: e.Partitions, Epoch: e.Epoch, CEO: e.CEO, Truth: []string{},
+		Cluster: &Cluster{Name: e.Name, Replicas: e.Replicas, External: true},
+	}
+}
+
+// NewDeployment returns the id of a new deployment.
+func NewDeployment() string { return "dp-" + random() }
 
 // random returns 16 characters of a token.
 func random() string { return strings.ToLower(rand.Text()[:16]) }

@@ -71,6 +71,10 @@ type Config struct {
 	// a host that is alone it must be nil.
 	Cluster *Cluster
 
+	// External says that the host runs on NATS servers that somebody else runs.
+	// Listen, Join and Cluster then mean nothing.
+	External *External
+
 	// Seed is the backup that the deployment begins with, for a host that has it,
 	// where the join file says that there is one. Nil waits for the host that
 	// has it.

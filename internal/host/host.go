@@ -116,6 +116,9 @@ func (h *Host) openData(context.Context) error {
 	if h.config.Cluster != nil {
 		open.Mode = datadir.ModeCluster
 	}
+	if h.config.External != nil {
+		open.External = h.config.External.Place()
+	}
 	h.dir, err = open.Open()
 	return err
 }
@@ -151,7 +154,7 @@ func (h *Host) startBroker(ctx context.Context) error {
 		plant = func(ctx context.Context, b *broker.Broker) error { return h.config.Seed.Plant(ctx, b, h.dir) }
 	}
 	h.broker, err = broker.Start(ctx, broker.Config{
-		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, Logger: h.log,
+		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, External: h.config.External, Logger: h.log,
 		Aside: h.setAside, WorkLost: h.workLost, Plant: plant,
 	})
 	return err
