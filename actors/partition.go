@@ -245,7 +245,7 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	}
 	if m.err != nil {
 		p.Logger.Error("partition cannot be recovered", "partition", p.Log.Partition(), "error", m.err)
-		if fault.Status(m.err) == fault.Integrity {
+		if fault.Status(m.err) == fault.Integrity || fault.Code(m.err) == "journal/newer" && p.Lease == nil {
 			p.tellReady(m.err) // trying again will not help, until somebody mends it
 		}
 		p.why = m.err

@@ -41,6 +41,9 @@ func (p *partition) replay(ctx context.Context) (*recovery, error) {
 		}
 		r.head = head
 		for i, e := range b.Events {
+			if err := journal.Newer(e); err != nil {
+				return err // who serves must know everything
+			}
 			p.replayEvent(r, seq, e)
 			r.untold(e, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)})
 		}

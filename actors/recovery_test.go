@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -227,5 +229,23 @@ func TestWF10_ASnapshotIsMadeOfTheJournal(t *testing.T) {
 		if _, err := s.snaps.stateAt(t.Context(), s.snaps.index, "a", head); err == nil {
 			t.Errorf("%s: a state was made of it", what)
 		}
+	}
+}
+
+// TestP29_APartitionOfANewerBuildIsLeftAlone replays a journal with an event of
+// a kind that only a later build knows: no project is set aside for it.
+func TestP29_APartitionOfANewerBuildIsLeftAlone(t *testing.T) {
+	s := newScribe(journal.NewMemorySnapshots())
+	s.write(t, "a")
+	e := &loomv1.Event{Number: 2, Project: "a"}
+	e.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 669, protowire.BytesType), "new"))
+	b := journal.Seal(s.head, 0, 1, "h.2", "newer", []*loomv1.Event{e})
+	if _, err := s.log.Append(t.Context(), s.head.Sequence, b); err != nil {
+		t.Fatal(err)
+	}
+	p := &partition{Partition: Partition{Log: s.log, Snapshots: journal.NewMemorySnapshots(), Epoch: 1, Logger: slog.New(slog.DiscardHandler)}}
+	r, err := p.replay(t.Context())
+	if fault.Code(err) != "journal/newer" || len(r.quarantined) != 0 {
+		t.Errorf("replay = %v with %v set aside, want journal/newer", err, r.quarantined)
 	}
 }

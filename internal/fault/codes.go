@@ -197,6 +197,7 @@ var codes = map[string]Exit{
 	"journal/too-large":   Limit,
 	"journal/chain":       Integrity,
 	"journal/behind":      Integrity,
+	"journal/newer":       Refused,
 	"data/locked":         Conflict,
 	"data/manifest":       Integrity,
 	"data/stream-missing": Integrity,

@@ -234,5 +234,5 @@ func (r *reader) pass(msg jetstream.Msg, fn visit) error {
 		return err
 	}
 	r.delivered, r.pending, r.next = meta.Sequence.Consumer, meta.NumPending, seq+1
-	return fn(seq, b)
+	return journal.Told(seq, msg.Data(), fn(seq, b))
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -57,6 +58,9 @@ func (w *writer) exec(ctx context.Context, name string, args ...any) error {
 }
 
 func (w *writer) event(ctx context.Context, e *loomv1.Event) error {
+	if err := journal.Newer(e); err != nil {
+		return err
+	}
 	switch f := e.GetFact().(type) {
 	case *loomv1.Event_DefinitionStored:
 		return w.definition(ctx, e, f.DefinitionStored)

@@ -79,6 +79,7 @@ func (w *walker) record(r streamfile.Record) error {
 	b, err := journal.Decode(r.Sequence, r.Data)
 	if err == nil {
 		w.at, err = journal.Check(w.at, r.Sequence, b)
+		err = journal.Told(r.Sequence, r.Data, err)
 	}
 	if err != nil {
 		w.broken = err
