@@ -1,47 +1,39 @@
-package host_test
+package host
 
 import (
 	"context"
-	"fmt"
-	"testing"
 
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/nats-io/nats.go"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// TestGRAPH06_AnExportIsAsOfOneEvent has somebody write between two pages: they
-// are of one graph all the same.
-func TestGRAPH06_AnExportIsAsOfOneEvent(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	ops := connect(t, start(t, config(t, scripted.New("council", council))), "operator")
-	add := func(title string) {
-		t.Helper()
-		node := &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_GOAL, Title: title, Confidence: 50}
-		if _, err := ops.WriteGraph(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{
-			Add: &loomv1.AddDecision{Node: node, Request: title},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range 5 {
-		add(fmt.Sprint("goal ", i+1))
-	}
-	var titles []string
-	q := &loomv1.GraphRequest{Project: "shop", Question: loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT, Limit: 2}
-	for page := 0; page == 0 || q.After > 0; page++ {
-		r, err := ops.Ask(ctx, q)
-		if err != nil || page > 0 && r.Number != q.At {
-			t.Fatalf("page %d is of event %d, want %d: %v", page, r.GetNumber(), q.At, err)
-		}
-		for _, n := range r.Graph.Nodes {
-			titles = append(titles, n.Title)
-		}
-		if q.At, q.After = r.Number, r.Next; page == 1 { // the second was asked while nothing had been written
-			add("later")
-		}
-	}
-	if got := fmt.Sprint(titles); got != "[goal 1 goal 2 goal 3 goal 4 goal 5]" {
-		t.Errorf("exported %s", got)
-	}
+// Trouble injects an internal error.
+func (h *Host) Trouble(t actors.Trouble) { h.trouble(t) }
+
+// NewestToken is the newest token that locks know of.
+func NewestToken(locks []*loomv1.CommitLock) uint64 { return newestToken(locks) }
+
+// SetAside pretends that a message was set aside.
+func (h *Host) SetAside(subject string, why error) { h.setAside(subject, why) }
+
+// Blobs are those that the host keeps.
+func (h *Host) Blobs() blob.Store { return h.blobs }
+
+// Crash ends a leaf host without a word.
+func (l *Leaf) Crash() {
+	l.nc.Close()
+	l.h.cancel()
+}
+
+// AskSeat asks as an agent of a leaf host, once.
+func AskSeat(ctx context.Context, nc *nats.Conn, q *loomv1.SeatRequest) (*loomv1.SeatReply, error) {
+	return (&far{nc: nc}).request(ctx, q)
+}
+
+// FarBlobs are blobs as the agent of a leaf host has them, from a seat.
+func FarBlobs(ctx context.Context, nc *nats.Conn, seat *loomv1.SeatRequest) (context.Context, blob.Store) {
+	return context.WithValue(ctx, seatKey{}, seat), farBlobs{&far{nc: nc}}
 }

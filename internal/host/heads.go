@@ -73,16 +73,22 @@ func (h *Host) checkFence(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	var last uint64
-	for _, l := range locks.Locks {
-		last = max(last, l.LastToken)
-	}
+	last := newestToken(locks.Locks)
 	if fence <= last || commitlock.Epoch(fence) < h.dir.Manifest().Epoch {
 		return nil
 	}
 	stream := natsjournal.Stream(h.partition(id))
 	return fault.New("journal/behind", "stream %s has no grant of the commit lock of project %q after token %d, but the repository has seen %d",
 		stream, id, last, fence).At(stream).Want("the journal has lost its end; keep this directory, and restore a backup into another")
+}
+
+// newestToken returns the newest token that the journal knows of: of a grant, or of
+// a place in a train.
+func newestToken(locks []*loomv1.CommitLock) (last uint64) {
+	for _, l := range locks {
+		last = max(last, l.LastToken, l.LastCar)
+	}
+	return last
 }
 
 // fence returns the newest token that a repository has seen of this

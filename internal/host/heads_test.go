@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/headmark"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/scripted"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // stopped runs a host once, over a repository, and stops it.
@@ -110,6 +111,14 @@ func TestP7_AJournalThatGitHasSeenMoreOfIsRefused(t *testing.T) {
 	start(t, c).Stop(context.WithoutCancel(t.Context()))
 	raise(commitlock.Token(3, 1))
 	refused(t, c, "journal/behind")
+}
+
+// A repository has seen the tokens of a train's places, too.
+func TestP7_BYD08_PlacesInTrainsAreKnown(t *testing.T) {
+	locks := []*loomv1.CommitLock{{LastToken: 7}, {LastToken: 5, LastCar: 9}}
+	if got := host.NewestToken(locks); got != 9 {
+		t.Errorf("the journal knows of tokens up to %d, want 9", got)
+	}
 }
 
 // TestP7_AnOldManifestIsRefused puts the manifest of an earlier start back: its
