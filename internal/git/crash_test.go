@@ -290,7 +290,7 @@ func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
 		filepath.Join(f.data, "committer", "p", "3", "index.lock"),
 	} {
 		write(t, filepath.Dir(lock), filepath.Base(lock), "")
-		long := time.Now().Add(-time.Hour)
+		long := time.Unix(1e9, 0) // no process is as old
 		if err := os.Chtimes(lock, long, long); err != nil {
 			t.Fatal(err)
 		}
@@ -304,6 +304,40 @@ func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
 	f.land(1, 6, f.candidate(1, 5, change))
 	if rooms, err := os.ReadDir(filepath.Join(f.data, "committer", "p")); f.copies(1, "main") != 1 || err != nil || len(rooms) != 0 {
 		t.Errorf("it did not land, or stages were left: %v, %v", rooms, err)
+	}
+}
+
+// A lock that is in the way stays for as long as a git lives that was there when
+// it was made, and goes when it is dead.
+func TestF27_ALockGoesOnProofAlone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
+	suspect := exec.Command("git", "-C", f.top, "cat-file", "--batch")
+	in, err := suspect.StdinPipe()
+	if err == nil {
+		err = suspect.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(f.repo.common, fenceRef(deployment)+".lock")
+	write(t, filepath.Dir(lock), filepath.Base(lock), "")
+	_, err = f.com.Land(t.Context(), f.landRequest(1, 6, made))
+	wantText(t, wantCode(t, err, "git/failed"), deployment+".lock")
+	if f.copies(1, "main") != 0 || !exists(lock) {
+		t.Fatalf("%d copies landed past a lock whose git may live; it is there: %t", f.copies(1, "main"), exists(lock))
+	}
+	if err := errors.Join(in.Close(), suspect.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	then := time.Unix(1e9, 0) // no process is as old
+	if err := os.Chtimes(lock, then, then); err != nil {
+		t.Fatal(err)
+	}
+	f.land(1, 7, made)
+	if f.copies(1, "main") != 1 || exists(lock) {
+		t.Errorf("%d copies; the lock is there: %t", f.copies(1, "main"), exists(lock))
 	}
 }
 

@@ -3,10 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/loomrun/loom/internal/fault"
 )
@@ -121,12 +118,30 @@ func undurable(path string, err error) error {
 	return fault.New("git/failed", "what was written cannot be made durable").At(path).Because(plain(err))
 }
 
-// update makes all changes or none.
+// update makes all changes or none. Where a lock was in the way that a dead git
+// has left, it tries once more.
 func (r *Repository) update(ctx context.Context, why string, changes []refChange) error {
+	r.unlock(names(changes))
+	err := r.try(ctx, why, changes)
+	if err != nil && r.unlock(names(changes)) {
+		err = r.try(ctx, why, changes)
+	}
+	return err
+}
+
+// unlock removes what dead processes have left of locks on refs, and reports
+// whether there was any.
+func (r *Repository) unlock(refs []string) (was bool) {
+	for _, ref := range refs {
+		was = unlock(r.common, ref) || was
+	}
+	return was
+}
+
+func (r *Repository) try(ctx context.Context, why string, changes []refChange) error {
 	var b strings.Builder
 	b.WriteString("start\n")
 	for _, c := range changes {
-		unlock(r.common, strings.Fields(string(c))[1])
 		b.WriteString(string(c) + "\n")
 	}
 	b.WriteString("prepare\ncommit\n")
@@ -134,21 +149,4 @@ func (r *Repository) update(ctx context.Context, why string, changes []refChange
 	c.stdin = strings.NewReader(b.String())
 	_, err := c.run(ctx, "update-ref", "-m", why, "--stdin")
 	return err
-}
-
-// staleLock is the age at which a lock on a ref of Loom's own was left by a git
-// that was killed: no transaction of Loom's takes a hundredth of it. One from
-// before the machine was started is stale at once.
-const staleLock = time.Minute
-
-// unlock removes a stale lock from a ref that nobody but Loom writes.
-func unlock(gitDir, ref string) {
-	if !strings.HasPrefix(ref, "refs/loom/") && !strings.HasPrefix(ref, landedBranch) {
-		return
-	}
-	lock := filepath.Join(gitDir, ref+".lock")
-	info, err := os.Lstat(lock)
-	if err == nil && (time.Since(info.ModTime()) > staleLock || info.ModTime().Before(booted())) {
-		_ = os.Remove(lock)
-	}
 }

@@ -1,10 +1,13 @@
 package git
 
 import (
+	"flag"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -210,6 +213,35 @@ func TestP6_HolderThatSleepsBeforeEachTransaction(t *testing.T) {
 			}
 		})
 	}
+}
+
+var sleepers = flag.Int("sleepers", 3, "how many holders of the commit lock sleep through the end of their grant")
+
+// Holder after holder sleeps through the end of its lease at the last moment,
+// while the next one is granted the lock and lands. When it wakes, git itself
+// refuses it, each time, and nothing of its change is on the target.
+func TestP6_WhoSlept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.bare()
+	refused := 0
+	for n := 1; n <= *sleepers; n++ {
+		late, next, token := 2*n, 2*n+1, uint64(10*n)
+		made := f.candidate(late, token, f.propose(late, f.editing("late.txt", fmt.Sprint(n))))
+		f.com.step = func(step string) {
+			if step == "checkouts held" {
+				f.com.step = func(string) {}
+				f.ship(next, token+2, f.editing("next.txt", fmt.Sprint(n)))
+			}
+		}
+		_, err := f.com.Land(t.Context(), f.landRequest(late, token+1, made))
+		if fault.Code(err) == "git/fenced" && f.copies(late, "main") == 0 && f.copies(next, "main") == 1 {
+			refused++
+		} else {
+			t.Errorf("holder %d has %d copies, the next one %d, and is told %v", n, f.copies(late, "main"), f.copies(next, "main"), err)
+		}
+	}
+	t.Logf("%d of %d who slept were refused", refused, *sleepers)
 }
 
 func TestLOCK05_AskedAgain(t *testing.T) {
