@@ -126,7 +126,7 @@ func (j *job) land(ctx context.Context, token uint64) (*loomv1.Outcome, error) {
 	}
 	landing, err := j.repo.Committer.Land(ctx, git.LandRequest{
 		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: j.brief.Execution.Id,
-		Token: token, Target: j.brief.Project.TargetBranch, Candidate: c,
+		Token: token, Target: j.brief.Project.TargetBranch, Candidate: c, Head: j.brief.Execution.Car.GetHead(),
 	})
 	if err != nil {
 		if ctx.Err() != nil {

@@ -30,7 +30,7 @@ import (
 
 // bench is a real repository and a worker over it.
 type bench struct {
-	t      *testing.T
+	t      testing.TB
 	top    string
 	worker *agent.Worker
 	repo   *agent.Repository
@@ -38,7 +38,7 @@ type bench struct {
 	seat   *seat
 }
 
-func newBench(t *testing.T, policy scripted.Policy, files ...git.File) *bench {
+func newBench(t testing.TB, policy scripted.Policy, files ...git.File) *bench {
 	t.Helper()
 	b := &bench{t: t, top: filepath.Join(t.TempDir(), "shop"), asks: &asks{by: map[string]int{}}, seat: &seat{}}
 	files = append(files, git.File{Path: "a.txt", Data: []byte("one\n")})

@@ -28,7 +28,7 @@ type yard struct {
 // grant is the token of the driver; the cars behind it have the next.
 const grant = 100
 
-func newYard(t *testing.T, cars int, bad ...int) *yard {
+func newYard(t testing.TB, cars int, bad ...int) *yard {
 	t.Helper()
 	y := &yard{bench: newBench(t, nil)}
 	for n := 1; n <= cars; n++ {
@@ -169,10 +169,15 @@ func (b *bench) commit(path string) {
 // made it fail is told, without a look at the repository.
 func TestBYD08_TheOthersLearnOfItInTheirTurn(t *testing.T) {
 	y := newYard(t, 4, 3)
-	y.must(y.landing(1, 8))
+	driver := y.must(y.landing(1, 8))
 	cars := y.seat.cars
+	if head := cars["shop-2-x1-a1"].Head; driver.Landing.GetHead() != head {
+		t.Errorf("the driver landed %v, want all up to %s", driver.Landing, head)
+	}
 	y.seat = &seat{token: 200}
-	if out := y.must(y.landing(2, 8)); out.Status != success || out.Landing.GetCommit() != cars["shop-2-x1-a1"].Candidate.Commit {
+	rider := y.landing(2, 8)
+	rider.Execution.Car = cars["shop-2-x1-a1"]
+	if out := y.must(rider); out.Status != success || out.Landing.GetCommit() != rider.Execution.Car.Candidate.Commit || out.Landing.GetHead() != rider.Execution.Car.Head {
 		t.Errorf("who rode along is told %v", out)
 	}
 	culprit := y.landing(3, 8)

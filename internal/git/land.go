@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -18,6 +19,9 @@ type LandRequest struct {
 	// Below are the commits of a train between the target and the candidate, the
 	// lowest first: all land together, or none does.
 	Below []*loomv1.Candidate
+	// Head is the last commit of the train that the change was tested on, if any: of
+	// what has landed already, the landing says whether it came with it.
+	Head string
 }
 
 // landing is one request under way.
@@ -111,10 +115,31 @@ func (l *landing) landed(ctx context.Context) (*loomv1.Landing, error) {
 				return nil, undurable(l.path, err) // who moved it may have died before that
 			}
 			l.tidy(ctx)
-			return l.describe(oid, ref, l.howToTake(ref, "the target was checked out and in use")), nil
+			done := l.describe(oid, ref, l.howToTake(ref, "the target was checked out and in use"))
+			done.Head, err = l.arrivedWith(ctx, ref)
+			return done, err
 		}
 	}
 	return nil, nil
+}
+
+// arrivedWith returns the train's last commit if a branch has it.
+func (l *landing) arrivedWith(ctx context.Context, ref string) (string, error) {
+	if !isObjectID(l.req.Head) {
+		return "", nil
+	}
+	at, err := l.resolve(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	head, err := resolve(ctx, l.git(), l.req.Head+"^{commit}")
+	if err != nil {
+		return "", err
+	}
+	if in, err := ancestor(ctx, l.git(), head, at); !in || err != nil {
+		return "", err
+	}
+	return head, nil
 }
 
 func (l *landing) ownBranch() string { return landedBranch + "-" + l.req.Execution }
@@ -265,16 +290,36 @@ func (l *landing) describe(oid, ref, words string) *loomv1.Landing {
 		name = l.remote.name
 		words = "the remote " + name + " has it; " + words
 	}
-	return &loomv1.Landing{Remote: name, Commit: oid, Ref: ref, Target: strings.TrimPrefix(l.ref, "refs/heads/"), Token: l.req.Token, Checkout: words}
+	head := ""
+	if len(l.req.Below) > 0 {
+		head = l.commit
+	}
+	return &loomv1.Landing{Remote: name, Head: head, Commit: oid, Ref: ref, Target: strings.TrimPrefix(l.ref, "refs/heads/"), Token: l.req.Token, Checkout: words}
 }
 
-// tidy removes the candidate's ref, which the landed branch has replaced. It is
-// only tidiness: the next candidate of the bead would move it.
+// tidy removes the refs of the candidates, which the landed branch has replaced.
+// It is only tidiness: the next candidate of the bead would move its ref.
 func (l *landing) tidy(ctx context.Context) {
-	if old, err := l.resolve(ctx, candidateRef(l.req.Bead)); err == nil && old == l.commit {
-		_ = l.transact(ctx, "loom: landed", drop(candidateRef(l.req.Bead), old))
+	l.dropCandidate(ctx, l.req.Bead, func(oid string) bool { return oid == l.commit })
+	if len(l.req.Below) == 0 {
+		return
 	}
-	if len(l.req.Below) > 0 {
-		l.dropTrains(ctx, l.req.Deployment)
+	for _, car := range append(slices.Clone(l.req.Below), l.req.Candidate) {
+		m, err := l.inspect(ctx, car.GetCommit())
+		if err != nil || m.mark() == (mark{}) {
+			continue
+		}
+		l.dropCandidate(ctx, m.bead, func(oid string) bool {
+			made, err := l.inspect(ctx, oid)
+			return err == nil && made.mark() == m.mark()
+		})
+	}
+	l.dropTrains(ctx, l.req.Deployment)
+}
+
+// dropCandidate removes the candidate of a bead, if it is one that has landed.
+func (l *landing) dropCandidate(ctx context.Context, bead string, landed func(oid string) bool) {
+	if old, err := l.resolve(ctx, candidateRef(bead)); err == nil && old != "" && landed(old) {
+		_ = l.transact(ctx, "loom: landed", drop(candidateRef(bead), old))
 	}
 }

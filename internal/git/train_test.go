@@ -113,7 +113,17 @@ func TestBYD08_ATrainLandsAsOne(t *testing.T) {
 		t.Fatalf("landing %v, %v; status %q", landing, err, y.status())
 	}
 	y.each(4)
-	if refs := y.user("for-each-ref", "refs/loom/train"); refs != "" {
+	if landing.Head != cars[3].Commit {
+		t.Errorf("the train's last commit is %s, and it landed with %q", cars[3].Commit, landing.Head)
+	}
+	for head, want := range map[string]string{cars[3].Commit: cars[3].Commit, strings.Repeat("1", 40): "", "": ""} {
+		again := y.landRequest(2, req.Token, cars[1])
+		again.Head = head
+		if l, err := y.com.Land(t.Context(), again); err != nil || l.Head != want {
+			t.Errorf("asked for head %q: %v, %v; want %q", head, l, err, want)
+		}
+	}
+	if refs := y.user("for-each-ref", "refs/loom/train", "refs/loom/candidate"); refs != "" {
 		t.Errorf("left behind: %s", refs)
 	}
 	for n := range 4 { // what each car's own landing finds
@@ -224,8 +234,10 @@ func crashTrain(t *testing.T, prepare func(*fixture), step, stacking int) {
 	prepare(y.fixture)
 	req := y.train(10)
 	plan := trainPlan{Train: &req, Step: step}
+	head := strings.Repeat("1", 40) // of a train that was never whole
 	if step >= stacking {
 		cars := y.stack(req)
+		head = cars[1].Commit
 		arrive := y.arrive(req.Token, cars)
 		plan = trainPlan{Arrive: &arrive, Step: step - stacking}
 	}
@@ -242,10 +254,17 @@ func crashTrain(t *testing.T, prepare func(*fixture), step, stacking int) {
 	if counts() > 1 {
 		t.Fatal("a car is there twice right after the crash")
 	}
+	whole := y.copiesIfAny(2, "main")+y.copiesIfAny(2, "loom/landed") == 1
 	token := uint64(30)
 	for n := range 2 { // each by itself: what has landed is found, the rest is made anew
 		token += 2
-		if _, err := y.com.Land(t.Context(), y.landRequest(n+1, token, y.candidates[n])); err != nil {
+		again := y.landRequest(n+1, token, y.candidates[n])
+		again.Head = head
+		landing, err := y.com.Land(t.Context(), again)
+		if landed := landing.GetHead() == head; landed != whole {
+			t.Errorf("car %d is told %t that the train has landed, and it has %t", n+1, landed, whole)
+		}
+		if err != nil {
 			wantCode(t, err, "git/target-moved")
 			y.land(n+1, token+1, y.candidate(n+1, token, y.changes[n]))
 			token++

@@ -181,6 +181,9 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.RecordTurn.Attempt, c.RecordTurn.Claimant = s.attempt, s.who
 	case *loomv1.Command_AnswerAttempt:
 		c.AnswerAttempt.Attempt, c.AnswerAttempt.Claimant = s.attempt, s.who
+		if l := c.AnswerAttempt.GetOutcome().GetLanding(); l != nil {
+			l.Head = "" // its word is no evidence for others
+		}
 	case *loomv1.Command_AcquireLock:
 		c.AcquireLock.Request, c.AcquireLock.Holder = s.attempt, s.who
 	case *loomv1.Command_RenewLock:

@@ -125,8 +125,13 @@ func (d *decision) answer(c *loomv1.AnswerAttempt) error {
 	if err != nil {
 		return err
 	}
-	defer d.about(x)()
-	return d.run(x).Answer(c.Attempt, c.Claimant, c.Outcome)
+	undo := d.about(x)
+	err = d.run(x).Answer(c.Attempt, c.Claimant, c.Outcome)
+	undo()
+	if err != nil {
+		return err
+	}
+	return d.arrivals(x)
 }
 
 func (d *decision) release(c *loomv1.ReleaseAttempt) error {

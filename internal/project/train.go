@@ -158,3 +158,25 @@ func (d *decision) rides(attempt string, c *loomv1.RecordTrain) error {
 	probe.Emit = func(*loomv1.Event) error { return nil }
 	return probe.Tested(attempt, car)
 }
+
+// arrivals ends the landings of all that rode on the train with which a change has
+// landed: git moved the target past all of them in one step, and so the journal has
+// all of them in one append. What is held learns of it in its turn.
+func (d *decision) arrivals(x *loomv1.Execution) error {
+	l := x.Landing
+	if l.GetHead() == "" || x.Car.GetHead() != l.Head || x.Car.GetCandidate().GetCommit() != l.Commit {
+		return nil
+	}
+	for _, y := range d.s.running() {
+		if y.Id == x.Id || d.s.held(y) || y.Car.GetToken() != x.Car.Token {
+			continue
+		}
+		undo := d.about(y)
+		err := d.run(y).Arrived(l)
+		undo()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

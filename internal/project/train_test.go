@@ -119,6 +119,54 @@ func TestBYD08_DisjointChangesLandTogether(t *testing.T) {
 	}
 }
 
+// What git has moved in one step is in the journal in one append: of all that rode
+// and are not held, whoever of them says so first.
+func TestBYD08_ATrainLandsInTheJournalAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		head string // that the landing names; empty for the train's
+		says int    // whose attempt says that it has landed
+		held bool   // the second, meanwhile
+		want [3]string
+	}{
+		"the driver says so":                 {"", 0, false, [3]string{"closed", "closed", "closed"}},
+		"the driver died, and the next does": {"", 1, false, [3]string{"closed", "closed", "closed"}},
+		"what is held learns of it later":    {"", 0, true, [3]string{"closed", "in_progress", "closed"}},
+		"another train":                      {"m-other", 0, false, [3]string{"closed", "in_progress", "in_progress"}},
+	} {
+		t.Run("BYD08 "+name, func(t *testing.T) {
+			d := newTrainDesk(t, 8)
+			all := []waits{d.toLand(1, "a.go"), d.toLand(2, "b.go"), d.toLand(3, "c.go")}
+			train, err := d.form(all[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			cars := rides(all[0].token, train.Cars)
+			if err := d.record(all[0], cars); err != nil {
+				t.Fatal(err)
+			}
+			if tt.held {
+				d.give(pauses(loomv1.PauseScope_PAUSE_SCOPE_EXECUTION, all[1].bead+"-x1", "wait"))
+			}
+			who := all[tt.says]
+			if tt.says > 0 {
+				d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: all[0].token, Holder: all[0].who}}})
+				d.turn(&who)
+			}
+			out := landed("m-" + train.Cars[tt.says].Execution)
+			if out.Landing.Head = tt.head; tt.head == "" {
+				out.Landing.Head = cars[who.attempt].Head
+			}
+			d.arrive(who, out)
+			d.restart()
+			for i, w := range all {
+				if got := d.status(w.bead); got != tt.want[i] {
+					t.Errorf("bead %s is %s, want %s", w.bead, got, tt.want[i])
+				}
+			}
+		})
+	}
+}
+
 // A landing counts with the evidence of the train that it rode on, and no other.
 func TestBYD08_BYD12_ALandingOffATrainNeedsItsEvidence(t *testing.T) {
 	d := newTrainDesk(t, 8)

@@ -1,6 +1,9 @@
 package workflow
 
 import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -74,6 +77,48 @@ func (r Run) passed(c *loomv1.Car) error {
 func (r Run) rode(commit string) bool {
 	c := r.X.Car
 	return commit != "" && c.GetCandidate().GetCommit() == commit && c.Refused == "" && c.Verified == r.X.Candidate.GetCommit()
+}
+
+// Arrived ends the attempt to land of a change that rode on a train which has
+// landed as far as a landing says, with the evidence that the train has left. It
+// emits nothing for one that rode on no such train, has landed, or waits for no
+// landing; so it may be repeated. Whoever has the attempt has it no more.
+func (r Run) Arrived(l *loomv1.Landing) error {
+	c := r.X.Car
+	commit := c.GetCandidate().GetCommit()
+	if l.GetHead() == "" || c.GetHead() != l.Head || !r.rode(commit) || r.X.Landing.GetCommit() == commit {
+		return nil
+	}
+	for _, n := range r.Def.order {
+		a := r.state(n).GetAttempt()
+		if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || a == nil || a.EndedAt != nil {
+			continue
+		}
+		own := proto.CloneOf(l)
+		own.Commit = commit
+		out := &loomv1.Outcome{Status: success, Summary: short(commit) + " landed on " + l.Ref + " with a train", Landing: own, Fields: blank(n)}
+		if err := r.conclude(n, a, r.judged(n, out)); err != nil {
+			return err
+		}
+		return r.advance()
+	}
+	return nil
+}
+
+// blank gives every field that a node declares, without a value.
+func blank(n *node) *structpb.Struct {
+	fields := map[string]*structpb.Value{}
+	for name, kind := range n.Outcome {
+		switch kind {
+		case "string":
+			fields[name] = structpb.NewStringValue("")
+		case "bool":
+			fields[name] = structpb.NewBoolValue(false)
+		default:
+			fields[name] = structpb.NewNumberValue(0)
+		}
+	}
+	return &structpb.Struct{Fields: fields}
 }
 
 // RefusedByTrain says whether a train has found that the present candidate must
