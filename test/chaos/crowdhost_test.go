@@ -66,6 +66,9 @@ func hostCrowd(ctx context.Context, dir string) error {
 	if err := joinFleet(dir, &config); err != nil {
 		return err
 	}
+	if os.Getenv(minuteHost) != "" {
+		beCommitter(&config)
+	}
 	return host.Run(ctx, config, func(_ *host.Host, again bool) {
 		if again {
 			fmt.Fprintln(os.Stderr, servesAgain)

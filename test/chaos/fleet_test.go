@@ -71,6 +71,7 @@ type fleet struct {
 	addresses []string // where hosts listen for each other
 	wires     *wires   // the ways from host to host; nil where they meet directly
 	random    *rand.Rand
+	process   string // of the orders
 
 	mu    sync.Mutex
 	hosts [fleetSize]*process
@@ -114,7 +115,7 @@ func newFleet(t *testing.T, wired bool) *fleet {
 	if err := join.Write(filepath.Join(p.dir, "join.json")); err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{t: t, random: rand.New(rand.NewPCG(*seed, 7)), addresses: brokertest.Addresses(fleetSize)}
+	f := &fleet{t: t, process: "component", random: rand.New(rand.NewPCG(*seed, 7)), addresses: brokertest.Addresses(fleetSize)}
 	if wired {
 		f.wires = newWires(t, f.addresses)
 	}
@@ -180,17 +181,17 @@ func (f *fleet) serve() {
 // define has the CEO give the process of the orders.
 func (f *fleet) define() {
 	f.t.Helper()
-	f.host(0).define()
+	f.host(0).define(f.process)
 }
 
-// define has the CEO give the process of orders.
-func (h *process) define() {
+// define has the CEO give a process of orders.
+func (h *process) define(name string) {
 	h.t.Helper()
-	data, err := os.ReadFile("testdata/component.yaml")
+	data, err := os.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	def, err := processes.Parse("component.yaml", data, roles.Builtin())
+	def, err := processes.Parse(name+".yaml", data, roles.Builtin())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func (f *fleet) order(ctx context.Context, n int) {
 	for try := n; ctx.Err() == nil; try++ {
 		if f.ask(ctx, try%fleetSize, func(ctx context.Context, c *client.Client) error {
 			_, err := c.Submit(ctx, &loomv1.Submission{
-				Project: crowd, Goal: describe(n), Process: "component", IdempotencyKey: fmt.Sprintf("order-%d", n),
+				Project: crowd, Goal: describe(n), Process: f.process, IdempotencyKey: fmt.Sprintf("order-%d", n),
 			})
 			return err
 		}) {

@@ -35,7 +35,7 @@ func newLone(t *testing.T) lone {
 func (s *lone) begin() {
 	s.t.Helper()
 	s.host = s.place.start(s.t)
-	s.host.define()
+	s.host.define("component")
 }
 
 // ask asks the host something, over a connection of its own: hosts come and go.
