@@ -66,6 +66,8 @@ type Command struct {
 	//	*Command_RecordTrain
 	//	*Command_TellExecution
 	//	*Command_AskTeam
+	//	*Command_AbandonDecision
+	//	*Command_ImportDecisions
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -428,6 +430,24 @@ func (x *Command) GetAskTeam() *AskTeam {
 	return nil
 }
 
+func (x *Command) GetAbandonDecision() *AbandonDecision {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AbandonDecision); ok {
+			return x.AbandonDecision
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetImportDecisions() *ImportDecisions {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ImportDecisions); ok {
+			return x.ImportDecisions
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -568,6 +588,14 @@ type Command_AskTeam struct {
 	AskTeam *AskTeam `protobuf:"bytes,670,opt,name=ask_team,json=askTeam,proto3,oneof"`
 }
 
+type Command_AbandonDecision struct {
+	AbandonDecision *AbandonDecision `protobuf:"bytes,600,opt,name=abandon_decision,json=abandonDecision,proto3,oneof"`
+}
+
+type Command_ImportDecisions struct {
+	ImportDecisions *ImportDecisions `protobuf:"bytes,601,opt,name=import_decisions,json=importDecisions,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -635,6 +663,10 @@ func (*Command_RecordTrain) isCommand_Body() {}
 func (*Command_TellExecution) isCommand_Body() {}
 
 func (*Command_AskTeam) isCommand_Body() {}
+
+func (*Command_AbandonDecision) isCommand_Body() {}
+
+func (*Command_ImportDecisions) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -2727,7 +2759,9 @@ type AddDecision struct {
 	// Edges from or to the new node; its own end is left empty.
 	Links []*DecisionEdge `protobuf:"bytes,2,rep,name=links,proto3" json:"links,omitempty"`
 	// The caller's own id, so that sending it again adds nothing.
-	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Request string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	// What is given up with it, at most 100; all of the command is done or none.
+	Abandons      []*AbandonDecision `protobuf:"bytes,600,rep,name=abandons,proto3" json:"abandons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2781,6 +2815,13 @@ func (x *AddDecision) GetRequest() string {
 		return x.Request
 	}
 	return ""
+}
+
+func (x *AddDecision) GetAbandons() []*AbandonDecision {
+	if x != nil {
+		return x.Abandons
+	}
+	return nil
 }
 
 // LinkDecision adds an edge to the decision graph.
@@ -2889,6 +2930,123 @@ func (x *SupersedeDecision) GetRationale() string {
 	return ""
 }
 
+// AbandonDecision gives up a node, with nothing in its place. Only who recorded
+// it (of agents: who works in the same role) and the CEO may. The same again
+// changes nothing; one that is superseded, or was given up for another reason, is
+// refused.
+type AbandonDecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why; required, at most 4 KiB.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbandonDecision) Reset() {
+	*x = AbandonDecision{}
+	mi := &file_loom_v1_command_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbandonDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbandonDecision) ProtoMessage() {}
+
+func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
+func (*AbandonDecision) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *AbandonDecision) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AbandonDecision) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ImportDecisions adds a part of a graph of elsewhere; only operators may. A part
+// is nodes, edges or ballots, and of at most 512 KiB; all of it is added or
+// nothing. Answered with the first of the new nodes, which have their ids in the
+// order of the part.
+type ImportDecisions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Nodes: their ids are set by the graph, and they are active or abandoned.
+	// Edges and ballots name imported nodes that are there; a supersedes edge
+	// supersedes its end. Ballots are closed.
+	Part *DecisionGraph `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
+	// The caller's own id; required. The same again within 7 days adds nothing.
+	Request       string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportDecisions) Reset() {
+	*x = ImportDecisions{}
+	mi := &file_loom_v1_command_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportDecisions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportDecisions) ProtoMessage() {}
+
+func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
+func (*ImportDecisions) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ImportDecisions) GetPart() *DecisionGraph {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *ImportDecisions) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // OpenBallot begins a vote on the options of a decision. A decision that has
 // a ballot already is refused, unless it is the same.
 type OpenBallot struct {
@@ -2902,7 +3060,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3072,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3085,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -2949,7 +3107,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2961,7 +3119,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2974,7 +3132,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3000,7 +3158,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3170,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3183,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -3045,7 +3203,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3057,7 +3215,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3070,7 +3228,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -3117,6 +3275,7 @@ type CeoCommand struct {
 	//	*CeoCommand_Rotate
 	//	*CeoCommand_Permit
 	//	*CeoCommand_Revoke
+	//	*CeoCommand_Abandon
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3124,7 +3283,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3295,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3308,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -3284,6 +3443,15 @@ func (x *CeoCommand) GetRevoke() *RevokePermission {
 	return nil
 }
 
+func (x *CeoCommand) GetAbandon() *AbandonDecision {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Abandon); ok {
+			return x.Abandon
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -3328,6 +3496,10 @@ type CeoCommand_Revoke struct {
 	Revoke *RevokePermission `protobuf:"bytes,501,opt,name=revoke,proto3,oneof"`
 }
 
+type CeoCommand_Abandon struct {
+	Abandon *AbandonDecision `protobuf:"bytes,600,opt,name=abandon,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -3348,6 +3520,8 @@ func (*CeoCommand_Permit) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Revoke) isCeoCommand_Verb() {}
 
+func (*CeoCommand_Abandon) isCeoCommand_Verb() {}
+
 // RotateKey gives the CEO another key in a project: the one that signs this is
 // worth nothing there afterwards. Rotating to the key that holds changes
 // nothing.
@@ -3364,7 +3538,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3550,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3563,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -3419,7 +3593,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3605,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3618,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -3479,7 +3653,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3491,7 +3665,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3504,7 +3678,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -3534,7 +3708,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3720,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3733,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -3595,7 +3769,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3781,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3794,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -3657,7 +3831,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3843,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3682,7 +3856,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -3711,7 +3885,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3897,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3910,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -3769,7 +3943,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3781,7 +3955,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3794,7 +3968,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -3870,7 +4044,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +4056,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +4069,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4019,7 +4193,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4031,7 +4205,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4044,7 +4218,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4080,7 +4254,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4266,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4279,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4132,7 +4306,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4144,7 +4318,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +4331,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4179,7 +4353,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4365,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4378,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4232,7 +4406,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4244,7 +4418,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4257,7 +4431,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4278,7 +4452,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa2\x10\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb2\x11\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4326,7 +4500,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
 	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x12@\n" +
 	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12.\n" +
-	"\bask_team\x18\x9e\x05 \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeamB\x06\n" +
+	"\bask_team\x18\x9e\x05 \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12F\n" +
+	"\x10abandon_decision\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\x0fabandonDecision\x12F\n" +
+	"\x10import_decisions\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisionsB\x06\n" +
 	"\x04body\"\xe4\x03\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -4471,17 +4647,24 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06holder\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x1aE\n" +
 	"\tCarsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
-	"\x05value\x18\x02 \x01(\v2\f.loom.v1.CarR\x05value:\x028\x01\"\x7f\n" +
+	"\x05value\x18\x02 \x01(\v2\f.loom.v1.CarR\x05value:\x028\x01\"\xb6\x01\n" +
 	"\vAddDecision\x12)\n" +
 	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12+\n" +
 	"\x05links\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05links\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\tR\arequest\"9\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\x125\n" +
+	"\babandons\x18\xd8\x04 \x03(\v2\x18.loom.v1.AbandonDecisionR\babandons\"9\n" +
 	"\fLinkDecision\x12)\n" +
 	"\x04edge\x18\x01 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\"U\n" +
 	"\x11SupersedeDecision\x12\x10\n" +
 	"\x03old\x18\x01 \x01(\tR\x03old\x12\x10\n" +
 	"\x03new\x18\x02 \x01(\tR\x03new\x12\x1c\n" +
-	"\trationale\x18\x03 \x01(\tR\trationale\"5\n" +
+	"\trationale\x18\x03 \x01(\tR\trationale\"9\n" +
+	"\x0fAbandonDecision\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"W\n" +
+	"\x0fImportDecisions\x12*\n" +
+	"\x04part\x18\x01 \x01(\v2\x16.loom.v1.DecisionGraphR\x04part\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"5\n" +
 	"\n" +
 	"OpenBallot\x12'\n" +
 	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"I\n" +
@@ -4493,7 +4676,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xc7\x05\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xfe\x05\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -4513,7 +4696,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
 	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x121\n" +
 	"\x06permit\x18\xf4\x03 \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x124\n" +
-	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revokeB\x06\n" +
+	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x125\n" +
+	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandonB\x06\n" +
 	"\x04verb\"B\n" +
 	"\tRotateKey\x12\x1d\n" +
 	"\n" +
@@ -4600,7 +4784,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_loom_v1_command_proto_goTypes = []any{
 	(*Command)(nil),               // 0: loom.v1.Command
 	(*Answer)(nil),                // 1: loom.v1.Answer
@@ -4636,71 +4820,74 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*AddDecision)(nil),           // 31: loom.v1.AddDecision
 	(*LinkDecision)(nil),          // 32: loom.v1.LinkDecision
 	(*SupersedeDecision)(nil),     // 33: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 34: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 35: loom.v1.CastVote
-	(*Tick)(nil),                  // 36: loom.v1.Tick
-	(*SignedCommand)(nil),         // 37: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 38: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 39: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 40: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 41: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 42: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 43: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 44: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 45: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 46: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 47: loom.v1.Brief
-	(*AskPermission)(nil),         // 48: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 49: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 50: loom.v1.Permits
-	(*SetPermission)(nil),         // 51: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 52: loom.v1.RevokePermission
-	nil,                           // 53: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 54: loom.v1.Identity
-	(*ScaleRole)(nil),             // 55: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 56: loom.v1.DrainHost
-	(*AskTeam)(nil),               // 57: loom.v1.AskTeam
-	(*Error)(nil),                 // 58: loom.v1.Error
-	(*SubmitReply)(nil),           // 59: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 60: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 61: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 62: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 63: loom.v1.TeamReplies
-	(*Said)(nil),                  // 64: loom.v1.Said
-	(*ProjectConfig)(nil),         // 65: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 66: loom.v1.Definition
-	(*Submission)(nil),            // 67: loom.v1.Submission
-	(*ErrorReport)(nil),           // 68: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 69: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 70: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 71: loom.v1.ToolStep
-	(*Compaction)(nil),            // 72: loom.v1.Compaction
-	(*ToolResult)(nil),            // 73: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 74: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 75: loom.v1.Outcome
-	(*HostRoles)(nil),             // 76: loom.v1.HostRoles
-	(*Bead)(nil),                  // 77: loom.v1.Bead
-	(*Execution)(nil),             // 78: loom.v1.Execution
-	(*Change)(nil),                // 79: loom.v1.Change
-	(*Candidate)(nil),             // 80: loom.v1.Candidate
-	(*DecisionEdge)(nil),          // 81: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 82: loom.v1.Ballot
-	(*Vote)(nil),                  // 83: loom.v1.Vote
-	(PauseScope)(0),               // 84: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 85: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 86: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 87: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 88: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 89: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 90: loom.v1.DecisionContext
-	(*Permission)(nil),            // 91: loom.v1.Permission
-	(*FileClaim)(nil),             // 92: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 93: loom.v1.ToolCall
-	(*Permit)(nil),                // 94: loom.v1.Permit
-	(*Car)(nil),                   // 95: loom.v1.Car
+	(*AbandonDecision)(nil),       // 34: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 35: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 36: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 37: loom.v1.CastVote
+	(*Tick)(nil),                  // 38: loom.v1.Tick
+	(*SignedCommand)(nil),         // 39: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 40: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 41: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 42: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 43: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 44: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 45: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 46: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 47: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 48: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 49: loom.v1.Brief
+	(*AskPermission)(nil),         // 50: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 51: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 52: loom.v1.Permits
+	(*SetPermission)(nil),         // 53: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 54: loom.v1.RevokePermission
+	nil,                           // 55: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 56: loom.v1.Identity
+	(*ScaleRole)(nil),             // 57: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 58: loom.v1.DrainHost
+	(*AskTeam)(nil),               // 59: loom.v1.AskTeam
+	(*Error)(nil),                 // 60: loom.v1.Error
+	(*SubmitReply)(nil),           // 61: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 62: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 63: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 64: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 65: loom.v1.TeamReplies
+	(*Said)(nil),                  // 66: loom.v1.Said
+	(*ProjectConfig)(nil),         // 67: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 68: loom.v1.Definition
+	(*Submission)(nil),            // 69: loom.v1.Submission
+	(*ErrorReport)(nil),           // 70: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 71: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 72: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 73: loom.v1.ToolStep
+	(*Compaction)(nil),            // 74: loom.v1.Compaction
+	(*ToolResult)(nil),            // 75: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 77: loom.v1.Outcome
+	(*HostRoles)(nil),             // 78: loom.v1.HostRoles
+	(*Bead)(nil),                  // 79: loom.v1.Bead
+	(*Execution)(nil),             // 80: loom.v1.Execution
+	(*Change)(nil),                // 81: loom.v1.Change
+	(*Candidate)(nil),             // 82: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 83: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 84: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 85: loom.v1.Ballot
+	(*Vote)(nil),                  // 86: loom.v1.Vote
+	(PauseScope)(0),               // 87: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 88: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 89: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 90: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 91: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 92: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 93: loom.v1.DecisionContext
+	(*Permission)(nil),            // 94: loom.v1.Permission
+	(*FileClaim)(nil),             // 95: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 96: loom.v1.ToolCall
+	(*Permit)(nil),                // 97: loom.v1.Permit
+	(*Car)(nil),                   // 98: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	54,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	56,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	4,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	5,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	6,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -4717,112 +4904,117 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	17,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	18,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	19,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	55,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	56,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	57,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	58,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
 	24,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
 	25,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
 	26,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
 	31,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
 	32,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
 	33,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	34,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	35,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	37,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	36,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	36,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	37,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	39,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	38,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	9,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	48,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	50,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
 	27,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
 	30,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
 	3,   // 33: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	57,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	58,  // 35: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,   // 36: loom.v1.Answer.done:type_name -> loom.v1.Done
-	59,  // 37: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	47,  // 38: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	60,  // 39: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	61,  // 40: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	50,  // 41: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	62,  // 42: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	28,  // 43: loom.v1.Answer.train:type_name -> loom.v1.Train
-	63,  // 44: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	64,  // 45: loom.v1.Done.said:type_name -> loom.v1.Said
-	65,  // 46: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	66,  // 47: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	67,  // 48: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	68,  // 49: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	58,  // 50: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	69,  // 51: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	69,  // 52: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	12,  // 53: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	13,  // 54: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	70,  // 55: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	71,  // 56: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	14,  // 57: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	72,  // 58: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	64,  // 59: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	62,  // 60: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	73,  // 61: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	69,  // 62: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	74,  // 63: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	69,  // 64: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	75,  // 65: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	69,  // 66: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	76,  // 67: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	77,  // 68: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	78,  // 69: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	69,  // 70: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	69,  // 71: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	69,  // 72: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	69,  // 73: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	29,  // 74: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	79,  // 75: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	80,  // 76: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	53,  // 77: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	69,  // 78: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	61,  // 79: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	81,  // 80: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	81,  // 81: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	82,  // 82: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	83,  // 83: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	74,  // 84: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	74,  // 85: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	46,  // 86: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	40,  // 87: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	41,  // 88: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	42,  // 89: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	43,  // 90: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	45,  // 91: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	44,  // 92: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	39,  // 93: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	51,  // 94: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	52,  // 95: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	84,  // 96: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	84,  // 97: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	66,  // 98: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	85,  // 99: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	86,  // 100: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	87,  // 101: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	77,  // 102: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	78,  // 103: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	65,  // 104: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	88,  // 105: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	61,  // 106: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	89,  // 107: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	90,  // 108: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	66,  // 109: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	91,  // 110: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	92,  // 111: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	69,  // 112: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	49,  // 113: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	93,  // 114: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	94,  // 115: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	91,  // 116: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	95,  // 117: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	59,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	34,  // 35: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	35,  // 36: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	60,  // 37: loom.v1.Answer.error:type_name -> loom.v1.Error
+	2,   // 38: loom.v1.Answer.done:type_name -> loom.v1.Done
+	61,  // 39: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	49,  // 40: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	62,  // 41: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	63,  // 42: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	52,  // 43: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	64,  // 44: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	28,  // 45: loom.v1.Answer.train:type_name -> loom.v1.Train
+	65,  // 46: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	66,  // 47: loom.v1.Done.said:type_name -> loom.v1.Said
+	67,  // 48: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	68,  // 49: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	69,  // 50: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	70,  // 51: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	60,  // 52: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	71,  // 53: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	71,  // 54: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	12,  // 55: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	13,  // 56: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	72,  // 57: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	73,  // 58: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	14,  // 59: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	74,  // 60: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	66,  // 61: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	64,  // 62: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	75,  // 63: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	71,  // 64: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	76,  // 65: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	71,  // 66: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	77,  // 67: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	71,  // 68: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	78,  // 69: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	79,  // 70: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	80,  // 71: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	71,  // 72: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	71,  // 73: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	71,  // 74: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	71,  // 75: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	29,  // 76: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	81,  // 77: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	82,  // 78: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	55,  // 79: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	71,  // 80: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	63,  // 81: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	83,  // 82: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	34,  // 83: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	83,  // 84: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	84,  // 85: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	85,  // 86: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	86,  // 87: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	76,  // 88: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	76,  // 89: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	48,  // 90: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	42,  // 91: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	43,  // 92: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	44,  // 93: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	45,  // 94: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	47,  // 95: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	46,  // 96: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	41,  // 97: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	53,  // 98: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	54,  // 99: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	34,  // 100: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	87,  // 101: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	87,  // 102: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	68,  // 103: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	88,  // 104: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	89,  // 105: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	90,  // 106: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	79,  // 107: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	80,  // 108: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	67,  // 109: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	91,  // 110: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	63,  // 111: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	92,  // 112: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	93,  // 113: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	68,  // 114: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	94,  // 115: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	95,  // 116: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	71,  // 117: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	51,  // 118: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	96,  // 119: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	97,  // 120: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	94,  // 121: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	98,  // 122: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -4875,6 +5067,8 @@ func file_loom_v1_command_proto_init() {
 		(*Command_RecordTrain)(nil),
 		(*Command_TellExecution)(nil),
 		(*Command_AskTeam)(nil),
+		(*Command_AbandonDecision)(nil),
+		(*Command_ImportDecisions)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -4895,7 +5089,7 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Compact)(nil),
 		(*TurnRecord_Hear)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[38].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[40].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -4906,6 +5100,7 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Rotate)(nil),
 		(*CeoCommand_Permit)(nil),
 		(*CeoCommand_Revoke)(nil),
+		(*CeoCommand_Abandon)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4913,7 +5108,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   54,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -109,6 +109,8 @@ type Event struct {
 	//	*Event_TurnCompacted
 	//	*Event_MessageHeard
 	//	*Event_ExecutionTold
+	//	*Event_DecisionAbandoned
+	//	*Event_DecisionsImported
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -828,6 +830,24 @@ func (x *Event) GetExecutionTold() *ExecutionTold {
 	return nil
 }
 
+func (x *Event) GetDecisionAbandoned() *DecisionAbandoned {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_DecisionAbandoned); ok {
+			return x.DecisionAbandoned
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetDecisionsImported() *DecisionsImported {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_DecisionsImported); ok {
+			return x.DecisionsImported
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1108,6 +1128,14 @@ type Event_ExecutionTold struct {
 	ExecutionTold *ExecutionTold `protobuf:"bytes,552,opt,name=execution_told,json=executionTold,proto3,oneof"`
 }
 
+type Event_DecisionAbandoned struct {
+	DecisionAbandoned *DecisionAbandoned `protobuf:"bytes,600,opt,name=decision_abandoned,json=decisionAbandoned,proto3,oneof"`
+}
+
+type Event_DecisionsImported struct {
+	DecisionsImported *DecisionsImported `protobuf:"bytes,601,opt,name=decisions_imported,json=decisionsImported,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1245,6 +1273,10 @@ func (*Event_TurnCompacted) isEvent_Fact() {}
 func (*Event_MessageHeard) isEvent_Fact() {}
 
 func (*Event_ExecutionTold) isEvent_Fact() {}
+
+func (*Event_DecisionAbandoned) isEvent_Fact() {}
+
+func (*Event_DecisionsImported) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -3956,6 +3988,115 @@ func (x *DecisionSuperseded) GetEdge() *DecisionEdge {
 	return nil
 }
 
+// DecisionAbandoned gives up a node, with nothing in its place. Open ballots
+// that it is part of are void by events before.
+type DecisionAbandoned struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionAbandoned) Reset() {
+	*x = DecisionAbandoned{}
+	mi := &file_loom_v1_event_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionAbandoned) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionAbandoned) ProtoMessage() {}
+
+func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
+func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *DecisionAbandoned) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DecisionAbandoned) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// DecisionsImported adds a part of a graph of elsewhere, complete, with authors
+// and times as they were: nodes, edges or ballots.
+type DecisionsImported struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Part  *DecisionGraph         `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
+	// Hash of the request.
+	Request       string `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionsImported) Reset() {
+	*x = DecisionsImported{}
+	mi := &file_loom_v1_event_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionsImported) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionsImported) ProtoMessage() {}
+
+func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
+func (*DecisionsImported) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *DecisionsImported) GetPart() *DecisionGraph {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *DecisionsImported) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // BallotOpened begins a vote on the options of a decision.
 type BallotOpened struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3966,7 +4107,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3978,7 +4119,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3991,7 +4132,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -4013,7 +4154,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4166,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4179,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -4070,7 +4211,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4082,7 +4223,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4095,7 +4236,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -4126,12 +4267,12 @@ func (x *BallotReferred) GetReason() string {
 	return ""
 }
 
-// BallotClosed decides a ballot. The chosen and rejected edges come in events
-// of their own.
+// BallotClosed decides a ballot, or says that it is void. The chosen and rejected
+// edges come in events of their own.
 type BallotClosed struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Decision string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
-	// The option that was chosen.
+	// The option that was chosen; empty if the ballot is void.
 	Option        string `protobuf:"bytes,2,opt,name=option,proto3" json:"option,omitempty"`
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4140,7 +4281,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4152,7 +4293,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4165,7 +4306,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -4200,7 +4341,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4353,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4366,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -4256,7 +4397,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4268,7 +4409,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4281,7 +4422,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -4324,7 +4465,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4477,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4490,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -4384,7 +4525,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4537,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4550,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4437,7 +4578,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4449,7 +4590,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +4603,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -4494,7 +4635,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4506,7 +4647,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4519,7 +4660,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -4554,7 +4695,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4707,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4720,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -4600,7 +4741,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4753,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4766,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -4655,7 +4796,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4667,7 +4808,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4680,7 +4821,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -4714,7 +4855,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4726,7 +4867,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4739,7 +4880,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -4759,7 +4900,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4771,7 +4912,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4784,7 +4925,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -4807,7 +4948,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4819,7 +4960,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4832,7 +4973,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -4859,7 +5000,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4871,7 +5012,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4884,7 +5025,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -4904,7 +5045,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4916,7 +5057,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4929,7 +5070,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -4952,7 +5093,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4964,7 +5105,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4977,7 +5118,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -5011,7 +5152,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5164,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5036,7 +5177,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -5057,7 +5198,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5069,7 +5210,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5082,7 +5223,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -5103,7 +5244,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcf$\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xeb%\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5188,7 +5329,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"task_ended\x18\x9f\x05 \x01(\v2\x12.loom.v1.TaskEndedH\x00R\ttaskEnded\x12@\n" +
 	"\x0eturn_compacted\x18\xa6\x04 \x01(\v2\x16.loom.v1.TurnCompactedH\x00R\rturnCompacted\x12=\n" +
 	"\rmessage_heard\x18\xa7\x04 \x01(\v2\x15.loom.v1.MessageHeardH\x00R\fmessageHeard\x12@\n" +
-	"\x0eexecution_told\x18\xa8\x04 \x01(\v2\x16.loom.v1.ExecutionToldH\x00R\rexecutionToldB\x06\n" +
+	"\x0eexecution_told\x18\xa8\x04 \x01(\v2\x16.loom.v1.ExecutionToldH\x00R\rexecutionTold\x12L\n" +
+	"\x12decision_abandoned\x18\xd8\x04 \x01(\v2\x1a.loom.v1.DecisionAbandonedH\x00R\x11decisionAbandoned\x12L\n" +
+	"\x12decisions_imported\x18\xd9\x04 \x01(\v2\x1a.loom.v1.DecisionsImportedH\x00R\x11decisionsImportedB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -5369,7 +5512,13 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x12DecisionSuperseded\x12\x10\n" +
 	"\x03old\x18\x01 \x01(\tR\x03old\x12\x10\n" +
 	"\x03new\x18\x02 \x01(\tR\x03new\x12)\n" +
-	"\x04edge\x18\x03 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\"7\n" +
+	"\x04edge\x18\x03 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\";\n" +
+	"\x11DecisionAbandoned\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"Y\n" +
+	"\x11DecisionsImported\x12*\n" +
+	"\x04part\x18\x01 \x01(\v2\x16.loom.v1.DecisionGraphR\x04part\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"7\n" +
 	"\fBallotOpened\x12'\n" +
 	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"I\n" +
 	"\bVoteCast\x12\x1a\n" +
@@ -5466,7 +5615,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5515,71 +5664,74 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*DecisionAdded)(nil),         // 44: loom.v1.DecisionAdded
 	(*DecisionLinked)(nil),        // 45: loom.v1.DecisionLinked
 	(*DecisionSuperseded)(nil),    // 46: loom.v1.DecisionSuperseded
-	(*BallotOpened)(nil),          // 47: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 48: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 49: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 50: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 51: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 52: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 53: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 54: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 55: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 56: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 57: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 58: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 59: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 60: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 61: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 62: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 63: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 64: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 65: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 66: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 67: loom.v1.PermissionRevoked
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
-	(*Identity)(nil),              // 69: loom.v1.Identity
-	(*RoleScaled)(nil),            // 70: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 71: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 72: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 73: loom.v1.Definition
-	(*SignedCommand)(nil),         // 74: loom.v1.SignedCommand
-	(*Error)(nil),                 // 75: loom.v1.Error
-	(*Pause)(nil),                 // 76: loom.v1.Pause
-	(PauseScope)(0),               // 77: loom.v1.PauseScope
-	(GateAction)(0),               // 78: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 79: loom.v1.ForkPoint
-	(*Execution)(nil),             // 80: loom.v1.Execution
-	(*Budget)(nil),                // 81: loom.v1.Budget
-	(*HostRoles)(nil),             // 82: loom.v1.HostRoles
-	(*Bead)(nil),                  // 83: loom.v1.Bead
-	(BeadStatus)(0),               // 84: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 85: loom.v1.Claimant
-	(*TeamTask)(nil),              // 86: loom.v1.TeamTask
-	(*Outcome)(nil),               // 87: loom.v1.Outcome
-	(*Approval)(nil),              // 88: loom.v1.Approval
-	(ApprovalDecision)(0),         // 89: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 90: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 91: loom.v1.Change
-	(*Candidate)(nil),             // 92: loom.v1.Candidate
-	(*Landing)(nil),               // 93: loom.v1.Landing
-	(*DecisionNode)(nil),          // 94: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 95: loom.v1.DecisionEdge
-	(*Ballot)(nil),                // 96: loom.v1.Ballot
-	(*Vote)(nil),                  // 97: loom.v1.Vote
-	(BallotStatus)(0),             // 98: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 99: loom.v1.LockClaim
-	(*Car)(nil),                   // 100: loom.v1.Car
-	(*BlobRef)(nil),               // 101: loom.v1.BlobRef
-	(*Compaction)(nil),            // 102: loom.v1.Compaction
-	(*Said)(nil),                  // 103: loom.v1.Said
-	(*ModelAnswer)(nil),           // 104: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 105: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 106: loom.v1.ToolResult
-	(*Permission)(nil),            // 107: loom.v1.Permission
+	(*DecisionAbandoned)(nil),     // 47: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 48: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 49: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 50: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 51: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 52: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 53: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 54: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 55: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 56: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 57: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 58: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 59: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 60: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 61: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 62: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 63: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 64: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 65: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 66: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 67: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 68: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 69: loom.v1.PermissionRevoked
+	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
+	(*Identity)(nil),              // 71: loom.v1.Identity
+	(*RoleScaled)(nil),            // 72: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 73: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 75: loom.v1.Definition
+	(*SignedCommand)(nil),         // 76: loom.v1.SignedCommand
+	(*Error)(nil),                 // 77: loom.v1.Error
+	(*Pause)(nil),                 // 78: loom.v1.Pause
+	(PauseScope)(0),               // 79: loom.v1.PauseScope
+	(GateAction)(0),               // 80: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 81: loom.v1.ForkPoint
+	(*Execution)(nil),             // 82: loom.v1.Execution
+	(*Budget)(nil),                // 83: loom.v1.Budget
+	(*HostRoles)(nil),             // 84: loom.v1.HostRoles
+	(*Bead)(nil),                  // 85: loom.v1.Bead
+	(BeadStatus)(0),               // 86: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 87: loom.v1.Claimant
+	(*TeamTask)(nil),              // 88: loom.v1.TeamTask
+	(*Outcome)(nil),               // 89: loom.v1.Outcome
+	(*Approval)(nil),              // 90: loom.v1.Approval
+	(ApprovalDecision)(0),         // 91: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 92: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 93: loom.v1.Change
+	(*Candidate)(nil),             // 94: loom.v1.Candidate
+	(*Landing)(nil),               // 95: loom.v1.Landing
+	(*DecisionNode)(nil),          // 96: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 97: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 98: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 99: loom.v1.Ballot
+	(*Vote)(nil),                  // 100: loom.v1.Vote
+	(BallotStatus)(0),             // 101: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 102: loom.v1.LockClaim
+	(*Car)(nil),                   // 103: loom.v1.Car
+	(*BlobRef)(nil),               // 104: loom.v1.BlobRef
+	(*Compaction)(nil),            // 105: loom.v1.Compaction
+	(*Said)(nil),                  // 106: loom.v1.Said
+	(*ModelAnswer)(nil),           // 107: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 108: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 109: loom.v1.ToolResult
+	(*Permission)(nil),            // 110: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	68,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	69,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	70,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	71,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -5622,89 +5774,92 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	44,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
 	45,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
 	46,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	47,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	48,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	49,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	50,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	51,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	52,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	53,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	54,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	55,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	58,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	59,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	63,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	64,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	65,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	49,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	50,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	51,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	52,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	53,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	54,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	55,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	56,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	57,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	60,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	61,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	65,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	66,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	67,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	70,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	71,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	66,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	67,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	56,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	57,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	72,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	73,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	68,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	69,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	58,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	59,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
 	30,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
 	31,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	60,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	61,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	62,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	72,  // 71: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	73,  // 72: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	74,  // 73: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	75,  // 74: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	76,  // 75: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	77,  // 76: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	78,  // 77: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	79,  // 78: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	80,  // 79: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	81,  // 80: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	68,  // 81: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	82,  // 82: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	83,  // 83: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	68,  // 84: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	83,  // 85: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	84,  // 86: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	75,  // 87: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	68,  // 88: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	85,  // 89: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	68,  // 90: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	86,  // 91: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	87,  // 92: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	87,  // 93: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	68,  // 94: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	88,  // 95: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	89,  // 96: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	74,  // 97: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	75,  // 98: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	90,  // 99: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	91,  // 100: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	92,  // 101: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	93,  // 102: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	94,  // 103: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	95,  // 104: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	95,  // 105: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	96,  // 106: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	97,  // 107: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	98,  // 108: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	68,  // 109: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	99,  // 110: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	68,  // 111: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	68,  // 112: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	100, // 113: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	101, // 114: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	102, // 115: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	103, // 116: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	103, // 117: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	104, // 118: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	105, // 119: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	106, // 120: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	107, // 121: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	122, // [122:122] is the sub-list for method output_type
-	122, // [122:122] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	62,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	63,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	64,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	47,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	48,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	74,  // 73: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	75,  // 74: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	76,  // 75: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	77,  // 76: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	78,  // 77: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	79,  // 78: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	80,  // 79: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	81,  // 80: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	82,  // 81: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	83,  // 82: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	70,  // 83: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	84,  // 84: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	85,  // 85: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	70,  // 86: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	85,  // 87: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	86,  // 88: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	77,  // 89: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	70,  // 90: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	87,  // 91: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	70,  // 92: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	88,  // 93: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	89,  // 94: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	89,  // 95: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	70,  // 96: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	90,  // 97: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	91,  // 98: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	76,  // 99: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	77,  // 100: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	92,  // 101: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	93,  // 102: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	94,  // 103: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	95,  // 104: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	96,  // 105: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	97,  // 106: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	97,  // 107: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	98,  // 108: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	99,  // 109: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	100, // 110: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	101, // 111: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	70,  // 112: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	102, // 113: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	70,  // 114: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	70,  // 115: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	103, // 116: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	104, // 117: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	105, // 118: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	106, // 119: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	106, // 120: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	107, // 121: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	108, // 122: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	109, // 123: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	110, // 124: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5792,6 +5947,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_TurnCompacted)(nil),
 		(*Event_MessageHeard)(nil),
 		(*Event_ExecutionTold)(nil),
+		(*Event_DecisionAbandoned)(nil),
+		(*Event_DecisionsImported)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5799,7 +5956,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -3504,7 +3504,10 @@ type Landing struct {
 	// What happened to the user's checkout, for a person.
 	Checkout string `protobuf:"bytes,5,opt,name=checkout,proto3" json:"checkout,omitempty"`
 	// Remote repository that has the commit on the target; empty for none.
-	Remote        string `protobuf:"bytes,6,opt,name=remote,proto3" json:"remote,omitempty"`
+	Remote string `protobuf:"bytes,6,opt,name=remote,proto3" json:"remote,omitempty"`
+	// Last commit of the merge train that the commit landed with, in one step; empty
+	// for one that landed by itself, or of which that is not known.
+	Head          string `protobuf:"bytes,615,opt,name=head,proto3" json:"head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3577,6 +3580,13 @@ func (x *Landing) GetCheckout() string {
 func (x *Landing) GetRemote() string {
 	if x != nil {
 		return x.Remote
+	}
+	return ""
+}
+
+func (x *Landing) GetHead() string {
+	if x != nil {
+		return x.Head
 	}
 	return ""
 }
@@ -4414,14 +4424,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04base\x18\x03 \x01(\tR\x04base\x12!\n" +
 	"\fpatch_digest\x18\x04 \x01(\tR\vpatchDigest\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x04R\x05token\x12\x10\n" +
-	"\x03ref\x18\x06 \x01(\tR\x03ref\"\x95\x01\n" +
+	"\x03ref\x18\x06 \x01(\tR\x03ref\"\xaa\x01\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x04R\x05token\x12\x1a\n" +
 	"\bcheckout\x18\x05 \x01(\tR\bcheckout\x12\x16\n" +
-	"\x06remote\x18\x06 \x01(\tR\x06remote\"\xc2\x01\n" +
+	"\x06remote\x18\x06 \x01(\tR\x06remote\x12\x13\n" +
+	"\x04head\x18\xe7\x04 \x01(\tR\x04head\"\xc2\x01\n" +
 	"\x03Car\x12\x1a\n" +
 	"\bverified\x18\x01 \x01(\tR\bverified\x120\n" +
 	"\tcandidate\x18\x02 \x01(\v2\x12.loom.v1.CandidateR\tcandidate\x12\x12\n" +
