@@ -33,6 +33,12 @@ type Seat interface {
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
 	ParkUntil(ctx context.Context, until time.Time) error
+	// Reserve holds back what a model call can use, before it is made. With WAIT
+	// the attempt is parked, with HELD the work is.
+	Reserve(ctx context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error)
+	// Settle ends the reservation of a call that came to nothing; an answer that
+	// is recorded ends its own.
+	Settle(ctx context.Context, request string, used *loomv1.Usage) error
 	// Permit asks whether tool calls may be made, and parks the attempt when one
 	// of them waits for the CEO: then the answer has a verdict ASK.
 	Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error)
@@ -174,6 +180,20 @@ func (s *seat) ParkUntil(ctx context.Context, until time.Time) error {
 func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {
 	c.Attempt, c.Claimant = s.attempt, s.who
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: c}})
+	return err
+}
+
+func (s *seat) Reserve(ctx context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error) {
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReserveCall{ReserveCall: &loomv1.ReserveCall{
+		Attempt: s.attempt, Claimant: s.who, Reservation: r,
+	}}})
+	return answer.GetCall().GetVerdict(), err
+}
+
+func (s *seat) Settle(ctx context.Context, request string, used *loomv1.Usage) error {
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_SettleCall{SettleCall: &loomv1.SettleCall{
+		Attempt: s.attempt, Claimant: s.who, Request: request, Usage: used,
+	}}})
 	return err
 }
 

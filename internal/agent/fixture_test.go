@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -190,6 +191,9 @@ type seat struct {
 	wanted   []*loomv1.PermissionRequest
 	team     []*loomv1.TeamCall
 	replies  map[string]*loomv1.TeamReply
+	reserved []*loomv1.CallReservation
+	settled  []*loomv1.Usage
+	verdict  loomv1.Verdict // on reservations; unset lets them through
 }
 
 func (s *seat) Told() []*loomv1.Said { return s.told }
@@ -247,6 +251,16 @@ func (s *seat) Park(context.Context) error { s.parked++; return nil }
 
 func (s *seat) ParkUntil(_ context.Context, until time.Time) error {
 	s.until = append(s.until, until)
+	return nil
+}
+
+func (s *seat) Reserve(_ context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error) {
+	s.reserved = append(s.reserved, r)
+	return cmp.Or(s.verdict, loomv1.Verdict_VERDICT_GO), nil
+}
+
+func (s *seat) Settle(_ context.Context, request string, used *loomv1.Usage) error {
+	s.settled = append(s.settled, used)
 	return nil
 }
 

@@ -53,32 +53,45 @@ func (r *run) asks(name string) bool {
 }
 
 // ask asks the model for the next answer and records it, also one that is of no
-// use, so that it is paid for once.
-func (r *run) ask(ctx context.Context) error {
+// use, so that it is paid for once. What it can use is reserved before. It
+// returns a stop where that is more than the role may.
+func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	req, err := r.request(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m := r.asked()
+	if stop, err := r.reserve(ctx, m, req); stop != nil || err != nil {
+		return stop, err
+	}
 	began := time.Now()
 	resp, err := m.Ask(ctx, req, r.live)
 	took := uint64(max(time.Since(began).Milliseconds(), 1))
 	r.tapeAsk(m, req, resp, err)
 	answer := &loomv1.ModelAnswer{Milliseconds: took, Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
-	if at, limited := model.RetryAt(err); limited {
-		return r.parkUntil(ctx, at)
-	}
 	switch {
 	case fault.Code(err) == "model/invalid-output":
 		answer.Problem, answer.Usage = fault.From(err).Message, model.UsageOf(err)
 	case err != nil:
-		return err
+		return nil, r.unanswered(ctx, m, req, err)
 	default:
 		if err := r.fill(ctx, answer, resp); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Answer{Answer: answer}})
+	return nil, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Answer{Answer: answer}})
+}
+
+// unanswered settles a call that came to nothing. Where a rate limit is why, the
+// attempt is parked until it ends.
+func (r *run) unanswered(ctx context.Context, m model.Provider, req *model.Request, err error) error {
+	if e := r.settle(ctx, m, req, err); e != nil {
+		return e
+	}
+	if at, limited := model.RetryAt(err); limited {
+		return r.parkUntil(ctx, at)
+	}
+	return err
 }
 
 func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Response) error {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -58,8 +59,22 @@ func (j *job) turn(ctx context.Context, ws tool.Workspace, prompt string) (*loom
 	return r.finish(ctx, ws)
 }
 
-// finish carries out one step after the other until the turn ends.
+// errTime ends a turn whose time is up.
+var errTime = errors.New("the turn's time is up")
+
+// finish brings the turn to its end, or ends it when its role's time is up.
 func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, error) {
+	limited, cancel := r.timed(ctx)
+	defer cancel()
+	out, err := r.steps(limited, ws)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errTime) {
+		return r.stopped(turn.Stop{Code: "turn/time", Reason: fmt.Sprintf("the turn took %s, all that its role may", r.role.Limits.Time)}), nil
+	}
+	return out, err
+}
+
+// steps carries out one step after the other until the turn ends.
+func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, error) {
 	var done func()
 	ws.Outside, done = r.outside(ctx, ws)
 	defer done()
@@ -71,7 +86,10 @@ func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, e
 		case turn.AskModel, turn.Repair:
 			var news bool
 			if news, err = r.hear(ctx); err == nil && !news {
-				err = r.ask(ctx)
+				var stop *turn.Stop
+				if stop, err = r.ask(ctx); stop != nil {
+					return r.stopped(*stop), nil
+				}
 			}
 		case turn.Compact:
 			err = r.compact(ctx, s)

@@ -80,6 +80,7 @@ var codes = map[string]Exit{
 	"permission/unknown":    Invalid,
 	"permission/needed":     Refused,
 	"turn/budget":           Limit,
+	"turn/time":             Limit,
 	"budget/exhausted":      Limit,
 	"deadline/passed":       Limit,
 	"condition/invalid":     Invalid,

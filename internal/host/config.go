@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/staffing"
 	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 	"github.com/loomrun/loom/roles"
 )
@@ -166,6 +167,10 @@ type Config struct {
 	// Train is the most changes of a configured project that land together, tested
 	// as one. Zero and one have each land by itself; 50 is the most.
 	Train int
+
+	// Budget is what each configured project may spend, from its beginning: tokens
+	// and money. Nil bounds nothing.
+	Budget *loomv1.Budget
 
 	// CEOKey is the path of the CEO's key, made if it is absent. Empty means
 	// the user's configuration directory.

@@ -190,6 +190,10 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.RenewLock.Holder = s.who
 	case *loomv1.Command_ReleaseLock:
 		c.ReleaseLock.Holder = s.who
+	case *loomv1.Command_ReserveCall:
+		c.ReserveCall.Attempt, c.ReserveCall.Claimant = s.attempt, s.who
+	case *loomv1.Command_SettleCall:
+		c.SettleCall.Attempt, c.SettleCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_AskPermission:
 		c.AskPermission.Attempt, c.AskPermission.Claimant = s.attempt, s.who
 	case *loomv1.Command_AskTeam:

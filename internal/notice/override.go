@@ -52,8 +52,11 @@ func lifted(l *loomv1.LimitLifted) string {
 	if l.GetDeadlineWaived() {
 		return "beyond its deadline"
 	}
-	g := l.GetGranted()
-	return fmt.Sprintf("beyond its budget: up to %d tokens, %d micro-dollars, %d seconds (0 is no limit)", g.GetTokens(), g.GetMicroUsd(), g.GetWallSeconds())
+	g, whose := l.GetGranted(), "its"
+	if p := l.GetProject(); p != nil {
+		g, whose = p, "the project's"
+	}
+	return fmt.Sprintf("beyond %s budget: up to %d tokens, %d micro-dollars, %d seconds (0 is no limit)", whose, g.GetTokens(), g.GetMicroUsd(), g.GetWallSeconds())
 }
 
 // kin says what executions come from each other, and who is there to work.

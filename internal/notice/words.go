@@ -81,6 +81,11 @@ func turns(e *loomv1.Event) string {
 		return finished(e, f.ToolFinished)
 	case *loomv1.Event_TurnCompacted:
 		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer"))
+	case *loomv1.Event_CallReserved:
+		return fmt.Sprintf("%s may ask its model: %s held back", who(e), reserved(f.CallReserved.GetReservation()))
+	case *loomv1.Event_CallSettled:
+		u := f.CallSettled.GetUsage()
+		return fmt.Sprintf("%s has no answer; %d tokens in and %d out were used", who(e), u.GetInputTokens(), u.GetOutputTokens())
 	case *loomv1.Event_MessageHeard:
 		return fmt.Sprintf("%s was told", who(e)) + in(f.MessageHeard.GetSaid().GetText())
 	case *loomv1.Event_ExecutionTold:
@@ -159,4 +164,13 @@ var verbs = map[protoreflect.Name]string{
 	"IDENTITY_KIND_CEO":                 "the CEO",
 	"IDENTITY_KIND_HOST":                "the host",
 	"IDENTITY_KIND_AGENT":               "an agent",
+}
+
+// reserved says what is held back for a model call.
+func reserved(r *loomv1.CallReservation) string {
+	s := count(int(r.GetTokens()), "token")
+	if m := r.GetMicroUsd(); m > 0 {
+		s += fmt.Sprintf(" and %.6f USD", float64(m)/1e6)
+	}
+	return s
 }

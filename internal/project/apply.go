@@ -29,6 +29,7 @@ func (s *State) Apply(e *loomv1.Event) error {
 	if err := s.apply(e); err != nil {
 		return fmt.Errorf("project %q: event %d: %w", s.cfg.ID, e.Number, err)
 	}
+	s.applySpent(e)
 	s.p.LastNumber, s.p.LastTime = e.Number, e.Time
 	return nil
 }

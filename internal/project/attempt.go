@@ -101,6 +101,9 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 	if c.WaitsFor == workflow.WaitsForRate {
 		return d.run(x).ParkUntil(c.Attempt, c.Claimant, asTime(c.Until))
 	}
+	if c.WaitsFor == workflow.WaitsForBudget {
+		return fault.New("command/malformed", "an attempt is parked for a budget when it reserves").At("waits_for")
+	}
 	if c.WaitsFor == workflow.WaitsForPermission {
 		return fault.New("command/malformed", "an attempt is parked for a permission when it asks for one").At("waits_for")
 	}

@@ -64,6 +64,7 @@ type decision struct {
 	regrants        bool     // what is asked for goes from one agent to the next of the same attempt
 	children        int      // begun by this command
 	postponed       []string // executions that are to go on with the next tick, and not with this one
+	waking          bool     // who waits for room in a budget is to ask again
 	counted, bytes  int      // how many of the events are counted in bytes
 }
 
@@ -145,6 +146,10 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return d.askPermission(c.AskPermission)
 	case *loomv1.Command_AskTeam:
 		return d.askTeam(c.AskTeam)
+	case *loomv1.Command_ReserveCall:
+		return d.reserveCall(c.ReserveCall)
+	case *loomv1.Command_SettleCall:
+		return nil, d.settleCall(c.SettleCall)
 	case *loomv1.Command_Signed:
 		return nil, d.signed(c.Signed)
 	case *loomv1.Command_Tick:
@@ -170,6 +175,7 @@ func (d *decision) emit(e *loomv1.Event) error {
 		return err
 	}
 	d.events = append(d.events, e)
+	d.followBudget(e)
 	return d.follow(e)
 }
 

@@ -151,7 +151,12 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 	case byDeadline && (end == nil || d.now.Before(asTime(end))):
 		return nil
 	case !byDeadline:
+		if a.OfProject {
+			lifted = &loomv1.LimitLifted{Project: d.projectRaised(a)}
+			break
+		}
 		tokens, money := d.s.spentBy(x)
+		tokens, money = max(tokens, a.Wanted.GetTokens()), max(money, a.Wanted.GetMicroUsd())
 		most, more := d.s.allowed(x), d.s.p.Beads[x.Bead].GetBudget()
 		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{
 			Tokens:      raised(most.Tokens, more.GetTokens(), tokens),
@@ -160,6 +165,15 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 		}}
 	}
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})
+}
+
+// projectRaised is what the project may spend once the CEO has approved it.
+func (d *decision) projectRaised(a *loomv1.Approval) *loomv1.Budget {
+	most, more := d.s.projectAllowed(), d.s.p.Config.GetBudget()
+	return &loomv1.Budget{
+		Tokens:   raised(most.Tokens, more.GetTokens(), max(d.s.spent.tokens, a.Wanted.GetTokens())),
+		MicroUsd: raised(most.MicroUsd, more.GetMicroUsd(), max(d.s.spent.money, a.Wanted.GetMicroUsd())),
+	}
 }
 
 // raised returns a limit, or where more is used than that, the limit and as

@@ -55,6 +55,8 @@ type State struct {
 	asked   map[string][]string // approvals of each execution, oldest first
 	queue   *queue
 	index   index
+	spent   amount          // by all model calls
+	thirsty map[string]bool // attempts that wait for room in a budget
 }
 
 type recall struct {
@@ -175,6 +177,7 @@ func (s *State) derive() error {
 		s.asked[x] = append(s.asked[x], id)
 	}
 	s.recalls = sortedRecalls(s.p.Requests)
+	s.deriveSpent()
 	s.queue, s.timers = newQueue(), timers{}
 	for id := range s.open { // in any order: queue and heap have their own
 		x := s.p.Executions[id]

@@ -74,6 +74,9 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if c.Train > MaxTrain {
 		return fault.New("project/invalid", "project %q: a train of %d changes, where %d is the most", c.Id, c.Train, MaxTrain).At("train")
 	}
+	if b := c.Budget; min(b.GetTokens(), b.GetMicroUsd()) < 0 || b.GetWallSeconds() != 0 {
+		return fault.New("project/invalid", "project %q: a budget has tokens and money, of no less than 0", c.Id).At("budget")
+	}
 	return fault.Join(append(checkRoutes(c.Routes), checkGovernor(c.Governor)...))
 }
 

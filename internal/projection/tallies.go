@@ -88,6 +88,7 @@ func (w *writer) queued(x *execution, e *loomv1.Event, n int64) {
 		*loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded:
 		w.waits(x.state.GetNodes()[e.Node].GetAttempt(), n)
 	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded,
+		*loomv1.Event_CallReserved, *loomv1.Event_CallSettled,
 		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
 	default:
 		for _, st := range x.state.GetNodes() {

@@ -51,7 +51,7 @@ type Finish struct{ Outcome *loomv1.Outcome }
 
 // Stop ends the turn without one.
 type Stop struct {
-	// Code is turn/iterations, turn/budget, turn/loop, turn/context or model/invalid-output.
+	// Code is turn/iterations, turn/budget, turn/time, turn/loop, turn/context or model/invalid-output.
 	Code string
 	// Reason is a sentence for a person.
 	Reason string
@@ -126,6 +126,24 @@ func spent(all []*round, l Limits) (Stop, bool) {
 		return Stop{"turn/budget", fmt.Sprintf("the turn has used %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
 	case l.MicroUSD > 0 && money >= l.MicroUSD:
 		return Stop{"turn/budget", fmt.Sprintf("the turn has cost %.6f USD, of the %.6f that its role may", float64(money)/1e6, float64(l.MicroUSD)/1e6)}, true
+	}
+	return Stop{}, false
+}
+
+// Over says whether, and why, a turn may not ask for an answer that can use so
+// many tokens and micro-dollars: with what it has used that would be more than
+// its role may.
+func Over(t *loomv1.Turn, l Limits, tokens, microUSD int64) (Stop, bool) {
+	for _, s := range t.GetSteps() {
+		u := s.GetAnswer().GetUsage()
+		tokens += int64(u.GetInputTokens() + u.GetOutputTokens())
+		microUSD += int64(u.GetCostMicroUsd())
+	}
+	switch {
+	case l.Tokens > 0 && tokens > l.Tokens:
+		return Stop{"turn/budget", fmt.Sprintf("with the next answer the turn can use %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
+	case l.MicroUSD > 0 && microUSD > l.MicroUSD:
+		return Stop{"turn/budget", fmt.Sprintf("with the next answer the turn can cost %.6f USD, of the %.6f that its role may", float64(microUSD)/1e6, float64(l.MicroUSD)/1e6)}, true
 	}
 	return Stop{}, false
 }

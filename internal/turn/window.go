@@ -51,6 +51,13 @@ func rate(t *loomv1.Turn) uint64 {
 	return worst
 }
 
+// Most returns the tokens that a call can use: its prompt of so many bytes, as
+// much as the model has counted more than we do so far, and the longest answer
+// that it may give.
+func Most(t *loomv1.Turn, prompt, answer int) (input, output uint64) {
+	return uint64(Tokens(max(prompt, 0)))*rate(t)/1000 + 1, uint64(max(answer, 0))
+}
+
 // room is how many bytes of conversation fit, and false where nothing bounds
 // them.
 func (w Window) room(t *loomv1.Turn) (int, bool) {

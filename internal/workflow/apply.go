@@ -51,7 +51,7 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_AttemptClaimed, *loomv1.Event_ClaimReleased, *loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded,
 		*loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_ApprovalLapsed,
 		*loomv1.Event_ChangeProposed, *loomv1.Event_CandidateMade, *loomv1.Event_TrainTested, *loomv1.Event_Landed,
-		*loomv1.Event_ModelAnswered, *loomv1.Event_ExecutionEnded,
+		*loomv1.Event_ModelAnswered, *loomv1.Event_CallReserved, *loomv1.Event_CallSettled, *loomv1.Event_ExecutionEnded,
 		*loomv1.Event_ExecutionMoved, *loomv1.Event_GateFailed, *loomv1.Event_GapNoted,
 		*loomv1.Event_ChildStarted, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded, *loomv1.Event_LimitLifted,
 		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
@@ -117,6 +117,12 @@ func (f folder) foldWork() error {
 		f.x.Landing = fact.Landed.GetLanding()
 	case *loomv1.Event_ModelAnswered:
 		f.used(fact.ModelAnswered.GetAnswer())
+		f.unreserve(fact.ModelAnswered.GetAnswer().GetRequest())
+	case *loomv1.Event_CallReserved:
+		return f.reserved(fact.CallReserved.GetReservation())
+	case *loomv1.Event_CallSettled:
+		f.pays(fact.CallSettled.GetUsage())
+		f.unreserve(fact.CallSettled.GetRequest())
 	case *loomv1.Event_ChildStarted:
 		return f.childStarted(fact.ChildStarted)
 	case *loomv1.Event_TaskGiven:

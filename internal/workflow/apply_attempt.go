@@ -1,8 +1,10 @@
 package workflow
 
 import (
+	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -119,7 +121,7 @@ func (f folder) attemptEnded(d *loomv1.AttemptEnded) error {
 	if out.GetStatus() < success || out.GetStatus() > goesOn {
 		return f.wrong("attempt %q has no outcome", a.Id)
 	}
-	a.EndedAt, a.Outcome, a.TimedOut = f.e.Time, out, d.TimedOut
+	a.EndedAt, a.Outcome, a.TimedOut, a.Reserved = f.e.Time, out, d.TimedOut, nil
 	st.Attempt, st.Outcome = nil, out
 	st.History = append(st.History, a)
 	switch out.Status {
@@ -155,7 +157,14 @@ func (f folder) proposed(c *loomv1.Change) {
 }
 
 func (f folder) used(a *loomv1.ModelAnswer) {
-	x, u := f.x, a.GetUsage()
+	f.pays(a.GetUsage())
+	f.x.ModelCalls++
+	f.x.Scripted = f.x.Scripted || a.GetScripted()
+}
+
+// pays counts what a model call has used, also one that came to nothing.
+func (f folder) pays(u *loomv1.Usage) {
+	x := f.x
 	if x.Usage == nil {
 		x.Usage = &loomv1.Usage{CostKnown: true}
 	}
@@ -163,6 +172,30 @@ func (f folder) used(a *loomv1.ModelAnswer) {
 	x.Usage.OutputTokens += u.GetOutputTokens()
 	x.Usage.CostMicroUsd += u.GetCostMicroUsd()
 	x.Usage.CostKnown = x.Usage.CostKnown && u.GetCostKnown()
-	x.ModelCalls++
-	x.Scripted = x.Scripted || a.GetScripted()
+}
+
+// reserved holds back what a model call can use.
+func (f folder) reserved(r *loomv1.CallReservation) error {
+	st, err := f.attempt()
+	if err != nil {
+		return err
+	}
+	if r.GetRequest() == "" || r.By == nil {
+		return f.wrong("a reservation without a request or a claimant")
+	}
+	st.Attempt.Reserved = append(slices.Clip(st.Attempt.Reserved), r)
+	return nil
+}
+
+// unreserve ends the reservation of the call that who holds the attempt has
+// made for a request. One of an earlier holder stays: what its call has used is
+// not known.
+func (f folder) unreserve(request string) {
+	a := f.x.Nodes[f.e.Node].GetAttempt()
+	if a == nil || a.Id != f.e.Attempt {
+		return
+	}
+	a.Reserved = slices.DeleteFunc(slices.Clone(a.Reserved), func(r *loomv1.CallReservation) bool {
+		return r.Request == request && proto.Equal(r.By, a.Claimant)
+	})
 }

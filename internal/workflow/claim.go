@@ -95,6 +95,8 @@ func (r Run) Unpark(attempt string) error {
 		why = "what it asked is answered"
 	case WaitsForTeam:
 		why = "its team has answered"
+	case WaitsForBudget:
+		why = "there may be room in the budget"
 	}
 	return r.queueAnew(a, why)
 }

@@ -17,14 +17,27 @@ func (r Run) AskLimit(code, why string) error {
 	if r.X.LimitApproval != "" {
 		return nil
 	}
-	a := &loomv1.Approval{
-		Id: r.NextBead(), Bead: r.X.Bead, Execution: r.X.Id, Kind: escalation,
-		Question:  cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes),
-		Reason:    code + ": " + why,
-		History:   shown(r.ended()),
-		Options:   []loomv1.ApprovalDecision{approve, reject},
-		NextSteps: []string{"approve: go on beyond the limit", "reject: close the workflow and the bead"},
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})
+}
+
+// AskBudget is AskLimit about a budget that the next model call does not fit
+// into: there would have to be room for wanted in all. With ofProject it is the
+// whole project's.
+func (r Run) AskBudget(code, why string, wanted *loomv1.Budget, ofProject bool) error {
+	if !running(r.X) {
+		return r.over()
 	}
+	if r.X.LimitApproval != "" {
+		return nil
+	}
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why, Wanted: wanted, OfProject: ofProject})
+}
+
+func (r Run) askLimit(a *loomv1.Approval) error {
+	a.Id, a.Bead, a.Execution, a.Kind = r.NextBead(), r.X.Bead, r.X.Id, escalation
+	a.Question = cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes)
+	a.History, a.Options = shown(r.ended()), []loomv1.ApprovalDecision{approve, reject}
+	a.NextSteps = []string{"approve: go on beyond the limit", "reject: close the workflow and the bead"}
 	a.Digest = Digest(a)
 	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
 		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a},

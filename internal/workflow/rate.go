@@ -20,6 +20,9 @@ const (
 	// WaitsForTeam is for tasks that the attempt gave to others: their time is not
 	// its own either.
 	WaitsForTeam = "team"
+	// WaitsForBudget is for room in a budget, which calls under way may leave, or
+	// the CEO give: its time is not the attempt's either.
+	WaitsForBudget = "budget"
 )
 
 // ratePatience is how long an attempt waits for rate limits in all.
@@ -67,11 +70,11 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 // others reports whether a parked attempt waits for what is not its own doing,
 // at no cost of its time.
 func others(waitsFor string) bool {
-	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam
+	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForBudget
 }
 
 // unlimit gives an attempt back the time that it was parked for a rate limit, a
-// permission or its team.
+// permission, its team or a budget.
 func unlimit(a *loomv1.Attempt, now time.Time) {
 	if !others(a.Parked) {
 		return

@@ -35,6 +35,7 @@ var stories = map[string]func(*play.Shop){
 	"nested":     play.Nested,
 	"forked":     play.Forked,
 	"limited":    play.Limited,
+	"reserved":   play.Reserved,
 	"linked":     play.Linked,
 	"storm":      play.Storm,
 	"voted":      play.Voted,

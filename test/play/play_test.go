@@ -25,6 +25,7 @@ func TestWF10_StoriesComeToTheirEnd(t *testing.T) {
 		{"overridden", play.Overridden, []string{"override-given", "execution-moved", "definition-stored", "execution-ended"}},
 		{"nested", play.Nested, []string{"child-started", "gap-noted", "gate-failed", "execution-ended"}},
 		{"forked", play.Forked, []string{"execution-forked", "landed"}},
+		{"reserved", play.Reserved, []string{"call-reserved", "call-settled", "limit-lifted", "execution-ended"}},
 		{"limited", play.Limited, []string{"limit-lifted", "execution-ended"}},
 		{"linked", play.Linked, []string{"bead-status-changed", "execution-ended"}},
 		{"voted", play.Voted, []string{"ballot-opened", "vote-cast", "ballot-referred", "ballot-closed", "decision-superseded", "approval-lapsed", "landed"}},

@@ -148,6 +148,14 @@ func (s *Shop) Turn(b *loomv1.Brief, who *loomv1.Claimant, tokens uint64) {
 	}}})
 }
 
+// Reserve asks for room for a model call.
+func (s *Shop) Reserve(b *loomv1.Brief, who *loomv1.Claimant, request string, tokens int64) {
+	s.Now = s.Now.Add(time.Second)
+	s.Do(&loomv1.Command{Actor: agent(who), Body: &loomv1.Command_ReserveCall{ReserveCall: &loomv1.ReserveCall{
+		Attempt: b.Attempt.Id, Claimant: who, Reservation: &loomv1.CallReservation{Request: request, Tokens: tokens},
+	}}})
+}
+
 // Answer answers an attempt.
 func (s *Shop) Answer(b *loomv1.Brief, who *loomv1.Claimant, out *loomv1.Outcome) {
 	s.Now = s.Now.Add(time.Second)

@@ -110,6 +110,29 @@ func Limited(s *Shop) {
 	s.Decide(Reject, "too late")
 }
 
+// Reserved is work whose calls are reserved for: one comes to nothing, one does
+// not fit until the CEO raises the budget, and one is lost with its agent.
+func Reserved(s *Shop) {
+	s.File(&loomv1.Submission{Goal: "mend it for little", Type: loomv1.BeadType_BEAD_TYPE_BUG, Budget: &loomv1.Budget{Tokens: 3000}})
+	b, who := s.Claim(qa)
+	s.Reserve(b, who, "q1", 2000)
+	s.Do(&loomv1.Command{Actor: agent(who), Body: &loomv1.Command_SettleCall{SettleCall: &loomv1.SettleCall{
+		Attempt: b.Attempt.Id, Claimant: who, Request: "q1", Usage: &loomv1.Usage{InputTokens: 500, CostKnown: true},
+	}}})
+	give := func() {
+		s.Do(&loomv1.Command{Actor: agent(who), Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{Attempt: b.Attempt.Id, Claimant: who, Reason: "held"}}})
+	}
+	s.Reserve(b, who, "q2", 4000)
+	give()
+	s.Decide(Approve, "as much again")
+	s.Pass(time.Second)
+	b, who = s.Claim(qa)
+	s.Reserve(b, who, "q2", 4000)
+	give()
+	b, who = s.Claim(qa)
+	s.Answer(b, who, Outcome(Success, map[string]any{"severity": "none", "specialist": "", "check": ""}))
+}
+
 // Linked is work that waits for other work, and changes of beads.
 func Linked(s *Shop) {
 	first := s.File(&loomv1.Submission{Goal: "first this"})

@@ -36,6 +36,11 @@ func (p *provider) Scripted() bool { return false }
 // Window is documented at [model.Windowed].
 func (p *provider) Window() int { return p.server.Window }
 
+// MostCost is documented at [model.Priced].
+func (p *provider) MostCost(input, output uint64) (uint64, bool) {
+	return p.server.MostCost(input, output)
+}
+
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
 	request := p.request(r)

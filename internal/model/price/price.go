@@ -68,3 +68,10 @@ func cutDate(model, layout string) (string, bool) {
 	}, model[at:])
 	return model[:at], shape == layout && strings.HasPrefix(model[at:], "-20")
 }
+
+// Most returns what so many tokens cost at most, however the cache fares, in
+// micro-dollars, rounded up.
+func (r Rate) Most(input, output uint64) uint64 {
+	r.Input = max(r.Input, r.CacheWrite)
+	return r.Cost(Tokens{Input: input, Output: output})
+}

@@ -66,3 +66,12 @@ func add(u, more *loomv1.Usage) *loomv1.Usage {
 		CacheReadTokens: u.CacheReadTokens + more.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens + more.CacheWriteTokens,
 	}
 }
+
+// MostCost is documented at [model.Priced].
+func (s Server) MostCost(input, output uint64) (microUSD uint64, known bool) {
+	rate, ok := price.Of(s.Provider, s.Model)
+	if !ok || !s.Official {
+		return 0, false
+	}
+	return rate.Most(input, output), true
+}

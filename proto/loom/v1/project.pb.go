@@ -48,7 +48,10 @@ type ProjectConfig struct {
 	Remote string `protobuf:"bytes,9,opt,name=remote,proto3" json:"remote,omitempty"`
 	// The most changes that land together, tested as one; 0 and 1 have each land
 	// by itself.
-	Train         uint32 `protobuf:"varint,460,opt,name=train,proto3" json:"train,omitempty"`
+	Train uint32 `protobuf:"varint,460,opt,name=train,proto3" json:"train,omitempty"`
+	// What all work may spend, from the beginning: tokens and money. Zero is no
+	// limit.
+	Budget        *Budget `protobuf:"bytes,700,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -151,6 +154,13 @@ func (x *ProjectConfig) GetTrain() uint32 {
 		return x.Train
 	}
 	return 0
+}
+
+func (x *ProjectConfig) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
 }
 
 // Route says what becomes of an error report that it matches. Patterns are
@@ -535,8 +545,10 @@ type ProjectState struct {
 	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How many permissions there were.
 	PermissionCount uint64 `protobuf:"varint,501,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What the CEO has lifted the budget of the whole project to, in all.
+	Granted       *Budget `protobuf:"bytes,700,opt,name=granted,proto3" json:"granted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectState) Reset() {
@@ -758,6 +770,13 @@ func (x *ProjectState) GetPermissionCount() uint64 {
 	return 0
 }
 
+func (x *ProjectState) GetGranted() *Budget {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -824,7 +843,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdc\x02\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x86\x03\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -837,7 +856,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\bgovernor\x18\a \x01(\v2\x11.loom.v1.GovernorR\bgovernor\x12/\n" +
 	"\x05grace\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x16\n" +
 	"\x06remote\x18\t \x01(\tR\x06remote\x12\x15\n" +
-	"\x05train\x18\xcc\x03 \x01(\rR\x05train\"\xa1\x03\n" +
+	"\x05train\x18\xcc\x03 \x01(\rR\x05train\x12(\n" +
+	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\"\xa1\x03\n" +
 	"\x05Route\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
@@ -874,7 +894,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xeb\x13\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x97\x14\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -909,7 +929,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
 	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x126\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12*\n" +
-	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x1aG\n" +
+	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12*\n" +
+	"\agranted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -998,68 +1019,71 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 21: loom.v1.ProjectState.RefusedEntry
 	nil,                           // 22: loom.v1.ProjectState.RotationsEntry
 	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(Priority)(0),                 // 24: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 26: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 27: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 28: loom.v1.Pause
-	(*Staffing)(nil),              // 29: loom.v1.Staffing
-	(*Permission)(nil),            // 30: loom.v1.Permission
-	(*Bead)(nil),                  // 31: loom.v1.Bead
-	(*Execution)(nil),             // 32: loom.v1.Execution
-	(*Approval)(nil),              // 33: loom.v1.Approval
-	(*Definition)(nil),            // 34: loom.v1.Definition
-	(*Turn)(nil),                  // 35: loom.v1.Turn
-	(*Error)(nil),                 // 36: loom.v1.Error
+	(*Budget)(nil),                // 24: loom.v1.Budget
+	(Priority)(0),                 // 25: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 27: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 28: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 29: loom.v1.Pause
+	(*Staffing)(nil),              // 30: loom.v1.Staffing
+	(*Permission)(nil),            // 31: loom.v1.Permission
+	(*Bead)(nil),                  // 32: loom.v1.Bead
+	(*Execution)(nil),             // 33: loom.v1.Execution
+	(*Approval)(nil),              // 34: loom.v1.Approval
+	(*Definition)(nil),            // 35: loom.v1.Definition
+	(*Turn)(nil),                  // 36: loom.v1.Turn
+	(*Error)(nil),                 // 37: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	2,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
 	23, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	7,  // 3: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	24, // 4: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	23, // 5: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	25, // 6: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	8,  // 7: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
-	0,  // 8: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	25, // 9: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	9,  // 10: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	10, // 11: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	11, // 12: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	12, // 13: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	13, // 14: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	26, // 15: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	27, // 16: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	14, // 17: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	15, // 18: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	16, // 19: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	17, // 20: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	28, // 21: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	18, // 22: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	19, // 23: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
-	3,  // 24: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	20, // 25: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	25, // 26: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	21, // 27: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	29, // 28: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	22, // 29: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	30, // 30: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	25, // 31: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	31, // 32: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	32, // 33: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	33, // 34: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	34, // 35: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	35, // 36: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 37: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 38: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	25, // 39: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	25, // 40: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	36, // 41: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	24, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	7,  // 4: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	25, // 5: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	23, // 6: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	26, // 7: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	8,  // 8: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	0,  // 9: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
+	26, // 10: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	9,  // 11: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	10, // 12: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	11, // 13: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	12, // 14: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	13, // 15: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	27, // 16: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	28, // 17: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	14, // 18: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	15, // 19: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	16, // 20: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	17, // 21: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	29, // 22: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	18, // 23: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	19, // 24: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	3,  // 25: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
+	20, // 26: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	26, // 27: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	21, // 28: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	30, // 29: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	22, // 30: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	31, // 31: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	24, // 32: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	26, // 33: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	32, // 34: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	33, // 35: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	34, // 36: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	35, // 37: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	36, // 38: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 39: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 40: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	26, // 41: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	26, // 42: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	37, // 43: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
