@@ -23,6 +23,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Verdict says whether a model call may be made.
+type Verdict int32
+
+const (
+	// Not set.
+	Verdict_VERDICT_UNSPECIFIED Verdict = 0
+	// It may.
+	Verdict_VERDICT_GO Verdict = 1
+	// It fits when calls that others make are settled for less, or the project may
+	// spend more: the attempt is parked until then.
+	Verdict_VERDICT_WAIT Verdict = 2
+	// A budget is used up: the CEO is asked, and the work is held.
+	Verdict_VERDICT_HELD Verdict = 3
+)
+
+// Enum value maps for Verdict.
+var (
+	Verdict_name = map[int32]string{
+		0: "VERDICT_UNSPECIFIED",
+		1: "VERDICT_GO",
+		2: "VERDICT_WAIT",
+		3: "VERDICT_HELD",
+	}
+	Verdict_value = map[string]int32{
+		"VERDICT_UNSPECIFIED": 0,
+		"VERDICT_GO":          1,
+		"VERDICT_WAIT":        2,
+		"VERDICT_HELD":        3,
+	}
+)
+
+func (x Verdict) Enum() *Verdict {
+	p := new(Verdict)
+	*p = x
+	return p
+}
+
+func (x Verdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Verdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_command_proto_enumTypes[0].Descriptor()
+}
+
+func (Verdict) Type() protoreflect.EnumType {
+	return &file_loom_v1_command_proto_enumTypes[0]
+}
+
+func (x Verdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Verdict.Descriptor instead.
+func (Verdict) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{0}
+}
+
 // Command asks a project for a change. Every command may be sent again: what
 // was done already is answered as it was the first time.
 type Command struct {
@@ -68,6 +126,8 @@ type Command struct {
 	//	*Command_AskTeam
 	//	*Command_AbandonDecision
 	//	*Command_ImportDecisions
+	//	*Command_ReserveCall
+	//	*Command_SettleCall
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -448,6 +508,24 @@ func (x *Command) GetImportDecisions() *ImportDecisions {
 	return nil
 }
 
+func (x *Command) GetReserveCall() *ReserveCall {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ReserveCall); ok {
+			return x.ReserveCall
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSettleCall() *SettleCall {
+	if x != nil {
+		if x, ok := x.Body.(*Command_SettleCall); ok {
+			return x.SettleCall
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -596,6 +674,14 @@ type Command_ImportDecisions struct {
 	ImportDecisions *ImportDecisions `protobuf:"bytes,601,opt,name=import_decisions,json=importDecisions,proto3,oneof"`
 }
 
+type Command_ReserveCall struct {
+	ReserveCall *ReserveCall `protobuf:"bytes,700,opt,name=reserve_call,json=reserveCall,proto3,oneof"`
+}
+
+type Command_SettleCall struct {
+	SettleCall *SettleCall `protobuf:"bytes,701,opt,name=settle_call,json=settleCall,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -668,6 +754,10 @@ func (*Command_AbandonDecision) isCommand_Body() {}
 
 func (*Command_ImportDecisions) isCommand_Body() {}
 
+func (*Command_ReserveCall) isCommand_Body() {}
+
+func (*Command_SettleCall) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -684,6 +774,7 @@ type Answer struct {
 	//	*Answer_BriefBlob
 	//	*Answer_Train
 	//	*Answer_Team
+	//	*Answer_Call
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -817,6 +908,15 @@ func (x *Answer) GetTeam() *TeamReplies {
 	return nil
 }
 
+func (x *Answer) GetCall() *CallVerdict {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Call); ok {
+			return x.Call
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -865,6 +965,10 @@ type Answer_Team struct {
 	Team *TeamReplies `protobuf:"bytes,670,opt,name=team,proto3,oneof"`
 }
 
+type Answer_Call struct {
+	Call *CallVerdict `protobuf:"bytes,700,opt,name=call,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -882,6 +986,8 @@ func (*Answer_BriefBlob) isAnswer_Body() {}
 func (*Answer_Train) isAnswer_Body() {}
 
 func (*Answer_Team) isAnswer_Body() {}
+
+func (*Answer_Call) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -1635,6 +1741,185 @@ func (x *StartTurn) GetArchitect() string {
 	return ""
 }
 
+// ReserveCall asks for what a model call can use at most, before it is made;
+// answered by a CallVerdict. The same request of the same claimant again changes
+// nothing. Where no budget bounds the work, nothing is written.
+type ReserveCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Reservation   *CallReservation       `protobuf:"bytes,3,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReserveCall) Reset() {
+	*x = ReserveCall{}
+	mi := &file_loom_v1_command_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReserveCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReserveCall) ProtoMessage() {}
+
+func (x *ReserveCall) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
+func (*ReserveCall) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ReserveCall) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *ReserveCall) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *ReserveCall) GetReservation() *CallReservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+// SettleCall says that a reserved call came to nothing, and what it has used. A
+// call whose answer is recorded is settled by that. What is not reserved, or is
+// settled, is left as it is.
+type SettleCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Request       string                 `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleCall) Reset() {
+	*x = SettleCall{}
+	mi := &file_loom_v1_command_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleCall) ProtoMessage() {}
+
+func (x *SettleCall) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
+func (*SettleCall) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SettleCall) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *SettleCall) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *SettleCall) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *SettleCall) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// CallVerdict answers a ReserveCall.
+type CallVerdict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Verdict       Verdict                `protobuf:"varint,1,opt,name=verdict,proto3,enum=loom.v1.Verdict" json:"verdict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallVerdict) Reset() {
+	*x = CallVerdict{}
+	mi := &file_loom_v1_command_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallVerdict) ProtoMessage() {}
+
+func (x *CallVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallVerdict.ProtoReflect.Descriptor instead.
+func (*CallVerdict) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CallVerdict) GetVerdict() Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return Verdict_VERDICT_UNSPECIFIED
+}
+
 // FinishTool records the outcome of an intended tool call.
 type FinishTool struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1646,7 +1931,7 @@ type FinishTool struct {
 
 func (x *FinishTool) Reset() {
 	*x = FinishTool{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1943,7 @@ func (x *FinishTool) String() string {
 func (*FinishTool) ProtoMessage() {}
 
 func (x *FinishTool) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1956,7 @@ func (x *FinishTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishTool.ProtoReflect.Descriptor instead.
 func (*FinishTool) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FinishTool) GetCall() string {
@@ -1705,7 +1990,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2002,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2015,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -1773,7 +2058,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +2070,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +2083,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -1834,7 +2119,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2131,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2144,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -1895,7 +2180,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2192,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2205,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -1949,7 +2234,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2246,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2259,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2007,7 +2292,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2304,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2317,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2067,7 +2352,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2364,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2377,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2123,7 +2408,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2420,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2433,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2194,7 +2479,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2491,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2504,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2277,7 +2562,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2574,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2587,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2338,7 +2623,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2635,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2648,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2392,7 +2677,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2689,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2702,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2450,7 +2735,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2747,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2760,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2505,7 +2790,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2802,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2815,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -2573,7 +2858,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2870,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2883,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -2702,7 +2987,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2999,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +3012,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -2768,7 +3053,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +3065,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +3078,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -2834,7 +3119,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +3131,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +3144,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -2881,7 +3166,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +3178,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +3191,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -2945,7 +3230,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3242,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3255,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3005,7 +3290,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3302,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3315,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3060,7 +3345,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3357,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3370,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3107,7 +3392,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3404,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3417,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3158,7 +3443,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3455,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3468,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -3203,7 +3488,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3500,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3513,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -3283,7 +3568,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3580,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3593,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -3538,7 +3823,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3835,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3848,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -3593,7 +3878,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3890,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3903,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -3653,7 +3938,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3950,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3963,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -3708,7 +3993,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +4005,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +4018,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -3769,7 +4054,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3781,7 +4066,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3794,7 +4079,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -3831,7 +4116,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +4128,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +4141,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -3885,7 +4170,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3897,7 +4182,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3910,7 +4195,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -3943,7 +4228,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3955,7 +4240,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3968,7 +4253,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4044,7 +4329,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4056,7 +4341,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4069,7 +4354,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4193,7 +4478,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4205,7 +4490,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4218,7 +4503,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4254,7 +4539,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4266,7 +4551,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4279,7 +4564,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4306,7 +4591,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4318,7 +4603,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4331,7 +4616,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4353,7 +4638,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4650,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4663,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4406,7 +4691,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4418,7 +4703,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4431,7 +4716,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4452,7 +4737,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb2\x11\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa7\x12\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4502,8 +4787,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12.\n" +
 	"\bask_team\x18\x9e\x05 \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12F\n" +
 	"\x10abandon_decision\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\x0fabandonDecision\x12F\n" +
-	"\x10import_decisions\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisionsB\x06\n" +
-	"\x04body\"\xe4\x03\n" +
+	"\x10import_decisions\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisions\x12:\n" +
+	"\freserve_call\x18\xbc\x05 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
+	"\vsettle_call\x18\xbd\x05 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
+	"settleCallB\x06\n" +
+	"\x04body\"\x91\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4515,7 +4803,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12'\n" +
 	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12+\n" +
-	"\x04team\x18\x9e\x05 \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12\x17\n" +
+	"\x04team\x18\x9e\x05 \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12+\n" +
+	"\x04call\x18\xbc\x05 \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\"*\n" +
 	"\x04Done\x12\"\n" +
@@ -4567,7 +4856,19 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\tStartTurn\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
 	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\"M\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\"\x92\x01\n" +
+	"\vReserveCall\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12:\n" +
+	"\vreservation\x18\x03 \x01(\v2\x18.loom.v1.CallReservationR\vreservation\"\x95\x01\n" +
+	"\n" +
+	"SettleCall\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\x12$\n" +
+	"\x05usage\x18\x04 \x01(\v2\x0e.loom.v1.UsageR\x05usage\"9\n" +
+	"\vCallVerdict\x12*\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x10.loom.v1.VerdictR\averdict\"M\n" +
 	"\n" +
 	"FinishTool\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
@@ -4770,7 +5071,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\":\n" +
 	"\x10RevokePermission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x06reason\x18\x02 \x01(\tR\x06reason*V\n" +
+	"\aVerdict\x12\x17\n" +
+	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"VERDICT_GO\x10\x01\x12\x10\n" +
+	"\fVERDICT_WAIT\x10\x02\x12\x10\n" +
+	"\fVERDICT_HELD\x10\x03B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_command_proto_rawDescOnce sync.Once
@@ -4784,237 +5091,252 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 	return file_loom_v1_command_proto_rawDescData
 }
 
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_loom_v1_command_proto_goTypes = []any{
-	(*Command)(nil),               // 0: loom.v1.Command
-	(*Answer)(nil),                // 1: loom.v1.Answer
-	(*Done)(nil),                  // 2: loom.v1.Done
-	(*TellExecution)(nil),         // 3: loom.v1.TellExecution
-	(*RegisterProject)(nil),       // 4: loom.v1.RegisterProject
-	(*StoreDefinition)(nil),       // 5: loom.v1.StoreDefinition
-	(*FileBead)(nil),              // 6: loom.v1.FileBead
-	(*FileError)(nil),             // 7: loom.v1.FileError
-	(*RecordRejection)(nil),       // 8: loom.v1.RecordRejection
-	(*NoteSecurity)(nil),          // 9: loom.v1.NoteSecurity
-	(*ClaimAttempt)(nil),          // 10: loom.v1.ClaimAttempt
-	(*RecordTurn)(nil),            // 11: loom.v1.RecordTurn
-	(*TurnRecord)(nil),            // 12: loom.v1.TurnRecord
-	(*StartTurn)(nil),             // 13: loom.v1.StartTurn
-	(*FinishTool)(nil),            // 14: loom.v1.FinishTool
-	(*ParkAttempt)(nil),           // 15: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 16: loom.v1.AnswerAttempt
-	(*ReleaseAttempt)(nil),        // 17: loom.v1.ReleaseAttempt
-	(*ReleaseHost)(nil),           // 18: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 19: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 20: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 21: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 22: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 23: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 24: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 25: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 26: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 27: loom.v1.FormTrain
-	(*Train)(nil),                 // 28: loom.v1.Train
-	(*TrainCar)(nil),              // 29: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 30: loom.v1.RecordTrain
-	(*AddDecision)(nil),           // 31: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 32: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 33: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 34: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 35: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 36: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 37: loom.v1.CastVote
-	(*Tick)(nil),                  // 38: loom.v1.Tick
-	(*SignedCommand)(nil),         // 39: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 40: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 41: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 42: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 43: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 44: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 45: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 46: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 47: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 48: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 49: loom.v1.Brief
-	(*AskPermission)(nil),         // 50: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 51: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 52: loom.v1.Permits
-	(*SetPermission)(nil),         // 53: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 54: loom.v1.RevokePermission
-	nil,                           // 55: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 56: loom.v1.Identity
-	(*ScaleRole)(nil),             // 57: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 58: loom.v1.DrainHost
-	(*AskTeam)(nil),               // 59: loom.v1.AskTeam
-	(*Error)(nil),                 // 60: loom.v1.Error
-	(*SubmitReply)(nil),           // 61: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 62: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 63: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 64: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 65: loom.v1.TeamReplies
-	(*Said)(nil),                  // 66: loom.v1.Said
-	(*ProjectConfig)(nil),         // 67: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 68: loom.v1.Definition
-	(*Submission)(nil),            // 69: loom.v1.Submission
-	(*ErrorReport)(nil),           // 70: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 71: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 72: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 73: loom.v1.ToolStep
-	(*Compaction)(nil),            // 74: loom.v1.Compaction
-	(*ToolResult)(nil),            // 75: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 77: loom.v1.Outcome
-	(*HostRoles)(nil),             // 78: loom.v1.HostRoles
-	(*Bead)(nil),                  // 79: loom.v1.Bead
-	(*Execution)(nil),             // 80: loom.v1.Execution
-	(*Change)(nil),                // 81: loom.v1.Change
-	(*Candidate)(nil),             // 82: loom.v1.Candidate
-	(*DecisionEdge)(nil),          // 83: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 84: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 85: loom.v1.Ballot
-	(*Vote)(nil),                  // 86: loom.v1.Vote
-	(PauseScope)(0),               // 87: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 88: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 89: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 90: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 91: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 92: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 93: loom.v1.DecisionContext
-	(*Permission)(nil),            // 94: loom.v1.Permission
-	(*FileClaim)(nil),             // 95: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 96: loom.v1.ToolCall
-	(*Permit)(nil),                // 97: loom.v1.Permit
-	(*Car)(nil),                   // 98: loom.v1.Car
+	(Verdict)(0),                  // 0: loom.v1.Verdict
+	(*Command)(nil),               // 1: loom.v1.Command
+	(*Answer)(nil),                // 2: loom.v1.Answer
+	(*Done)(nil),                  // 3: loom.v1.Done
+	(*TellExecution)(nil),         // 4: loom.v1.TellExecution
+	(*RegisterProject)(nil),       // 5: loom.v1.RegisterProject
+	(*StoreDefinition)(nil),       // 6: loom.v1.StoreDefinition
+	(*FileBead)(nil),              // 7: loom.v1.FileBead
+	(*FileError)(nil),             // 8: loom.v1.FileError
+	(*RecordRejection)(nil),       // 9: loom.v1.RecordRejection
+	(*NoteSecurity)(nil),          // 10: loom.v1.NoteSecurity
+	(*ClaimAttempt)(nil),          // 11: loom.v1.ClaimAttempt
+	(*RecordTurn)(nil),            // 12: loom.v1.RecordTurn
+	(*TurnRecord)(nil),            // 13: loom.v1.TurnRecord
+	(*StartTurn)(nil),             // 14: loom.v1.StartTurn
+	(*ReserveCall)(nil),           // 15: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 16: loom.v1.SettleCall
+	(*CallVerdict)(nil),           // 17: loom.v1.CallVerdict
+	(*FinishTool)(nil),            // 18: loom.v1.FinishTool
+	(*ParkAttempt)(nil),           // 19: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 20: loom.v1.AnswerAttempt
+	(*ReleaseAttempt)(nil),        // 21: loom.v1.ReleaseAttempt
+	(*ReleaseHost)(nil),           // 22: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 23: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 24: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 25: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 26: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 27: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 28: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 29: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 30: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 31: loom.v1.FormTrain
+	(*Train)(nil),                 // 32: loom.v1.Train
+	(*TrainCar)(nil),              // 33: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 34: loom.v1.RecordTrain
+	(*AddDecision)(nil),           // 35: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 36: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 37: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 38: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 39: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 40: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 41: loom.v1.CastVote
+	(*Tick)(nil),                  // 42: loom.v1.Tick
+	(*SignedCommand)(nil),         // 43: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 44: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 45: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 46: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 47: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 48: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 49: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 50: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 51: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 52: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 53: loom.v1.Brief
+	(*AskPermission)(nil),         // 54: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 55: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 56: loom.v1.Permits
+	(*SetPermission)(nil),         // 57: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 58: loom.v1.RevokePermission
+	nil,                           // 59: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 60: loom.v1.Identity
+	(*ScaleRole)(nil),             // 61: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 62: loom.v1.DrainHost
+	(*AskTeam)(nil),               // 63: loom.v1.AskTeam
+	(*Error)(nil),                 // 64: loom.v1.Error
+	(*SubmitReply)(nil),           // 65: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 66: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 67: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 68: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 69: loom.v1.TeamReplies
+	(*Said)(nil),                  // 70: loom.v1.Said
+	(*ProjectConfig)(nil),         // 71: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 72: loom.v1.Definition
+	(*Submission)(nil),            // 73: loom.v1.Submission
+	(*ErrorReport)(nil),           // 74: loom.v1.ErrorReport
+	(*Claimant)(nil),              // 75: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 76: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 77: loom.v1.ToolStep
+	(*Compaction)(nil),            // 78: loom.v1.Compaction
+	(*CallReservation)(nil),       // 79: loom.v1.CallReservation
+	(*Usage)(nil),                 // 80: loom.v1.Usage
+	(*ToolResult)(nil),            // 81: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 83: loom.v1.Outcome
+	(*HostRoles)(nil),             // 84: loom.v1.HostRoles
+	(*Bead)(nil),                  // 85: loom.v1.Bead
+	(*Execution)(nil),             // 86: loom.v1.Execution
+	(*Change)(nil),                // 87: loom.v1.Change
+	(*Candidate)(nil),             // 88: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 89: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 90: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 91: loom.v1.Ballot
+	(*Vote)(nil),                  // 92: loom.v1.Vote
+	(PauseScope)(0),               // 93: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 94: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 95: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 96: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 97: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 98: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 99: loom.v1.DecisionContext
+	(*Permission)(nil),            // 100: loom.v1.Permission
+	(*FileClaim)(nil),             // 101: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 102: loom.v1.ToolCall
+	(*Permit)(nil),                // 103: loom.v1.Permit
+	(*Car)(nil),                   // 104: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	56,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
-	4,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
-	5,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
-	6,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
-	7,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
-	8,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	20,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	21,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	22,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	23,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	10,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	11,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	15,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	16,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	17,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	18,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	19,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	57,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	58,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	24,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	25,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	26,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	31,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	32,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	33,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	36,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	37,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	39,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	38,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	9,   // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	50,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	27,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	30,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	3,   // 33: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	59,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	34,  // 35: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	35,  // 36: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
-	60,  // 37: loom.v1.Answer.error:type_name -> loom.v1.Error
-	2,   // 38: loom.v1.Answer.done:type_name -> loom.v1.Done
-	61,  // 39: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	49,  // 40: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	62,  // 41: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	63,  // 42: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	52,  // 43: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	64,  // 44: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	28,  // 45: loom.v1.Answer.train:type_name -> loom.v1.Train
-	65,  // 46: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	66,  // 47: loom.v1.Done.said:type_name -> loom.v1.Said
-	67,  // 48: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	68,  // 49: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	69,  // 50: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	70,  // 51: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	60,  // 52: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	71,  // 53: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	71,  // 54: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	12,  // 55: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	13,  // 56: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	72,  // 57: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	73,  // 58: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	14,  // 59: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	74,  // 60: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	66,  // 61: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	64,  // 62: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	75,  // 63: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	71,  // 64: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	76,  // 65: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	71,  // 66: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	77,  // 67: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	71,  // 68: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	78,  // 69: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	79,  // 70: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	80,  // 71: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	71,  // 72: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	71,  // 73: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	71,  // 74: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	71,  // 75: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	29,  // 76: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	81,  // 77: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	82,  // 78: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	55,  // 79: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	71,  // 80: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	63,  // 81: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	83,  // 82: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	34,  // 83: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	83,  // 84: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	84,  // 85: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	85,  // 86: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	86,  // 87: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	76,  // 88: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	76,  // 89: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	48,  // 90: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	42,  // 91: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	43,  // 92: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	44,  // 93: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	45,  // 94: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	47,  // 95: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	46,  // 96: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	41,  // 97: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	53,  // 98: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	54,  // 99: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	34,  // 100: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	87,  // 101: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	87,  // 102: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	68,  // 103: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	88,  // 104: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	89,  // 105: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	90,  // 106: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	79,  // 107: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	80,  // 108: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	67,  // 109: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	91,  // 110: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	63,  // 111: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	92,  // 112: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	93,  // 113: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	68,  // 114: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	94,  // 115: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	95,  // 116: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	71,  // 117: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	51,  // 118: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	96,  // 119: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	97,  // 120: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	94,  // 121: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	98,  // 122: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	60,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
+	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
+	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
+	8,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
+	9,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
+	24,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	25,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	26,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	27,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	11,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	12,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	19,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	20,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	21,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	22,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	23,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	61,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	62,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	28,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	29,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	30,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	35,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	36,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	37,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	40,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	41,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	43,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	42,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
+	54,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	31,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	34,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	4,   // 33: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
+	63,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	38,  // 35: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	39,  // 36: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	15,  // 37: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	16,  // 38: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	64,  // 39: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 40: loom.v1.Answer.done:type_name -> loom.v1.Done
+	65,  // 41: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	53,  // 42: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	66,  // 43: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	67,  // 44: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	56,  // 45: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	68,  // 46: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	32,  // 47: loom.v1.Answer.train:type_name -> loom.v1.Train
+	69,  // 48: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	17,  // 49: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	70,  // 50: loom.v1.Done.said:type_name -> loom.v1.Said
+	71,  // 51: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	72,  // 52: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	73,  // 53: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	74,  // 54: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	64,  // 55: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	75,  // 56: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	75,  // 57: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	13,  // 58: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	14,  // 59: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	76,  // 60: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	77,  // 61: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	18,  // 62: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	78,  // 63: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	70,  // 64: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	68,  // 65: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	75,  // 66: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	79,  // 67: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	75,  // 68: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	80,  // 69: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 70: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	81,  // 71: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	75,  // 72: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	82,  // 73: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	75,  // 74: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	83,  // 75: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	75,  // 76: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	84,  // 77: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	85,  // 78: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	86,  // 79: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	75,  // 80: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	75,  // 81: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	75,  // 82: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	75,  // 83: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	33,  // 84: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	87,  // 85: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	88,  // 86: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	59,  // 87: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	75,  // 88: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	67,  // 89: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	89,  // 90: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	38,  // 91: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	89,  // 92: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	90,  // 93: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	91,  // 94: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	92,  // 95: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	82,  // 96: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	82,  // 97: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	52,  // 98: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	46,  // 99: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	47,  // 100: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	48,  // 101: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	49,  // 102: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	51,  // 103: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	50,  // 104: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	45,  // 105: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	57,  // 106: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	58,  // 107: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	38,  // 108: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	93,  // 109: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	93,  // 110: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	72,  // 111: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	94,  // 112: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	95,  // 113: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	96,  // 114: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	85,  // 115: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	86,  // 116: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	71,  // 117: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	97,  // 118: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	67,  // 119: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	98,  // 120: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	99,  // 121: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	72,  // 122: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	100, // 123: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	101, // 124: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	75,  // 125: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	55,  // 126: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	102, // 127: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	103, // 128: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	100, // 129: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	104, // 130: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	131, // [131:131] is the sub-list for method output_type
+	131, // [131:131] is the sub-list for method input_type
+	131, // [131:131] is the sub-list for extension type_name
+	131, // [131:131] is the sub-list for extension extendee
+	0,   // [0:131] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5069,6 +5391,8 @@ func file_loom_v1_command_proto_init() {
 		(*Command_AskTeam)(nil),
 		(*Command_AbandonDecision)(nil),
 		(*Command_ImportDecisions)(nil),
+		(*Command_ReserveCall)(nil),
+		(*Command_SettleCall)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5080,6 +5404,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_BriefBlob)(nil),
 		(*Answer_Train)(nil),
 		(*Answer_Team)(nil),
+		(*Answer_Call)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[12].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),
@@ -5089,7 +5414,7 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Compact)(nil),
 		(*TurnRecord_Hear)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[40].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[43].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5107,13 +5432,14 @@ func file_loom_v1_command_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   56,
+			NumEnums:      1,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_loom_v1_command_proto_goTypes,
 		DependencyIndexes: file_loom_v1_command_proto_depIdxs,
+		EnumInfos:         file_loom_v1_command_proto_enumTypes,
 		MessageInfos:      file_loom_v1_command_proto_msgTypes,
 	}.Build()
 	File_loom_v1_command_proto = out.File

@@ -111,6 +111,8 @@ type Event struct {
 	//	*Event_ExecutionTold
 	//	*Event_DecisionAbandoned
 	//	*Event_DecisionsImported
+	//	*Event_CallReserved
+	//	*Event_CallSettled
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -848,6 +850,24 @@ func (x *Event) GetDecisionsImported() *DecisionsImported {
 	return nil
 }
 
+func (x *Event) GetCallReserved() *CallReserved {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_CallReserved); ok {
+			return x.CallReserved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCallSettled() *CallSettled {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_CallSettled); ok {
+			return x.CallSettled
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1136,6 +1156,14 @@ type Event_DecisionsImported struct {
 	DecisionsImported *DecisionsImported `protobuf:"bytes,601,opt,name=decisions_imported,json=decisionsImported,proto3,oneof"`
 }
 
+type Event_CallReserved struct {
+	CallReserved *CallReserved `protobuf:"bytes,700,opt,name=call_reserved,json=callReserved,proto3,oneof"`
+}
+
+type Event_CallSettled struct {
+	CallSettled *CallSettled `protobuf:"bytes,701,opt,name=call_settled,json=callSettled,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1277,6 +1305,10 @@ func (*Event_ExecutionTold) isEvent_Fact() {}
 func (*Event_DecisionAbandoned) isEvent_Fact() {}
 
 func (*Event_DecisionsImported) isEvent_Fact() {}
+
+func (*Event_CallReserved) isEvent_Fact() {}
+
+func (*Event_CallSettled) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -2031,7 +2063,9 @@ type LimitLifted struct {
 	DeadlineWaived bool    `protobuf:"varint,2,opt,name=deadline_waived,json=deadlineWaived,proto3" json:"deadline_waived,omitempty"`
 	// The deadline that no longer counts. Another one, set later, does. Unset in
 	// events of earlier releases, which waived every deadline to come.
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// What the whole project may spend now, in all; unset leaves it.
+	Project       *Budget `protobuf:"bytes,700,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2087,6 +2121,116 @@ func (x *LimitLifted) GetDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *LimitLifted) GetProject() *Budget {
+	if x != nil {
+		return x.Project
+	}
+	return nil
+}
+
+// CallReserved holds back what a model call of an attempt can use, before it is
+// made. It counts against the budgets of the bead, of those that it works for,
+// and of the project, until the call's answer is recorded, it is settled, or the
+// attempt ends.
+type CallReserved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reservation   *CallReservation       `protobuf:"bytes,1,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallReserved) Reset() {
+	*x = CallReserved{}
+	mi := &file_loom_v1_event_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallReserved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallReserved) ProtoMessage() {}
+
+func (x *CallReserved) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
+func (*CallReserved) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *CallReserved) GetReservation() *CallReservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+// CallSettled ends the reservation of a call that came to nothing, and counts
+// what it has used all the same.
+type CallSettled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The request that was reserved for.
+	Request       string `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	Usage         *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallSettled) Reset() {
+	*x = CallSettled{}
+	mi := &file_loom_v1_event_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallSettled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallSettled) ProtoMessage() {}
+
+func (x *CallSettled) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
+func (*CallSettled) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CallSettled) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *CallSettled) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // RolesReported tells which roles a host has live agents of, when that has
 // changed.
 type RolesReported struct {
@@ -2099,7 +2243,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2255,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2268,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -2153,7 +2297,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2309,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2322,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -2210,7 +2354,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2366,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2379,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -2276,7 +2420,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2432,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2445,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -2328,7 +2472,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2484,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2497,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -2398,7 +2542,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2554,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2567,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -2462,7 +2606,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2618,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2631,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -2530,7 +2674,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2686,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2699,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -2590,7 +2734,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2746,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2759,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -2682,7 +2826,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2838,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2851,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -2755,7 +2899,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2911,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2924,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -2803,7 +2947,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2959,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2972,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -2891,7 +3035,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3047,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3060,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -2945,7 +3089,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3101,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3114,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -2991,6 +3135,7 @@ func (x *ClaimReleased) GetGeneration() uint32 {
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "lock", "rate", "permission" or "team".
+	// "lock", "rate", "permission" or "budget".
 	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// When a "rate" limit ends.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
@@ -3002,7 +3147,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3014,7 +3159,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3027,7 +3172,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -3061,7 +3206,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3218,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3231,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -3107,7 +3252,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3264,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3277,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -3160,7 +3305,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3172,7 +3317,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3185,7 +3330,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -3215,7 +3360,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3372,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3385,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -3267,7 +3412,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3424,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3437,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -3319,7 +3464,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3476,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3489,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -3392,7 +3537,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3549,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3562,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -3447,7 +3592,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3604,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3617,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -3537,7 +3682,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3694,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3562,7 +3707,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -3597,7 +3742,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3609,7 +3754,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3622,7 +3767,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -3650,7 +3795,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +3807,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +3820,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -3702,7 +3847,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +3859,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3727,7 +3872,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -3747,7 +3892,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3759,7 +3904,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3772,7 +3917,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -3792,7 +3937,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3804,7 +3949,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3817,7 +3962,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -3839,7 +3984,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3851,7 +3996,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3864,7 +4009,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -3891,7 +4036,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3903,7 +4048,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3916,7 +4061,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -3939,7 +4084,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3951,7 +4096,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3964,7 +4109,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -4000,7 +4145,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4012,7 +4157,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4025,7 +4170,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -4055,7 +4200,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4067,7 +4212,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4080,7 +4225,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -4107,7 +4252,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4264,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4277,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -4154,7 +4299,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +4311,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4324,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -4211,7 +4356,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4223,7 +4368,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4236,7 +4381,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -4281,7 +4426,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4293,7 +4438,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4306,7 +4451,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -4341,7 +4486,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4353,7 +4498,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4366,7 +4511,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -4397,7 +4542,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4409,7 +4554,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4422,7 +4567,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -4465,7 +4610,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4477,7 +4622,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4490,7 +4635,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -4525,7 +4670,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4537,7 +4682,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4550,7 +4695,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4578,7 +4723,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4590,7 +4735,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4603,7 +4748,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -4635,7 +4780,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4647,7 +4792,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4660,7 +4805,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -4695,7 +4840,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4707,7 +4852,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4720,7 +4865,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -4741,7 +4886,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4753,7 +4898,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4766,7 +4911,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -4796,7 +4941,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +4953,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +4966,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -4855,7 +5000,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4867,7 +5012,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4880,7 +5025,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -4900,7 +5045,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4912,7 +5057,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4925,7 +5070,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -4948,7 +5093,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4960,7 +5105,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4973,7 +5118,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -5000,7 +5145,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5157,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5025,7 +5170,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -5045,7 +5190,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5057,7 +5202,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5070,7 +5215,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -5093,7 +5238,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5105,7 +5250,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5118,7 +5263,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -5152,7 +5297,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5164,7 +5309,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5322,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -5198,7 +5343,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5210,7 +5355,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5223,7 +5368,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -5244,7 +5389,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xeb%\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe6&\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5331,7 +5476,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rmessage_heard\x18\xa7\x04 \x01(\v2\x15.loom.v1.MessageHeardH\x00R\fmessageHeard\x12@\n" +
 	"\x0eexecution_told\x18\xa8\x04 \x01(\v2\x16.loom.v1.ExecutionToldH\x00R\rexecutionTold\x12L\n" +
 	"\x12decision_abandoned\x18\xd8\x04 \x01(\v2\x1a.loom.v1.DecisionAbandonedH\x00R\x11decisionAbandoned\x12L\n" +
-	"\x12decisions_imported\x18\xd9\x04 \x01(\v2\x1a.loom.v1.DecisionsImportedH\x00R\x11decisionsImportedB\x06\n" +
+	"\x12decisions_imported\x18\xd9\x04 \x01(\v2\x1a.loom.v1.DecisionsImportedH\x00R\x11decisionsImported\x12=\n" +
+	"\rcall_reserved\x18\xbc\x05 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
+	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettledB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -5383,11 +5530,17 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
 	"\x0fExecutionForked\x12&\n" +
 	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
-	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\x99\x01\n" +
+	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xc5\x01\n" +
 	"\vLimitLifted\x12)\n" +
 	"\agranted\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12'\n" +
 	"\x0fdeadline_waived\x18\x02 \x01(\bR\x0edeadlineWaived\x126\n" +
-	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"M\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
+	"\aproject\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\aproject\"J\n" +
+	"\fCallReserved\x12:\n" +
+	"\vreservation\x18\x01 \x01(\v2\x18.loom.v1.CallReservationR\vreservation\"M\n" +
+	"\vCallSettled\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12$\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0e.loom.v1.UsageR\x05usage\"M\n" +
 	"\rRolesReported\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
 	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"H\n" +
@@ -5615,7 +5768,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5632,134 +5785,138 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ChildStarted)(nil),          // 12: loom.v1.ChildStarted
 	(*ExecutionForked)(nil),       // 13: loom.v1.ExecutionForked
 	(*LimitLifted)(nil),           // 14: loom.v1.LimitLifted
-	(*RolesReported)(nil),         // 15: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 16: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 17: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 18: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 19: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 20: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 21: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 22: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 23: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 24: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 25: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 26: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 27: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 28: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 29: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 30: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 31: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 32: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 33: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 34: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 35: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 36: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 37: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 38: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 39: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 40: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 41: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 42: loom.v1.CandidateMade
-	(*Landed)(nil),                // 43: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 44: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 45: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 46: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 47: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 48: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 49: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 50: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 51: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 52: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 53: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 54: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 55: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 56: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 57: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 58: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 59: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 60: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 61: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 62: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 63: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 64: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 65: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 66: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 67: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 68: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 69: loom.v1.PermissionRevoked
-	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
-	(*Identity)(nil),              // 71: loom.v1.Identity
-	(*RoleScaled)(nil),            // 72: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 73: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 75: loom.v1.Definition
-	(*SignedCommand)(nil),         // 76: loom.v1.SignedCommand
-	(*Error)(nil),                 // 77: loom.v1.Error
-	(*Pause)(nil),                 // 78: loom.v1.Pause
-	(PauseScope)(0),               // 79: loom.v1.PauseScope
-	(GateAction)(0),               // 80: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 81: loom.v1.ForkPoint
-	(*Execution)(nil),             // 82: loom.v1.Execution
-	(*Budget)(nil),                // 83: loom.v1.Budget
-	(*HostRoles)(nil),             // 84: loom.v1.HostRoles
-	(*Bead)(nil),                  // 85: loom.v1.Bead
-	(BeadStatus)(0),               // 86: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 87: loom.v1.Claimant
-	(*TeamTask)(nil),              // 88: loom.v1.TeamTask
-	(*Outcome)(nil),               // 89: loom.v1.Outcome
-	(*Approval)(nil),              // 90: loom.v1.Approval
-	(ApprovalDecision)(0),         // 91: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 92: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 93: loom.v1.Change
-	(*Candidate)(nil),             // 94: loom.v1.Candidate
-	(*Landing)(nil),               // 95: loom.v1.Landing
-	(*DecisionNode)(nil),          // 96: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 97: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 98: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 99: loom.v1.Ballot
-	(*Vote)(nil),                  // 100: loom.v1.Vote
-	(BallotStatus)(0),             // 101: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 102: loom.v1.LockClaim
-	(*Car)(nil),                   // 103: loom.v1.Car
-	(*BlobRef)(nil),               // 104: loom.v1.BlobRef
-	(*Compaction)(nil),            // 105: loom.v1.Compaction
-	(*Said)(nil),                  // 106: loom.v1.Said
-	(*ModelAnswer)(nil),           // 107: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 108: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 109: loom.v1.ToolResult
-	(*Permission)(nil),            // 110: loom.v1.Permission
+	(*CallReserved)(nil),          // 15: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 16: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 17: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 18: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 19: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 20: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 21: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 22: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 23: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 24: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 25: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 26: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 27: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 28: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 29: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 30: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 31: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 32: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 33: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 34: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 35: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 36: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 37: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 38: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 39: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 40: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 41: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 42: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 43: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 44: loom.v1.CandidateMade
+	(*Landed)(nil),                // 45: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 46: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 47: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 48: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 49: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 50: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 51: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 52: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 53: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 54: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 55: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 56: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 57: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 58: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 59: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 60: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 61: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 62: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 63: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 64: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 65: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 66: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 67: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 68: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 69: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 70: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 71: loom.v1.PermissionRevoked
+	(*timestamppb.Timestamp)(nil), // 72: google.protobuf.Timestamp
+	(*Identity)(nil),              // 73: loom.v1.Identity
+	(*RoleScaled)(nil),            // 74: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 75: loom.v1.HostDrained
+	(*ProjectConfig)(nil),         // 76: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 77: loom.v1.Definition
+	(*SignedCommand)(nil),         // 78: loom.v1.SignedCommand
+	(*Error)(nil),                 // 79: loom.v1.Error
+	(*Pause)(nil),                 // 80: loom.v1.Pause
+	(PauseScope)(0),               // 81: loom.v1.PauseScope
+	(GateAction)(0),               // 82: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 83: loom.v1.ForkPoint
+	(*Execution)(nil),             // 84: loom.v1.Execution
+	(*Budget)(nil),                // 85: loom.v1.Budget
+	(*CallReservation)(nil),       // 86: loom.v1.CallReservation
+	(*Usage)(nil),                 // 87: loom.v1.Usage
+	(*HostRoles)(nil),             // 88: loom.v1.HostRoles
+	(*Bead)(nil),                  // 89: loom.v1.Bead
+	(BeadStatus)(0),               // 90: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 91: loom.v1.Claimant
+	(*TeamTask)(nil),              // 92: loom.v1.TeamTask
+	(*Outcome)(nil),               // 93: loom.v1.Outcome
+	(*Approval)(nil),              // 94: loom.v1.Approval
+	(ApprovalDecision)(0),         // 95: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 96: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 97: loom.v1.Change
+	(*Candidate)(nil),             // 98: loom.v1.Candidate
+	(*Landing)(nil),               // 99: loom.v1.Landing
+	(*DecisionNode)(nil),          // 100: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 101: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 102: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 103: loom.v1.Ballot
+	(*Vote)(nil),                  // 104: loom.v1.Vote
+	(BallotStatus)(0),             // 105: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 106: loom.v1.LockClaim
+	(*Car)(nil),                   // 107: loom.v1.Car
+	(*BlobRef)(nil),               // 108: loom.v1.BlobRef
+	(*Compaction)(nil),            // 109: loom.v1.Compaction
+	(*Said)(nil),                  // 110: loom.v1.Said
+	(*ModelAnswer)(nil),           // 111: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 112: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 113: loom.v1.ToolResult
+	(*Permission)(nil),            // 114: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	70,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	71,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	72,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	73,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	19,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	20,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	21,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	22,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	16,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	17,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	18,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	23,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	24,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	25,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	26,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	27,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	28,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	29,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	32,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	33,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	34,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	35,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	36,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	37,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	38,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	40,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	41,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	42,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	43,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	39,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	21,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	22,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	23,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	24,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	18,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	19,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	20,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	25,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	26,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	27,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	28,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	29,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	30,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	31,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	34,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	35,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	36,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	37,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	38,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	39,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	40,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	42,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	43,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	44,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	45,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	41,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
 	3,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	6,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
 	7,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
@@ -5770,96 +5927,101 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	12,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
 	13,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	14,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	15,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	44,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	45,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	46,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	49,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	50,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	51,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	52,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	53,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	54,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	55,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	56,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	57,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	60,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	61,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	65,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	66,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	67,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	17,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	46,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	47,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	48,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	51,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	52,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	53,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	54,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	55,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	56,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	57,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	58,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	59,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	62,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	63,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	67,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	68,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	69,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	72,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	73,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	68,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	69,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	58,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	59,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	30,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	31,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	62,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	63,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	64,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	47,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	48,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	74,  // 73: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	75,  // 74: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	76,  // 75: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	77,  // 76: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	78,  // 77: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	79,  // 78: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	80,  // 79: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	81,  // 80: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	82,  // 81: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	83,  // 82: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	70,  // 83: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	84,  // 84: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	85,  // 85: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	70,  // 86: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	85,  // 87: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	86,  // 88: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	77,  // 89: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	70,  // 90: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	87,  // 91: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	70,  // 92: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	88,  // 93: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	89,  // 94: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	89,  // 95: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	70,  // 96: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	90,  // 97: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	91,  // 98: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	76,  // 99: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	77,  // 100: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	92,  // 101: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	93,  // 102: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	94,  // 103: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	95,  // 104: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	96,  // 105: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	97,  // 106: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	97,  // 107: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	98,  // 108: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	99,  // 109: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	100, // 110: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	101, // 111: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	70,  // 112: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	102, // 113: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	70,  // 114: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	70,  // 115: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	103, // 116: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	104, // 117: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	105, // 118: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	106, // 119: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	106, // 120: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	107, // 121: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	108, // 122: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	109, // 123: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	110, // 124: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	74,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	75,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	70,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	71,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	60,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	61,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	32,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	33,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	64,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	65,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	66,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	49,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	50,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	15,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	16,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	76,  // 75: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	77,  // 76: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	78,  // 77: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	79,  // 78: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	80,  // 79: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	81,  // 80: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	82,  // 81: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	83,  // 82: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	84,  // 83: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	85,  // 84: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	72,  // 85: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	85,  // 86: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	86,  // 87: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	87,  // 88: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	88,  // 89: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	89,  // 90: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	72,  // 91: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	89,  // 92: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	90,  // 93: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	79,  // 94: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	72,  // 95: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	91,  // 96: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	72,  // 97: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	92,  // 98: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	93,  // 99: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	93,  // 100: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	72,  // 101: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	94,  // 102: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	95,  // 103: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	78,  // 104: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	79,  // 105: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	96,  // 106: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	97,  // 107: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	98,  // 108: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	99,  // 109: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	100, // 110: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	101, // 111: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	101, // 112: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	102, // 113: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	103, // 114: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	104, // 115: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	105, // 116: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	72,  // 117: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	106, // 118: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	72,  // 119: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	72,  // 120: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	107, // 121: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	108, // 122: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	109, // 123: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	110, // 124: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	110, // 125: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	111, // 126: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	112, // 127: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	113, // 128: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	114, // 129: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	130, // [130:130] is the sub-list for method output_type
+	130, // [130:130] is the sub-list for method input_type
+	130, // [130:130] is the sub-list for extension type_name
+	130, // [130:130] is the sub-list for extension extendee
+	0,   // [0:130] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -5949,6 +6111,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ExecutionTold)(nil),
 		(*Event_DecisionAbandoned)(nil),
 		(*Event_DecisionsImported)(nil),
+		(*Event_CallReserved)(nil),
+		(*Event_CallSettled)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5956,7 +6120,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   70,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2698,7 +2698,9 @@ type Attempt struct {
 	// What it gave to others to do, in the order in which it did.
 	Tasks []*TeamTask `protobuf:"bytes,670,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// While it is parked for its "team": beads of the tasks that it waits for.
-	Awaits        []string `protobuf:"bytes,671,rep,name=awaits,proto3" json:"awaits,omitempty"`
+	Awaits []string `protobuf:"bytes,671,rep,name=awaits,proto3" json:"awaits,omitempty"`
+	// What model calls of it that are under way can use.
+	Reserved      []*CallReservation `protobuf:"bytes,700,rep,name=reserved,proto3" json:"reserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2880,6 +2882,13 @@ func (x *Attempt) GetAwaits() []string {
 	return nil
 }
 
+func (x *Attempt) GetReserved() []*CallReservation {
+	if x != nil {
+		return x.Reserved
+	}
+	return nil
+}
+
 // TeamTask is work that an attempt gave to an agent of another role.
 type TeamTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2977,6 +2986,79 @@ func (x *TeamTask) GetAgain() string {
 	return ""
 }
 
+// CallReservation is what a model call can use at most.
+type CallReservation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of the canonical request.
+	Request string `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// Prompt and answer together.
+	Tokens int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// In micro-dollars; 0 where the price is not known.
+	MicroUsd int64 `protobuf:"varint,3,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
+	// Who makes the call; set by the project.
+	By            *Claimant `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallReservation) Reset() {
+	*x = CallReservation{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallReservation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallReservation) ProtoMessage() {}
+
+func (x *CallReservation) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallReservation.ProtoReflect.Descriptor instead.
+func (*CallReservation) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *CallReservation) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *CallReservation) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *CallReservation) GetMicroUsd() int64 {
+	if x != nil {
+		return x.MicroUsd
+	}
+	return 0
+}
+
+func (x *CallReservation) GetBy() *Claimant {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
 // Claimant is the agent that holds an attempt.
 type Claimant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2991,7 +3073,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3085,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3098,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -3069,7 +3151,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3163,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3176,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -3188,7 +3270,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3282,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3295,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Change) GetBase() string {
@@ -3279,7 +3361,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3373,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3386,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -3349,7 +3431,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3361,7 +3443,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3374,7 +3456,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -3423,7 +3505,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3435,7 +3517,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3448,7 +3530,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -3514,7 +3596,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3608,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3621,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Landing) GetCommit() string {
@@ -3614,7 +3696,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3626,7 +3708,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3639,7 +3721,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Car) GetVerified() string {
@@ -3699,7 +3781,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +3793,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +3806,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -3774,7 +3856,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3786,7 +3868,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3799,7 +3881,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Choice) GetId() string {
@@ -3861,14 +3943,18 @@ type Approval struct {
 	// Set in answers to a query for one approval, not kept.
 	Overlaps []*FileClaim `protobuf:"bytes,24,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	// For a tool call: what is asked.
-	Permission    *PermissionQuestion `protobuf:"bytes,500,opt,name=permission,proto3" json:"permission,omitempty"`
+	Permission *PermissionQuestion `protobuf:"bytes,500,opt,name=permission,proto3" json:"permission,omitempty"`
+	// For a budget that a call does not fit into: what there has to be room for,
+	// and whether it is the whole project's.
+	Wanted        *Budget `protobuf:"bytes,700,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	OfProject     bool    `protobuf:"varint,701,opt,name=of_project,json=ofProject,proto3" json:"of_project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3880,7 +3966,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3893,7 +3979,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Approval) GetId() string {
@@ -4071,6 +4157,20 @@ func (x *Approval) GetPermission() *PermissionQuestion {
 	return nil
 }
 
+func (x *Approval) GetWanted() *Budget {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+func (x *Approval) GetOfProject() bool {
+	if x != nil {
+		return x.OfProject
+	}
+	return false
+}
+
 // FileClaim says that a change that is proposed, and neither landed nor given
 // up, touches a file. Whoever proposed first holds the file; when that lands,
 // later changes of it begin anew on the newest target.
@@ -4090,7 +4190,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4102,7 +4202,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4115,7 +4215,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -4348,7 +4448,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"gateWaived\x12\x18\n" +
 	"\areplans\x18\r \x01(\rR\areplans\x12\x14\n" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
-	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xad\x06\n" +
+	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xe4\x06\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -4374,7 +4474,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\x12(\n" +
 	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
-	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\"\xba\x01\n" +
+	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\x125\n" +
+	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"\xba\x01\n" +
 	"\bTeamTask\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4382,7 +4483,12 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04role\x18\x04 \x01(\tR\x04role\x12\x12\n" +
 	"\x04goal\x18\x05 \x01(\tR\x04goal\x12*\n" +
 	"\aoutcome\x18\x06 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x14\n" +
-	"\x05again\x18\a \x01(\tR\x05again\"J\n" +
+	"\x05again\x18\a \x01(\tR\x05again\"\x83\x01\n" +
+	"\x0fCallReservation\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1b\n" +
+	"\tmicro_usd\x18\x03 \x01(\x03R\bmicroUsd\x12!\n" +
+	"\x02by\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x02by\"J\n" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
@@ -4448,7 +4554,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xfe\x06\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xc8\a\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4480,7 +4586,10 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12<\n" +
 	"\n" +
 	"permission\x18\xf4\x03 \x01(\v2\x1b.loom.v1.PermissionQuestionR\n" +
-	"permission\"\xc4\x01\n" +
+	"permission\x12(\n" +
+	"\x06wanted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\x12\x1e\n" +
+	"\n" +
+	"of_project\x18\xbd\x05 \x01(\bR\tofProject\"\xc4\x01\n" +
 	"\tFileClaim\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4587,7 +4696,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -4621,33 +4730,34 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*NodeState)(nil),             // 29: loom.v1.NodeState
 	(*Attempt)(nil),               // 30: loom.v1.Attempt
 	(*TeamTask)(nil),              // 31: loom.v1.TeamTask
-	(*Claimant)(nil),              // 32: loom.v1.Claimant
-	(*Outcome)(nil),               // 33: loom.v1.Outcome
-	(*Change)(nil),                // 34: loom.v1.Change
-	(*ChangedFile)(nil),           // 35: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 36: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 37: loom.v1.Candidate
-	(*Landing)(nil),               // 38: loom.v1.Landing
-	(*Car)(nil),                   // 39: loom.v1.Car
-	(*CheckRun)(nil),              // 40: loom.v1.CheckRun
-	(*Choice)(nil),                // 41: loom.v1.Choice
-	(*Approval)(nil),              // 42: loom.v1.Approval
-	(*FileClaim)(nil),             // 43: loom.v1.FileClaim
-	nil,                           // 44: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 45: loom.v1.Execution.NodesEntry
-	nil,                           // 46: loom.v1.Execution.EdgesEntry
-	nil,                           // 47: loom.v1.Execution.NamedChecksEntry
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 49: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
-	(Priority)(0),                 // 51: loom.v1.Priority
-	(*Usage)(nil),                 // 52: loom.v1.Usage
-	(*Budget)(nil),                // 53: loom.v1.Budget
-	(*Mark)(nil),                  // 54: loom.v1.Mark
-	(*Said)(nil),                  // 55: loom.v1.Said
-	(*Identity)(nil),              // 56: loom.v1.Identity
-	(*BlobRef)(nil),               // 57: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 58: loom.v1.PermissionQuestion
+	(*CallReservation)(nil),       // 32: loom.v1.CallReservation
+	(*Claimant)(nil),              // 33: loom.v1.Claimant
+	(*Outcome)(nil),               // 34: loom.v1.Outcome
+	(*Change)(nil),                // 35: loom.v1.Change
+	(*ChangedFile)(nil),           // 36: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 37: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 38: loom.v1.Candidate
+	(*Landing)(nil),               // 39: loom.v1.Landing
+	(*Car)(nil),                   // 40: loom.v1.Car
+	(*CheckRun)(nil),              // 41: loom.v1.CheckRun
+	(*Choice)(nil),                // 42: loom.v1.Choice
+	(*Approval)(nil),              // 43: loom.v1.Approval
+	(*FileClaim)(nil),             // 44: loom.v1.FileClaim
+	nil,                           // 45: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 46: loom.v1.Execution.NodesEntry
+	nil,                           // 47: loom.v1.Execution.EdgesEntry
+	nil,                           // 48: loom.v1.Execution.NamedChecksEntry
+	(*durationpb.Duration)(nil),   // 49: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 50: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
+	(Priority)(0),                 // 52: loom.v1.Priority
+	(*Usage)(nil),                 // 53: loom.v1.Usage
+	(*Budget)(nil),                // 54: loom.v1.Budget
+	(*Mark)(nil),                  // 55: loom.v1.Mark
+	(*Said)(nil),                  // 56: loom.v1.Said
+	(*Identity)(nil),              // 57: loom.v1.Identity
+	(*BlobRef)(nil),               // 58: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 59: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -4659,94 +4769,97 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	1,  // 6: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,  // 7: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,  // 8: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	48, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	49, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,  // 10: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	44, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	45, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	22, // 12: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	20, // 13: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,  // 14: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
 	21, // 15: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	18, // 16: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,  // 17: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	48, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	48, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	49, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	49, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	23, // 20: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,  // 21: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,  // 22: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	45, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	46, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	49, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	50, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	50, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	51, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	34, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
-	36, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	37, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	38, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	52, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	47, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	46, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	47, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	50, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	51, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	51, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	52, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	35, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
+	37, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	38, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	39, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	53, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	48, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	26, // 35: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	27, // 36: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	28, // 37: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	53, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	50, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	48, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	54, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	50, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	55, // 43: loom.v1.Execution.said:type_name -> loom.v1.Said
-	39, // 44: loom.v1.Execution.car:type_name -> loom.v1.Car
-	50, // 45: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	54, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	51, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	49, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	55, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	51, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	56, // 43: loom.v1.Execution.said:type_name -> loom.v1.Said
+	40, // 44: loom.v1.Execution.car:type_name -> loom.v1.Car
+	51, // 45: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10, // 46: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	50, // 47: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	56, // 48: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	51, // 47: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	57, // 48: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,  // 49: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	30, // 50: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	30, // 51: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	33, // 52: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	50, // 53: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	34, // 52: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	51, // 53: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	12, // 54: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	50, // 55: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	50, // 56: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	32, // 57: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	50, // 58: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	33, // 59: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	50, // 60: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	50, // 61: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	50, // 62: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	48, // 63: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	51, // 55: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	51, // 56: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	33, // 57: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	51, // 58: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	34, // 59: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	51, // 60: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	51, // 61: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	51, // 62: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	49, // 63: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	31, // 64: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	33, // 65: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	11, // 66: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	49, // 67: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	34, // 68: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	37, // 69: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	38, // 70: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	40, // 71: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	35, // 72: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	57, // 73: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	50, // 74: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	37, // 75: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	40, // 76: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	57, // 77: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12, // 78: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	34, // 79: loom.v1.Approval.change:type_name -> loom.v1.Change
-	30, // 80: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13, // 81: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	50, // 82: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13, // 83: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	56, // 84: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	50, // 85: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	41, // 86: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	43, // 87: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	58, // 88: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	32, // 89: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	50, // 90: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 91: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	92, // [92:92] is the sub-list for method output_type
-	92, // [92:92] is the sub-list for method input_type
-	92, // [92:92] is the sub-list for extension type_name
-	92, // [92:92] is the sub-list for extension extendee
-	0,  // [0:92] is the sub-list for field type_name
+	32, // 65: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	34, // 66: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	33, // 67: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11, // 68: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	50, // 69: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	35, // 70: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	38, // 71: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	39, // 72: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	41, // 73: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	36, // 74: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	58, // 75: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	51, // 76: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	38, // 77: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	41, // 78: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	58, // 79: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12, // 80: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	35, // 81: loom.v1.Approval.change:type_name -> loom.v1.Change
+	30, // 82: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13, // 83: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	51, // 84: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13, // 85: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	57, // 86: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	51, // 87: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	42, // 88: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	44, // 89: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	59, // 90: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	54, // 91: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	33, // 92: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	51, // 93: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	29, // 94: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -4763,7 +4876,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      14,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
