@@ -27,6 +27,10 @@ type Partition struct {
 	Clock     Clock
 	Logger    *slog.Logger
 
+	// Base returns what the journal begins with since it was cut, or nil when it
+	// begins with its first batch. Nil means that it never was cut.
+	Base func(ctx context.Context) (*loomv1.JournalBase, error)
+
 	// Deployment, CEO and LockLease go to the projects' cores.
 	Deployment string
 	CEO        ed25519.PublicKey

@@ -33,8 +33,11 @@ type recovery struct {
 // replay folds the journal into the projects' states, from the newest usable
 // snapshots on. A snapshot that cannot be used costs time, never state.
 func (p *partition) replay(ctx context.Context) (*recovery, error) {
-	r := p.fromSnapshots(ctx)
-	err := p.Log.Read(ctx, r.head.Sequence+1, func(seq uint64, b *loomv1.Batch) error {
+	r, err := p.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Log.Read(ctx, r.head.Sequence+1, func(seq uint64, b *loomv1.Batch) error {
 		head, err := journal.Check(r.head, seq, b)
 		if err != nil {
 			return err
@@ -55,15 +58,30 @@ func (p *partition) replay(ctx context.Context) (*recovery, error) {
 	return r, err
 }
 
+// start returns where a recovery begins: the newest snapshots, the base of a
+// journal that was cut, or nothing.
+func (p *partition) start(ctx context.Context) (*recovery, error) {
+	r := p.fromSnapshots(ctx)
+	base, err := p.base(ctx, r.head.Sequence)
+	if err != nil || base == nil {
+		return r, err
+	}
+	r = p.nothing()
+	return r, p.fromBase(ctx, r, base)
+}
+
+// nothing is a recovery that reads the journal from its first batch.
+func (p *partition) nothing() *recovery {
+	return &recovery{
+		states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{}, tail: map[string]int{},
+		index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}},
+	}
+}
+
 // fromSnapshots loads every snapshot of the index, or none of them: the journal
 // is then read from its beginning.
 func (p *partition) fromSnapshots(ctx context.Context) *recovery {
-	empty := func() *recovery {
-		return &recovery{
-			states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{}, tail: map[string]int{},
-			index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}},
-		}
-	}
+	empty := p.nothing
 	index, err := p.Snapshots.Index(ctx, p.Log.Partition())
 	if err != nil || index == nil || index.Floor == 0 {
 		return empty()
@@ -101,6 +119,9 @@ var errEnough = errors.New("enough was read")
 func (p *partition) stateAt(ctx context.Context, index *loomv1.SnapshotIndex, id string, head journal.Head) (*loomv1.ProjectState, error) {
 	s, from, err := p.newestKept(ctx, index, id)
 	if err != nil {
+		return nil, err
+	}
+	if s, from, err = p.atLeastBase(ctx, id, s, from); err != nil {
 		return nil, err
 	}
 	reached := from >= head.Sequence
@@ -155,6 +176,10 @@ func (p *partition) anchor(ctx context.Context, index *loomv1.SnapshotIndex) (at
 	_ = p.Log.Read(ctx, index.Floor, func(seq uint64, b *loomv1.Batch) error {
 		at = journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}
 		found = seq == index.Floor && bytes.Equal(b.Hash, index.FloorHash)
+		if seq == index.Floor+1 { // the journal was cut there
+			at = journal.Head{Sequence: index.Floor, Epoch: b.Epoch, Hash: b.Previous}
+			found = bytes.Equal(b.Previous, index.FloorHash)
+		}
 		return errEnough
 	})
 	return at, found

@@ -24,6 +24,7 @@ type replica struct {
 	ctx       context.Context // of the host
 	log       journal.Log
 	snapshots journal.Snapshots
+	base      func(ctx context.Context) (*loomv1.JournalBase, error)
 	slog      *slog.Logger
 	idle      time.Duration
 
@@ -35,7 +36,7 @@ type replica struct {
 }
 
 func newReplica(ctx context.Context, s *System, p Partition) *replica {
-	return &replica{sys: s, ctx: ctx, log: p.Log, snapshots: p.Snapshots, slog: p.Logger, idle: cmp.Or(p.GraphIdle, 10*time.Minute)}
+	return &replica{sys: s, ctx: ctx, log: p.Log, snapshots: p.Snapshots, base: p.Base, slog: p.Logger, idle: cmp.Or(p.GraphIdle, 10*time.Minute)}
 }
 
 // ask answers a question once the fold has seen what it has to have seen.
@@ -185,9 +186,44 @@ func (f *fold) forget(why error) {
 
 // restore begins with the newest snapshots, if there are any that fit.
 func (f *fold) restore(ctx context.Context, r *replica) error {
-	if f.whole || f.next() > 1 {
+	if f.next() > 1 {
 		return nil
 	}
+	if !f.whole {
+		if err := f.fromSnapshots(ctx, r); err != nil {
+			return err
+		}
+	}
+	return f.fromBase(ctx, r)
+}
+
+// fromBase begins with what the journal begins with, if it lacks the batch that
+// would be next.
+func (f *fold) fromBase(ctx context.Context, r *replica) error {
+	if r.base == nil {
+		return nil
+	}
+	lacks, err := missing(ctx, r.log, f.next()-1)
+	if err != nil || !lacks {
+		return err
+	}
+	base, err := r.base(ctx)
+	if err != nil || base == nil {
+		return err
+	}
+	var core project.Replica
+	for _, b := range base.Projects {
+		if err := core.Restore(b.Project, b.State); err != nil {
+			return err
+		}
+	}
+	f.change(func() {
+		f.core, f.head = core, journal.Head{Sequence: base.Sequence, Epoch: base.Epoch, Hash: base.Hash}
+	})
+	return nil
+}
+
+func (f *fold) fromSnapshots(ctx context.Context, r *replica) error {
 	index, err := r.snapshots.Index(ctx, f.partition)
 	if err != nil || index.GetFloor() == 0 {
 		return err

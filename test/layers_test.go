@@ -28,7 +28,7 @@ var (
 	}
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
-		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap",
+		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap", "internal/retention",
 		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
 	}
 )
@@ -61,14 +61,14 @@ var arrows = []struct {
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git", "internal/repomap", "internal/model/recording"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
 	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity", "internal/certificate"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
-	{[]string{"internal/vault"}, slices.Concat(contract, cores, []string{"internal/blob", "internal/broker", "internal/ceokey", "internal/datadir", "internal/durable", "internal/headmark", "internal/natsjournal", "internal/streamfile"}), "it reads what hosts keep, and makes it anew from a backup"},
+	{[]string{"internal/vault"}, slices.Concat(contract, cores, []string{"internal/blob", "internal/broker", "internal/ceokey", "internal/datadir", "internal/durable", "internal/headmark", "internal/natsjournal", "internal/retention", "internal/streamfile"}), "it reads what hosts keep, and makes it anew from a backup"},
 	{[]string{"internal/host"}, slices.Concat(contract, cores, effects, []string{"actors", "internal/agent", "internal/client", "internal/certificate", "internal/mcpserver"}), "the host wires everything, and no command is below it"},
 	{[]string{"internal/demo"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model/..."}), "the demo stands where a command does: above a host, its client and its owner"},
 	{[]string{"internal/sandbox/probe"}, slices.Concat(contract, []string{"internal/sandbox"}), "it tries what a sandbox must refuse"},
 	{[]string{"tools/..."}, nil, "a tool of the workshop is a module of its own"},
 	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
 	{[]string{"internal/errand"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model", "internal/model/recording"}), "an errand stands where a command does: above a host, its client and its owner"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/durable", "internal/vault", "internal/mcp", "internal/mcpserver"}), "a command reaches the rest through the host"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/durable", "internal/vault", "internal/retention", "internal/mcp", "internal/mcpserver"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 

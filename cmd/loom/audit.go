@@ -60,6 +60,9 @@ func auditText(w io.Writer, f *vault.Audit) {
 		}
 	}
 	fmt.Fprintf(w, "%d acts, %d signed by the CEO\n", len(f.Acts), f.Signed)
+	for _, n := range f.Notes {
+		fmt.Fprintf(w, "note: %s\n", printable(n))
+	}
 	if f.Sound {
 		fmt.Fprintln(w, "every chain holds, and every signature is valid")
 	}

@@ -35,6 +35,7 @@ the two. Each line begins with its position, which --after takes.`,
 				return err
 			}
 			err := a.with(cmd.Context(), func(c *client.Client) error {
+				c.Cut = a.cut
 				return c.Follow(cmd.Context(), &q, follow, a.event)
 			})
 			if follow && errors.Is(err, context.Canceled) {
@@ -88,6 +89,11 @@ func checkEvents(q *loomv1.NoticesRequest, after []string, since string) error {
 	}
 	q.After = cursor
 	return nil
+}
+
+// cut tells of a journal whose beginning is in an archive.
+func (a *app) cut(c *loomv1.JournalCut) {
+	fmt.Fprintf(a.err, "note: journal %d was cut at %d; what was before is in archive %s of host %s\n", c.Partition, c.Sequence, printable(c.Archive), printable(c.Host))
 }
 
 func (a *app) event(n *loomv1.Notice) error {

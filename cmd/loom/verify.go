@@ -13,6 +13,7 @@ import (
 
 func (a *app) verify() *cobra.Command {
 	var beside bool
+	var archive string
 	cmd := &cobra.Command{
 		Use: "verify [flags]", Short: "check that nothing of what was recorded is lost or altered", Args: takes(),
 		Long: `Verify reads a data directory from its first byte to its last and changes
@@ -22,9 +23,13 @@ must be there and be itself. Damage is named with the stream and the first bad
 sequence, and the exit status is 7.
 
 Run it while the host is stopped, before it is started: a start may cut off what
-is damaged. Beside a running host it sees what was written when it looked.`,
-		Example: "  loom verify\n  loom verify --beside --json",
+is damaged. Beside a running host it sees what was written when it looked.
+With --archive it reads a file that a journal was cut into, and nothing else.`,
+		Example: "  loom verify\n  loom verify --beside --json\n  loom verify --archive journal-00-000000000001-000000000500.loomarchive",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if archive != "" {
+				return a.verifyArchive(cmd, archive)
+			}
 			s, err := a.store(beside)
 			if err != nil {
 				return err
@@ -42,6 +47,7 @@ is damaged. Beside a running host it sees what was written when it looked.`,
 		},
 	}
 	cmd.Flags().BoolVar(&beside, "beside", false, "read beside a host that runs")
+	cmd.Flags().StringVar(&archive, "archive", "", "read this `FILE` of \"loom retention cut\"")
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/natsjournal"
 )
 
 // ensureStreams makes what is missing for good reason, and refuses the rest.
@@ -120,6 +121,9 @@ func (b *Broker) create(ctx context.Context, s stream) error {
 // refuses a truth stream that does. How much a stream may hold is a matter of
 // configuration, and adjusted.
 func (b *Broker) compare(ctx context.Context, s stream, have jetstream.StreamConfig) error {
+	if strings.HasPrefix(s.config.Name, natsjournal.StreamPrefix) && have.DenyPurge {
+		s.config.DenyPurge = true // of an earlier release: a server never takes that back
+	}
 	fields := differences(s.config, have)
 	switch {
 	case len(fields) == 0:

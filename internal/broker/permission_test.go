@@ -214,6 +214,8 @@ var matrix = []cell{
 	{"$JS.API.STREAM.UPDATE.TASKS", nobody, nobody},
 	{"$JS.API.STREAM.DELETE.TASKS", nobody, nobody},
 	{"$JS.API.STREAM.PURGE.TASKS", nobody, nobody},
+	{"$JS.API.STREAM.PURGE.LOOM_J_00", nobody, nobody},
+	{"$JS.API.STREAM.UPDATE.LOOM_J_00", nobody, nobody},
 	{"$JS.API.STREAM.SNAPSHOT.TASKS", nobody, nobody},
 	{"$JS.API.STREAM.RESTORE.TASKS", nobody, nobody},
 	{"$JS.API.STREAM.MSG.GET.TASKS", nobody, nobody},

@@ -112,7 +112,9 @@ func sealed(name string, bytes int64, subjects ...string) jetstream.StreamConfig
 
 func journalOf(partition int, bytes int64) jetstream.StreamConfig {
 	c := sealed(natsjournal.Stream(partition), bytes, subject.Journal(partition))
-	c.MaxMsgSize = 1<<20 + headers
+	// The beginning of a journal may be purged once it is in an archive. Only
+	// hosts may ask for it, as for everything in their account.
+	c.MaxMsgSize, c.DenyPurge = 1<<20+headers, false
 	return c
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -52,6 +53,18 @@ func (c *Client) Scale(ctx context.Context, q *loomv1.ScaleRole) (*loomv1.Staffi
 	err := c.call(ctx, "scale", q, reply)
 	return reply.Staffing, err
 }
+
+// Retain has a host cut the beginnings of journals into archives, or say what it
+// would cut, and returns when that is done. It is safe to repeat.
+func (c *Client) Retain(ctx context.Context, q *loomv1.RetentionRequest) (*loomv1.RetentionReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, retainWithin)
+	defer cancel()
+	reply := &loomv1.RetentionReply{}
+	return reply, c.call(ctx, "retention", q, reply)
+}
+
+// retainWithin is longer than a host takes for an answer, if only that it goes on.
+const retainWithin = 100 * time.Second
 
 // Drain has a host take no new work, or take some again; the same again
 // changes nothing.

@@ -24,6 +24,10 @@ type Client struct {
 	nc  *nats.Conn
 	ceo string // in whose name commands are presented; empty means "ceo"
 
+	// Cut, if not nil, is told by Follow of a journal whose beginning is not read,
+	// because it was cut off.
+	Cut func(*loomv1.JournalCut)
+
 	refusals refusals
 }
 
@@ -192,6 +196,11 @@ func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool
 		page, err := c.Notices(ctx, q)
 		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil || c.nc.IsClosed()) {
 			return err
+		}
+		for _, cut := range page.GetCuts() {
+			if c.Cut != nil {
+				c.Cut(cut)
+			}
 		}
 		for _, n := range page.GetNotices() {
 			if err := fn(n); err != nil {

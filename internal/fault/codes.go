@@ -208,6 +208,8 @@ var codes = map[string]Exit{
 	"data/disk-full":      Unavailable,
 	"data/not-empty":      Conflict,
 	"backup/invalid":      Integrity,
+	"archive/invalid":     Integrity,
+	"retention/refused":   Conflict,
 	"position/cut":        Invalid,
 	"data/permissions":    Refused,
 	"projection/gap":      Conflict,

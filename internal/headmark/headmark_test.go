@@ -176,7 +176,7 @@ func TestP3_AJournalThatLostItsEndIsNamed(t *testing.T) {
 		{"beyond the end", "journal/behind", journal.Head{Sequence: 6, Epoch: 1, Hash: fifth.Hash}},
 		{"another batch", "journal/chain", journal.Head{Sequence: 3, Epoch: 1, Hash: fifth.Hash}},
 	} {
-		err := headmark.Check(t.Context(), log, "LOOM_J_00", tt.head)
+		err := headmark.Check(t.Context(), log, "LOOM_J_00", journal.Head{}, tt.head)
 		if fault.Code(err) != tt.code || err != nil && !strings.Contains(err.Error(), "LOOM_J_00") {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.code)
 		}

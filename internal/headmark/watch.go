@@ -44,10 +44,13 @@ func grants(b *loomv1.Batch) bool {
 
 // Check returns journal/behind unless the log, which stream names, reaches h,
 // and journal/chain unless it has that very batch there. The zero head is
-// always reached.
-func Check(ctx context.Context, log journal.Log, stream string, h journal.Head) error {
-	if h.Sequence == 0 {
+// always reached, and so is one before the cut that the log begins with.
+func Check(ctx context.Context, log journal.Log, stream string, cut, h journal.Head) error {
+	if h.Sequence < cut.Sequence || h.Sequence == 0 {
 		return nil
+	}
+	if h.Sequence == cut.Sequence {
+		return sameAt(stream, h, cut.Hash)
 	}
 	last, _, err := log.Last(ctx)
 	if err != nil {
@@ -60,7 +63,12 @@ func Check(ctx context.Context, log journal.Log, stream string, h journal.Head) 
 	if err != nil {
 		return err
 	}
-	if got == nil || !bytes.Equal(got.Hash, h.Hash) {
+	return sameAt(stream, h, got.GetHash())
+}
+
+// sameAt returns journal/chain unless the batch at h has the hash that was seen.
+func sameAt(stream string, h journal.Head, hash []byte) error {
+	if len(hash) == 0 || !bytes.Equal(hash, h.Hash) {
 		return fault.New("journal/chain", "stream %s has another batch at %d than the one that was seen", stream, h.Sequence).At(stream)
 	}
 	return nil

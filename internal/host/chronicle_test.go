@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -77,7 +78,7 @@ func (c *chronicle) history() history {
 			return 1
 		}
 		return 0
-	}}
+	}, cut: func(ctx context.Context, p int) (*loomv1.JournalCut, error) { return journal.Cut(ctx, c.logs[p], nil) }}
 }
 
 // batch appends what one to four commands decide.

@@ -196,7 +196,44 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 			}
 			return alive == 2
 		})
+		// OPS03: journals are cut while it is away, and it goes on from their bases.
+		before := c.told(1, beads[0])
+		eventually(t, "the journals are cut", func() bool { return c.cut(1) })
 		c.start(0)
 		done(0, file(0))
+		for i := range 3 {
+			if got := c.told(i, beads[0]); got != before {
+				t.Errorf("over host %d: %s, want %s", i, got, before)
+			}
+		}
 	})
+}
+
+// told is what a host tells of the transitions of a bead's execution.
+func (c *cluster) told(i int, bead string) (text string) {
+	c.t.Helper()
+	eventually(c.t, "transitions are told", func() bool {
+		moves, err := connect(c.t, c.hosts[i], "operator").History(c.t.Context(), bead+"-x1")
+		text = ""
+		for _, m := range moves {
+			text += fmt.Sprintln(m.Id, m.From, m.To, m.Outcome)
+		}
+		return err == nil && text != ""
+	})
+	return text
+}
+
+// cut cuts all journals over a host, and says whether each is cut.
+func (c *cluster) cut(i int) bool {
+	reply, err := connect(c.t, c.hosts[i], "operator").Retain(c.t.Context(), &loomv1.RetentionRequest{Keep: 1})
+	if err != nil {
+		return false
+	}
+	for _, j := range reply.Journals {
+		if j.Error != nil {
+			c.t.Logf("journal %d: %v", j.Partition, j.Error)
+			return false
+		}
+	}
+	return true
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/blob"
+	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -21,6 +22,19 @@ func (h *Host) SetAside(subject string, why error) { h.setAside(subject, why) }
 
 // Blobs are those that the host keeps.
 func (h *Host) Blobs() blob.Store { return h.blobs }
+
+// CutCalls has a function called before each step of a cut.
+func CutCalls(h *Host, f func(step string) error) { h.keeping.step = f }
+
+// StopCutAt has cuts stopped before a step.
+func StopCutAt(h *Host, step string) {
+	h.keeping.step = func(s string) error {
+		if s == step {
+			return fault.New("host/stopping", "stopped before %s", step)
+		}
+		return nil
+	}
+}
 
 // Crash ends a leaf host without a word.
 func (l *Leaf) Crash() {

@@ -21,14 +21,32 @@ func (h *Host) checkHead(ctx context.Context, log journal.Log) error {
 	if err := h.checkAge(ctx, log, stream); err != nil {
 		return err
 	}
+	cut, err := h.checkCut(ctx, log)
+	if err != nil {
+		return fault.From(err).At(stream)
+	}
 	seen, hash, err := h.projection.Position(ctx, log.Partition())
 	if err != nil {
 		return err
 	}
-	if err := headmark.Check(ctx, log, stream, journal.Head{Sequence: seen, Hash: hash}); err != nil {
+	if err := headmark.Check(ctx, log, stream, cut, journal.Head{Sequence: seen, Hash: hash}); err != nil {
 		return err
 	}
-	return headmark.Check(ctx, log, stream, h.heads.Known(log.Partition()).Head)
+	return headmark.Check(ctx, log, stream, cut, h.heads.Known(log.Partition()).Head)
+}
+
+// checkCut refuses a journal whose beginning is gone without a cut that says so,
+// and notes the cut that does.
+func (h *Host) checkCut(ctx context.Context, log journal.Log) (journal.Head, error) {
+	cut, err := h.cutOf(ctx, log.Partition())
+	if err != nil || cut == nil {
+		return journal.Head{}, err
+	}
+	head := journal.HeadOf(cut)
+	if h.heads.Known(log.Partition()).Cut.Sequence >= head.Sequence {
+		return head, nil
+	}
+	return head, h.heads.Cut(log.Partition(), head)
 }
 
 // checkFences refuses to go on when a repository has seen a grant of the commit

@@ -27,6 +27,8 @@ const (
 type history struct {
 	logs      []journal.Log
 	partition func(project string) int
+	// cut returns the cut that a partition's journal begins with, or nil.
+	cut func(ctx context.Context, partition int) (*loomv1.JournalCut, error)
 }
 
 var errPageFull = errors.New("page is full")
@@ -51,10 +53,39 @@ func (h *history) page(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.N
 			continue
 		}
 		if err := r.read(ctx, log); err != nil {
+			return nil, h.before(ctx, q, log, err)
+		}
+		if err := h.tellCut(ctx, r, log); err != nil {
 			return nil, err
 		}
 	}
 	return r.page, nil
+}
+
+// before says that a position which the journal does not have is in an archive,
+// if that is why; else it returns err.
+func (h *history) before(ctx context.Context, q *loomv1.NoticesRequest, log journal.Log, err error) error {
+	from := after(q.After, log.Partition())
+	if fault.Code(err) != "position/elsewhere" || from == nil {
+		return err
+	}
+	cut, cutErr := h.cut(ctx, log.Partition())
+	if gone := archived(cut, from.Sequence); cutErr == nil && gone != nil {
+		return gone.At("after").Got(notice.FormatPosition(from))
+	}
+	return err
+}
+
+// tellCut tells of the cut that a page began with.
+func (h *history) tellCut(ctx context.Context, r *reader, log journal.Log) error {
+	if !r.shortened {
+		return nil
+	}
+	cut, err := h.cut(ctx, log.Partition())
+	if err == nil && cut != nil {
+		r.page.Cuts = append(r.page.Cuts, cut)
+	}
+	return err
 }
 
 func after(c *loomv1.Cursor, partition int) *loomv1.Position {
@@ -79,6 +110,9 @@ type reader struct {
 	size    int
 	looked  int
 	at      *loomv1.Position // everything of this partition up to here was looked at
+	// shortened says that the journal was to be read from its beginning, and has
+	// that no more.
+	shortened bool
 }
 
 // read collects what a partition has.
@@ -90,10 +124,14 @@ func (r *reader) read(ctx context.Context, log journal.Log) error {
 			return err
 		}
 	}
-	met := false
+	met, begin := false, r.at == nil
+	r.shortened = false
 	err := log.Read(ctx, max(r.at.GetSequence(), 1), func(seq uint64, b *loomv1.Batch) error {
 		if !met && from != nil && (seq != from.Sequence || b.Epoch != from.Epoch || int(from.Index) >= len(b.Events)) {
 			return elsewhere(from, "the journal has no such event")
+		}
+		if !met && begin && seq > 1 && !(r.q.Since != nil && len(b.Events) > 0 && b.Events[0].Time.AsTime().Before(r.q.Since.AsTime())) {
+			r.shortened = true
 		}
 		met = true
 		return r.batch(seq, b)
@@ -147,8 +185,12 @@ func (r *reader) matches(e *loomv1.Event) bool {
 // wholly before t, or nil: journal time never runs backwards in a partition.
 func lastBefore(ctx context.Context, log journal.Log, t time.Time) (*loomv1.Position, error) {
 	last, _, err := log.Last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, _, err := journal.First(ctx, log)
 	var found *loomv1.Position
-	for low, high := uint64(1), last; err == nil && low <= high; {
+	for low, high := max(first, 1), last; err == nil && low <= high; {
 		var b *loomv1.Batch
 		seq := low + (high-low)/2
 		if b, err = batchAt(ctx, log, seq); err != nil || b == nil || len(b.Events) == 0 {

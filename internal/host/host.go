@@ -31,6 +31,7 @@ import (
 	"github.com/loomrun/loom/internal/watermark"
 	"github.com/loomrun/loom/internal/web"
 	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -45,6 +46,7 @@ type Host struct {
 	broker     *broker.Broker
 	logs       []journal.Log
 	heads      *headmark.Keeper
+	keeping    keeping
 	space      *watermark.Watch
 	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
@@ -96,7 +98,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
-		h.startSystem, h.startFleet, h.startActors, h.register, h.noteOpen, h.checkFences,
+		h.startSystem, h.startFleet, h.startActors, h.register, h.noteOpen, h.checkFences, h.finishCuts,
 		h.startAgents, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
@@ -170,9 +172,13 @@ func (h *Host) openStores(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		h.keeping.streams = append(h.keeping.streams, log)
 		h.logs = append(h.logs, &timedLog{Log: headmark.Watch(log, h.heads), meters: h.meters})
 	}
-	h.history = history{logs: h.logs, partition: h.partition}
+	h.history = history{logs: h.logs, partition: h.partition, cut: h.cutOf}
+	if h.keeping.snapshots, err = natsjournal.NewSnapshots(ctx, h.broker.Core()); err != nil {
+		return err
+	}
 	if h.blobs, err = blob.New(ctx, h.broker.Core()); err != nil {
 		return err
 	}
@@ -187,6 +193,7 @@ func (h *Host) openProjection(ctx context.Context) error {
 		return err
 	}
 	h.projection = db
+	db.SetBases(h.baseBefore)
 	if opening.SetAside != "" {
 		h.log.Warn("projection set aside and rebuilt", "kept", opening.SetAside, "because", opening.Reason)
 	}
@@ -225,11 +232,8 @@ func (h *Host) startActors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshots, err := natsjournal.NewSnapshots(ctx, h.broker.Core())
-	if err != nil {
-		return err
-	}
-	h.pasts = newPasts(h.history, snapshots, h.coreConfig)
+	snapshots := h.keeping.snapshots
+	h.pasts = newPasts(h.history, snapshots, h.baseOf, h.coreConfig)
 	var parts []actors.Partition
 	for _, log := range h.logs {
 		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
@@ -253,6 +257,7 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
 	p.Members = h.everybody
+	p.Base = func(ctx context.Context) (*loomv1.JournalBase, error) { return h.baseOf(ctx, log.Partition()) }
 	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
 		p.Lease = leaseTurn{h, n}
 		p.Open = func() func() { return h.open(n) }
@@ -316,6 +321,7 @@ func (h *Host) Stop(ctx context.Context) {
 		h.leave(ctx)
 		h.cancel()
 		h.own.done.Wait()
+		h.keeping.one.Lock() // whoever cuts has ended, and nobody begins
 		if h.system != nil {
 			h.system.Stop()
 		}

@@ -23,6 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	mcptest.ServeIfAsked()
+	cutIfAsked()
 	// Each waits a second or so, of its own, before it ends; the last, of the
 	// object store, waits for ever when its upload ends before it has begun.
 	goleak.VerifyTestMain(m,

@@ -69,14 +69,15 @@ func (m moment) covers(s *loomv1.Snapshot) bool {
 type pasts struct {
 	history
 	snapshots journal.Snapshots
+	base      func(ctx context.Context, partition int) (*loomv1.JournalBase, error)
 	config    func(project string) project.Config
 	// one holds a token: folding takes the memory of the project's state, once
 	// at a time.
 	one chan struct{}
 }
 
-func newPasts(h history, s journal.Snapshots, config func(string) project.Config) *pasts {
-	p := &pasts{history: h, snapshots: s, config: config, one: make(chan struct{}, 1)}
+func newPasts(h history, s journal.Snapshots, base func(context.Context, int) (*loomv1.JournalBase, error), config func(string) project.Config) *pasts {
+	p := &pasts{history: h, snapshots: s, base: base, config: config, one: make(chan struct{}, 1)}
 	p.one <- struct{}{}
 	return p
 }
@@ -92,15 +93,15 @@ func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateRe
 	defer func() { p.one <- struct{}{} }()
 	owner := project.Of(id)
 	log := p.logs[p.partition(owner)]
-	if err := checkPosition(ctx, log, m.at); err != nil {
+	if err := p.checkPosition(ctx, log, m.at); err != nil {
 		return nil, err
 	}
 	if m.time.After(time.Now()) {
 		return nil, fault.New("position/beyond", "that moment has not come yet").At("time").Got(m.time.Format(time.RFC3339Nano))
 	}
 	f, err := p.fold(ctx, log, id, m, p.snapshot(ctx, log.Partition(), owner, m))
-	if errors.Is(err, errForeign) {
-		f, err = p.fold(ctx, log, id, m, nil)
+	if errors.Is(err, errForeign) || errors.Is(err, errShort) {
+		f, err = p.foldBase(ctx, log, id, m)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fault.New("host/unavailable", "the journal cannot be read that far back in the time of a request")
@@ -111,8 +112,37 @@ func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateRe
 	return f.reply(owner, m)
 }
 
+// errShort says that the journal does not have what follows where a fold begins.
+var errShort = errors.New("the journal begins later")
+
+// foldBase folds from what the journal begins with: nothing, or the base of its
+// cut. A moment before that is in an archive.
+func (p *pasts) foldBase(ctx context.Context, log journal.Log, id string, m moment) (*folded, error) {
+	base, err := p.base(ctx, log.Partition())
+	if err != nil {
+		return nil, err
+	}
+	if base == nil {
+		return p.fold(ctx, log, id, m, nil)
+	}
+	from := &loomv1.Snapshot{Partition: base.Partition, Epoch: base.Epoch, Sequence: base.Sequence, Hash: base.Hash, State: &loomv1.ProjectState{}}
+	for _, b := range base.Projects {
+		if b.Project == project.Of(id) {
+			from.State = b.State
+		}
+	}
+	if from.State.LastNumber > 0 && !m.covers(from) {
+		cut, err := p.cut(ctx, log.Partition())
+		if gone := archived(cut, base.Sequence); err == nil && gone != nil {
+			return nil, gone.At("at")
+		}
+		return nil, err
+	}
+	return p.fold(ctx, log, id, m, from)
+}
+
 // checkPosition refuses a position that the journal does not have.
-func checkPosition(ctx context.Context, log journal.Log, at *loomv1.Position) error {
+func (p *pasts) checkPosition(ctx context.Context, log journal.Log, at *loomv1.Position) error {
 	if at == nil {
 		return nil
 	}
@@ -131,6 +161,12 @@ func checkPosition(ctx context.Context, log journal.Log, at *loomv1.Position) er
 		return refuse("position/beyond", "the journal ends at %s", notice.FormatPosition(end))
 	}
 	b, err := batchAt(ctx, log, at.Sequence)
+	if err == nil && b == nil {
+		cut, err := p.cut(ctx, log.Partition())
+		if gone := archived(cut, at.Sequence); err == nil && gone != nil {
+			return gone.At("at").Got(notice.FormatPosition(at))
+		}
+	}
 	switch {
 	case err != nil:
 		return err
@@ -205,9 +241,14 @@ type folded struct {
 	state     *project.State   // of the whole project: what holds an execution may be others'
 	at        *loomv1.Position // of the newest event that it has seen, or a later one of others
 	time      *timestamppb.Timestamp
+	begun     bool // it has seen a batch
 }
 
 func (f *folded) batch(seq uint64, b *loomv1.Batch) error {
+	if !f.begun && seq > f.from.GetSequence()+1 {
+		return errShort
+	}
+	f.begun = true
 	if seq == f.from.GetSequence() {
 		if string(b.Hash) != string(f.from.GetHash()) {
 			return errForeign

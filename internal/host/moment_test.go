@@ -17,7 +17,7 @@ import (
 func TestWF16_StateAsOfAnyMoment(t *testing.T) {
 	for seed := range uint64(4) {
 		c := newChronicle(t, seed, 24)
-		p := newPasts(c.history(), c.snaps, c.config)
+		p := newPasts(c.history(), c.snaps, uncut, c.config)
 		switch seed % 4 {
 		case 1:
 			b, err := batchAt(t.Context(), c.logs[0], c.heads[0].Sequence/2)
@@ -56,7 +56,7 @@ func TestWF16_StateAsOfAnyMoment(t *testing.T) {
 
 func TestWF16_MomentsThatHistoryDoesNotHave(t *testing.T) {
 	c := newChronicle(t, 5, 30)
-	p := newPasts(c.history(), c.snaps, c.config)
+	p := newPasts(c.history(), c.snaps, uncut, c.config)
 	last, newest, err := c.logs[0].Last(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestWF16_AHistoryThatDoesNotFoldIsRefused(t *testing.T) {
 	if _, err := c.logs[0].Append(t.Context(), c.heads[0].Sequence, b); err != nil {
 		t.Fatal(err)
 	}
-	p := newPasts(c.history(), c.snaps, c.config)
+	p := newPasts(c.history(), c.snaps, uncut, c.config)
 	if got, err := p.state(t.Context(), "shop-1-x1", moment{}); fault.Code(err) != "project/quarantined" {
 		t.Errorf("state = %v, %v, want project/quarantined", got, err)
 	}

@@ -284,7 +284,7 @@ func (h *Host) serve(context.Context) error {
 	h.own.done.Go(h.fileOwn)
 	for name, f := range h.services() {
 		within := serveWithin
-		if name == "state" || name == "fork" {
+		if name == "state" || name == "fork" || name == "retention" {
 			within = readWithin
 		}
 		if err := h.broker.Serve(name, h.handler(within, f)); err != nil {

@@ -32,6 +32,7 @@ type Memory struct {
 	// turn is the lock: who holds its token may touch what follows.
 	turn    chan struct{}
 	batches [][]byte
+	cut     uint64        // how many of them are purged
 	grown   chan struct{} // closed when batches grow
 	faults  []Fault
 	late    *lateBatch
@@ -65,6 +66,14 @@ func (m *Memory) Truncate(last uint64) {
 	m.acquire()
 	defer m.release()
 	m.batches = m.batches[:min(last, uint64(len(m.batches)))]
+}
+
+// Purge forgets every batch up to sequence last, as a cut does.
+func (m *Memory) Purge(_ context.Context, last uint64) error {
+	m.acquire()
+	defer m.release()
+	m.cut = max(m.cut, last)
+	return nil
 }
 
 // Close makes every later call return journal/closed.
@@ -195,7 +204,7 @@ func (m *Memory) Read(ctx context.Context, from uint64, fn func(uint64, *loomv1.
 
 // read returns the sequence that would be next.
 func (m *Memory) read(ctx context.Context, seq uint64, fn func(uint64, *loomv1.Batch) error) (uint64, error) {
-	for ; ; seq++ {
+	for seq = max(seq, m.oldest()); ; seq++ {
 		b, err := m.at(ctx, seq)
 		if b == nil || err != nil {
 			return seq, err
@@ -204,6 +213,12 @@ func (m *Memory) read(ctx context.Context, seq uint64, fn func(uint64, *loomv1.B
 			return seq, err
 		}
 	}
+}
+
+func (m *Memory) oldest() uint64 {
+	m.acquire()
+	defer m.release()
+	return m.cut + 1
 }
 
 func (m *Memory) at(ctx context.Context, seq uint64) (*loomv1.Batch, error) {

@@ -23,8 +23,11 @@ import (
 	"github.com/loomrun/loom/proto/subject"
 )
 
+// StreamPrefix is what the names of all journals' streams begin with.
+const StreamPrefix = "LOOM_J_"
+
 // Stream returns the name of a partition's stream.
-func Stream(partition int) string { return fmt.Sprintf("LOOM_J_%02d", partition) }
+func Stream(partition int) string { return fmt.Sprintf("%s%02d", StreamPrefix, partition) }
 
 // Log is a partition's journal on JetStream; it implements [journal.Log].
 type Log struct {

@@ -22,6 +22,8 @@ const (
 	// more often where it can die while the reader lives.
 	heartbeat      = 2 * time.Second
 	jointHeartbeat = 750 * time.Millisecond
+	// purgedAfter is when a reader asks anew what there is.
+	purgedAfter = 30 * time.Second
 	// forgotten is when the server drops the consumer of a dead reader.
 	forgotten = time.Minute
 )
@@ -36,13 +38,14 @@ type reader struct {
 	log       *Log
 	next      uint64 // of the journal
 	consumer  jetstream.Consumer
+	bounded   bool   // it reads what there is, and does not wait for more
 	delivered uint64 // of the consumer
 	pending   uint64 // batches behind the last one
 }
 
 // Read is that of [journal.Log].
 func (l *Log) Read(ctx context.Context, from uint64, fn func(seq uint64, b *loomv1.Batch) error) error {
-	r := &reader{log: l, next: max(from, 1)}
+	r := &reader{log: l, next: max(from, 1), bounded: true}
 	end, err := l.end(ctx)
 	for began := time.Now(); err == nil; {
 		err = r.run(ctx, fn, func() int { return int(min(r.pending, page)) })
@@ -90,7 +93,10 @@ func (r *reader) run(ctx context.Context, fn visit, want func() int) error {
 	for {
 		err := r.open(ctx)
 		for n := want(); err == nil && n > 0; n = want() {
-			err = r.asked(ctx, n, fn)
+			before := r.next
+			if err = r.asked(ctx, n, fn); err == nil && r.bounded && r.next == before {
+				err = errSkipped // what it waited for was purged
+			}
 		}
 		if !lost(err) {
 			return r.named(err)
@@ -196,6 +202,10 @@ func (r *reader) page(ctx context.Context, n int, fn visit) error {
 	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
+	if r.bounded { // what it asks for is there, unless it is purged meanwhile
+		asked, cancel = context.WithTimeout(asked, purgedAfter)
+		defer cancel()
+	}
 	batch, err := r.consumer.Fetch(n, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(r.log.heartbeat()))
 	if err != nil {
 		return r.log.failed(ctx, err)

@@ -96,6 +96,24 @@ func (s *Snapshots) SaveIndex(ctx context.Context, index *loomv1.SnapshotIndex) 
 	return nil
 }
 
+// SaveCut keeps where a journal was cut, so that a start need not read the
+// journal for it.
+func (s *Snapshots) SaveCut(ctx context.Context, cut *loomv1.JournalCut) error {
+	return s.put(ctx, cutName(int(cut.GetPartition())), cut)
+}
+
+// Cut returns what SaveCut has kept last, or nil. It is a hint: the journal
+// says what counts.
+func (s *Snapshots) Cut(ctx context.Context, partition int) (*loomv1.JournalCut, error) {
+	cut := new(loomv1.JournalCut)
+	if there, err := s.get(ctx, cutName(partition), cut); err != nil || !there {
+		return nil, err
+	}
+	return cut, nil
+}
+
+func cutName(partition int) string { return fmt.Sprintf("cut/%02d", partition) }
+
 func indexName(partition int) string { return fmt.Sprintf("index/%02d", partition) }
 
 func (s *Snapshots) put(ctx context.Context, name string, m proto.Message) error {

@@ -22,6 +22,9 @@ func overrides(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: the CEO signs with another key from now on, %.12x in place of %.12x", about(e), f.KeyRotated.GetTo(), f.KeyRotated.GetFrom())
 	case *loomv1.Event_SecurityNoted:
 		return fmt.Sprintf("%s: a host does less than it would for safety: %s", about(e), f.SecurityNoted.GetWhat()) + after(": ", f.SecurityNoted.GetDetail())
+	case *loomv1.Event_JournalCut:
+		c := f.JournalCut
+		return fmt.Sprintf("%s: the journal of partition %d is cut up to %d; what was before is in archive %s", about(e), c.GetPartition(), c.GetSequence(), c.GetArchive())
 	case *loomv1.Event_WorkPaused:
 		p := f.WorkPaused.GetPause()
 		return fmt.Sprintf("%s: %s paused", about(e), scope(p.GetScope(), p.GetName())) + after(": ", p.GetReason())

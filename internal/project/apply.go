@@ -57,7 +57,7 @@ func (s *State) apply(e *loomv1.Event) error {
 		s.use(f.OverrideGiven.Signed)
 	case *loomv1.Event_KeyRotated:
 		s.applyRotated(f.KeyRotated)
-	case *loomv1.Event_SecurityNoted:
+	case *loomv1.Event_SecurityNoted, *loomv1.Event_JournalCut:
 	case *loomv1.Event_WorkPaused:
 		return s.applyPaused(e, f.WorkPaused.Pause)
 	case *loomv1.Event_WorkResumed:

@@ -72,6 +72,9 @@ func actOf(e *loomv1.Event) *Act {
 		return &Act{Kind: "key-rotated", What: fmt.Sprintf("%x in place of %x", f.KeyRotated.To, f.KeyRotated.From)}
 	case *loomv1.Event_SecurityNoted:
 		return &Act{Kind: "security-noted", What: f.SecurityNoted.What, Why: f.SecurityNoted.Detail}
+	case *loomv1.Event_JournalCut:
+		c := f.JournalCut
+		return &Act{Kind: "journal-cut", What: fmt.Sprintf("journal %d up to %d", c.Partition, c.Sequence), Why: "archived in " + c.Archive, Digest: c.ArchiveSha256}
 	case *loomv1.Event_BeadFiled:
 		return byPerson(e, "bead-filed", e.Bead+": "+f.BeadFiled.GetBead().GetGoal())
 	case *loomv1.Event_BeadUpdated:

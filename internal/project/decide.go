@@ -92,6 +92,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		}}})
 	case *loomv1.Command_NoteSecurity:
 		return nil, d.noteSecurity(c.NoteSecurity)
+	case *loomv1.Command_NoteCut:
+		return nil, d.noteCut(c.NoteCut.GetCut())
 	case *loomv1.Command_ClaimAttempt:
 		return d.claim(c.ClaimAttempt)
 	case *loomv1.Command_RecordTurn:

@@ -45,6 +45,14 @@ func (s *State) applyRotated(f *loomv1.KeyRotated) {
 	s.p.Rotations[hex.EncodeToString(f.From)] = f.To
 }
 
+// noteCut puts on record that a journal is cut.
+func (d *decision) noteCut(c *loomv1.JournalCut) error {
+	if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_HOST {
+		return fault.New("command/unauthorized", "only a host cuts a journal")
+	}
+	return d.emit(&loomv1.Event{Fact: &loomv1.Event_JournalCut{JournalCut: c}})
+}
+
 // maxDetail bounds what is kept of a note.
 const maxDetail = 500
 

@@ -47,6 +47,9 @@ func (d *DB) Follow(ctx context.Context, log journal.Log) error {
 
 func (d *DB) follow(ctx context.Context, log journal.Log, serial int) error {
 	sequence, _, err := d.Position(ctx, log.Partition())
+	if err == nil {
+		sequence, err = d.rebase(ctx, log, sequence)
+	}
 	if err != nil {
 		return err
 	}

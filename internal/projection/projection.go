@@ -19,8 +19,9 @@ import (
 // DB is an open projection. It is safe for concurrent use: writes are done one
 // after another, reads see the last transaction that was committed.
 type DB struct {
-	path string
-	read atomic.Pointer[sql.DB]
+	path  string
+	read  atomic.Pointer[sql.DB]
+	bases Bases
 
 	writing    sync.Mutex           // held for a whole transaction; guards what follows
 	write      *sql.DB              // one connection

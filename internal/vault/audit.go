@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"slices"
 	"time"
 
@@ -36,7 +37,9 @@ type Audit struct {
 	Sound      bool   `json:"sound"`
 	Acts       []Act  `json:"acts"`
 	// Signed counts the acts whose signature is valid.
-	Signed int            `json:"signed"`
+	Signed int `json:"signed"`
+	// Notes tell of acts that are not here, because a journal was cut.
+	Notes  []string       `json:"notes,omitempty"`
 	Damage []*fault.Error `json:"-"`
 }
 
@@ -58,7 +61,7 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 			continue
 		}
 		s.say("reading " + natsjournal.Stream(p))
-		_, err := s.walk(ctx, p, func(seq uint64, b *loomv1.Batch) error {
+		found, err := s.walk(ctx, p, func(seq uint64, b *loomv1.Batch) error {
 			for i, e := range b.Events {
 				a.look(auditor, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}, e)
 			}
@@ -66,6 +69,9 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 		})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if found.Cut > 0 {
+			a.Notes = append(a.Notes, fmt.Sprintf("%s was cut at %d: what people did before is in archive %s", found.Stream, found.Cut, found.Archive))
 		}
 		if err != nil {
 			a.Damage = append(a.Damage, fault.From(err))

@@ -73,6 +73,7 @@ type backup struct {
 	out     *writer
 	salvage bool
 	named   map[string]bool // blobs
+	parts   parts           // of what journals that were cut begin with
 	end     End
 }
 
@@ -161,6 +162,7 @@ func (b *backup) journals(ctx context.Context) error {
 			return err
 		}
 		b.end.Journals = append(b.end.Journals, found)
+		b.parts.want(found.cut)
 	}
 	return nil
 }
@@ -198,6 +200,10 @@ func (b *backup) journal(ctx context.Context, p int) (Journal, error) {
 func (b *backup) blobs(ctx context.Context) error {
 	if len(b.named) == 0 {
 		return nil
+	}
+	err := b.baseBlobs(&b.parts, func(ref *loomv1.BlobRef) { b.named[ref.Sha256] = true })
+	if err := b.leave(err); err != nil {
+		return err
 	}
 	stream, err := b.stream("OBJ_" + blob.Bucket)
 	if err != nil {

@@ -58,6 +58,7 @@ type reading struct {
 	blobs map[string]bool
 	named map[string]bool
 	told  int
+	parts parts // of what journals that were cut begin with
 }
 
 func read(ctx context.Context, name string, to receiver) (*Contents, error) {
@@ -173,6 +174,7 @@ func (r *reading) takeBlob(name string, data []byte) error {
 		return invalid("blob %.12s is not the bytes that its name says", name)
 	}
 	r.blobs[name] = true
+	r.parts.see(name, data)
 	if r.blob == nil {
 		return nil
 	}
@@ -208,6 +210,7 @@ func (r *reading) takeJournal(name string, data []byte) error {
 
 // note remembers what a batch says of repositories, grants and blobs.
 func (r *reading) note(b *loomv1.Batch) {
+	r.parts.want(journal.Said(b))
 	for _, e := range b.Events {
 		blob.Refs(e, func(ref *loomv1.BlobRef) { r.named[ref.Sha256] = true })
 		if c := e.GetProjectRegistered().GetConfig(); c.GetRepository() != "" {
@@ -219,10 +222,26 @@ func (r *reading) note(b *loomv1.Batch) {
 	}
 }
 
+// base remembers what the beginning of a journal said of repositories and
+// grants, before it was cut.
+func (r *reading) base(_ *loomv1.JournalCut, base *loomv1.JournalBase) {
+	for _, p := range base.Projects {
+		if path := p.State.GetConfig().GetRepository(); path != "" && r.found.Repositories[p.Project] == "" {
+			r.found.Repositories[p.Project] = path
+		}
+		for _, l := range p.State.GetLocks().GetLocks() {
+			r.found.Grants[p.Project] = max(r.found.Grants[p.Project], l.LastToken)
+		}
+	}
+}
+
 // whole compares what was read with what the end says.
 func (r *reading) whole() error {
 	if !r.ended {
 		return invalid("it ends before its end")
+	}
+	if err := r.parts.bases(r.base); err != nil {
+		return err
 	}
 	end := r.found.End
 	for i, j := range end.Journals {

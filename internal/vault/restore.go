@@ -231,6 +231,9 @@ func (f *filling) batch(ctx context.Context, p int, seq uint64, b *loomv1.Batch)
 			return err
 		}
 		log, f.logs[p] = opened, opened
+		if err := f.skip(ctx, opened, seq); err != nil {
+			return err
+		}
 	}
 	known, err := f.known(ctx, log, p, seq, b)
 	if err == nil && !known {
@@ -241,6 +244,21 @@ func (f *filling) batch(ctx context.Context, p int, seq uint64, b *loomv1.Batch)
 	}
 	f.heads[p] = journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash}
 	return nil
+}
+
+// skip has an empty journal begin with a sequence, as one that was cut.
+func (f *filling) skip(ctx context.Context, log *natsjournal.Log, first uint64) error {
+	if first <= 1 {
+		return nil
+	}
+	there, _, err := journal.First(ctx, log)
+	if err != nil || there != 0 {
+		return err
+	}
+	if f.begun != nil {
+		f.begun[log.Partition()] = journal.Head{Sequence: first - 1}
+	}
+	return log.Purge(ctx, first-1)
 }
 
 // mark writes how far the journals reach, for the first start.

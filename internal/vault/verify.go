@@ -49,6 +49,7 @@ type check struct {
 	*Store
 	report *Report
 	named  map[string]naming // blobs, by name
+	parts  parts             // of what journals that were cut begin with
 	// anchors are the positions that snapshots say they are as of, by
 	// partition and sequence.
 	anchors []map[uint64][]anchor
@@ -117,6 +118,10 @@ func (c *check) journal(ctx context.Context, partition int) error {
 		return ctx.Err()
 	}
 	c.report.Journals = append(c.report.Journals, found)
+	if found.cut != nil {
+		c.report.note("%s was cut at %d: what was before is in archive %s of host %s (loom verify --archive)", name, found.Cut, found.Archive, found.cut.Host)
+		c.parts.want(found.cut)
+	}
 	if found.Torn != "" {
 		c.report.note("%s: %s: a write that was cut off and never acknowledged", name, found.Torn)
 	}
@@ -221,6 +226,7 @@ func (c *check) blobs(ctx context.Context) error {
 		delete(have, name)
 		if data != nil {
 			have[name] = size(name, data)
+			c.parts.see(name, data)
 		}
 		return ctx.Err()
 	})
@@ -231,6 +237,14 @@ func (c *check) blobs(ctx context.Context) error {
 		c.report.damage(err)
 	}
 	if err := scan.Err(); err != nil {
+		c.report.damage(err)
+	}
+	err = c.parts.bases(func(cut *loomv1.JournalCut, base *loomv1.JournalBase) {
+		blob.Refs(base, func(ref *loomv1.BlobRef) {
+			c.name(ref, natsjournal.Stream(int(cut.Partition))+", in the base of its cut,", cut.Sequence)
+		})
+	})
+	if err != nil {
 		c.report.damage(err)
 	}
 	c.compare(have)

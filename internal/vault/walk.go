@@ -20,17 +20,20 @@ type Journal struct {
 	// First and Last are the sequences that are sound, 0 in an empty journal.
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
-	// Cut is the newest sequence that was cut off the beginning for good.
-	Cut    uint64 `json:"cut,omitempty"`
-	Epoch  uint64 `json:"epoch"`
-	Hash   string `json:"hash"`
-	Events int    `json:"events"`
-	Bytes  int64  `json:"bytes"`
+	// Cut is the newest sequence that was cut off the beginning for good, and
+	// Archive the file that has it, as the journal says.
+	Cut     uint64 `json:"cut,omitempty"`
+	Archive string `json:"archive,omitempty"`
+	Epoch   uint64 `json:"epoch"`
+	Hash    string `json:"hash"`
+	Events  int    `json:"events"`
+	Bytes   int64  `json:"bytes"`
 	// Torn is the end of the file, when it is no whole record: what a write
 	// that was never acknowledged leaves behind.
 	Torn string `json:"torn,omitempty"`
 
 	head journal.Head
+	cut  *loomv1.JournalCut
 }
 
 // errStop ends a scan whose chain does not go on.
@@ -59,6 +62,16 @@ func (s *Store) walk(ctx context.Context, partition int, visit func(seq uint64, 
 		return found, err
 	}
 	found.Bytes = stream.Bytes()
+	if found.cut, err = newestCut(ctx, stream, mark); err != nil {
+		return found, err
+	}
+	if found.cut != nil {
+		found.Archive = found.cut.Archive
+	}
+	if found.cut.GetSequence() >= mark.Cut.Sequence {
+		mark.Cut = journal.HeadOf(found.cut)
+	}
+	found.Cut = mark.Cut.Sequence
 	w := &walker{ctx: ctx, mark: mark, at: mark.Cut, found: &found, visit: visit}
 	scan, err := stream.Scan(w.record)
 	found.Last, found.Epoch, found.Hash, found.head = w.at.Sequence, w.at.Epoch, fmt.Sprintf("%x", w.at.Hash), w.at
@@ -66,6 +79,28 @@ func (s *Store) walk(ctx context.Context, partition int, visit func(seq uint64, 
 		return found, err
 	}
 	return found, w.judge(name, scan, s.beside)
+}
+
+// newestCut returns the newest cut that a journal says of itself, or nil; it
+// looks only where the first batch is gone, or a mark speaks of a cut.
+func newestCut(ctx context.Context, stream *streamfile.Stream, mark headmark.Mark) (cut *loomv1.JournalCut, err error) {
+	_, err = stream.Scan(func(r streamfile.Record) error {
+		if r.Sequence == 1 && mark.Cut.Sequence == 0 {
+			return errStop
+		}
+		b, err := journal.Decode(r.Sequence, r.Data)
+		if err != nil {
+			return errStop // the walk will say so
+		}
+		if said := journal.Said(b); said.GetSequence() > cut.GetSequence() {
+			cut = said
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return cut, err
 }
 
 // record takes one record of the journal.

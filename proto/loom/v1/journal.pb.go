@@ -272,6 +272,369 @@ func (x *SnapshotIndex) GetFloorHash() []byte {
 	return nil
 }
 
+// JournalBase is what a journal that was cut begins with: everything that its
+// batches up to the cut were folded into.
+type JournalBase struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Partition uint32                 `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	// The newest batch that is in it.
+	Epoch    uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Hash     []byte `protobuf:"bytes,4,opt,name=hash,proto3" json:"hash,omitempty"`
+	// The state of every project of the partition as of that batch.
+	Projects []*BaseProject `protobuf:"bytes,5,rep,name=projects,proto3" json:"projects,omitempty"`
+	// What the tables of the projection had of the partition.
+	Tables        []*Table `protobuf:"bytes,6,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JournalBase) Reset() {
+	*x = JournalBase{}
+	mi := &file_loom_v1_journal_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JournalBase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JournalBase) ProtoMessage() {}
+
+func (x *JournalBase) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_journal_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JournalBase.ProtoReflect.Descriptor instead.
+func (*JournalBase) Descriptor() ([]byte, []int) {
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *JournalBase) GetPartition() uint32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *JournalBase) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *JournalBase) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *JournalBase) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *JournalBase) GetProjects() []*BaseProject {
+	if x != nil {
+		return x.Projects
+	}
+	return nil
+}
+
+func (x *JournalBase) GetTables() []*Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// BaseProject is a project in a base.
+type BaseProject struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	State         *ProjectState          `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BaseProject) Reset() {
+	*x = BaseProject{}
+	mi := &file_loom_v1_journal_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BaseProject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BaseProject) ProtoMessage() {}
+
+func (x *BaseProject) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_journal_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BaseProject.ProtoReflect.Descriptor instead.
+func (*BaseProject) Descriptor() ([]byte, []int) {
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *BaseProject) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *BaseProject) GetState() *ProjectState {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+// Table is a table of the projection.
+type Table struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Columns       []string               `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`
+	Rows          []*Row                 `protobuf:"bytes,3,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Table) Reset() {
+	*x = Table{}
+	mi := &file_loom_v1_journal_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Table) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Table) ProtoMessage() {}
+
+func (x *Table) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_journal_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Table.ProtoReflect.Descriptor instead.
+func (*Table) Descriptor() ([]byte, []int) {
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Table) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Table) GetColumns() []string {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *Table) GetRows() []*Row {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// Row has a cell for each column of its table.
+type Row struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cells         []*Cell                `protobuf:"bytes,1,rep,name=cells,proto3" json:"cells,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Row) Reset() {
+	*x = Row{}
+	mi := &file_loom_v1_journal_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Row) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Row) ProtoMessage() {}
+
+func (x *Row) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_journal_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Row.ProtoReflect.Descriptor instead.
+func (*Row) Descriptor() ([]byte, []int) {
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Row) GetCells() []*Cell {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+// Cell is a value of a row; none is NULL.
+type Cell struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Value:
+	//
+	//	*Cell_Text
+	//	*Cell_Integer
+	//	*Cell_Blob
+	//	*Cell_Real
+	Value         isCell_Value `protobuf_oneof:"value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cell) Reset() {
+	*x = Cell{}
+	mi := &file_loom_v1_journal_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cell) ProtoMessage() {}
+
+func (x *Cell) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_journal_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cell.ProtoReflect.Descriptor instead.
+func (*Cell) Descriptor() ([]byte, []int) {
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Cell) GetValue() isCell_Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Cell) GetText() string {
+	if x != nil {
+		if x, ok := x.Value.(*Cell_Text); ok {
+			return x.Text
+		}
+	}
+	return ""
+}
+
+func (x *Cell) GetInteger() int64 {
+	if x != nil {
+		if x, ok := x.Value.(*Cell_Integer); ok {
+			return x.Integer
+		}
+	}
+	return 0
+}
+
+func (x *Cell) GetBlob() []byte {
+	if x != nil {
+		if x, ok := x.Value.(*Cell_Blob); ok {
+			return x.Blob
+		}
+	}
+	return nil
+}
+
+func (x *Cell) GetReal() float64 {
+	if x != nil {
+		if x, ok := x.Value.(*Cell_Real); ok {
+			return x.Real
+		}
+	}
+	return 0
+}
+
+type isCell_Value interface {
+	isCell_Value()
+}
+
+type Cell_Text struct {
+	Text string `protobuf:"bytes,1,opt,name=text,proto3,oneof"`
+}
+
+type Cell_Integer struct {
+	Integer int64 `protobuf:"varint,2,opt,name=integer,proto3,oneof"`
+}
+
+type Cell_Blob struct {
+	Blob []byte `protobuf:"bytes,3,opt,name=blob,proto3,oneof"`
+}
+
+type Cell_Real struct {
+	Real float64 `protobuf:"fixed64,4,opt,name=real,proto3,oneof"`
+}
+
+func (*Cell_Text) isCell_Value() {}
+
+func (*Cell_Integer) isCell_Value() {}
+
+func (*Cell_Blob) isCell_Value() {}
+
+func (*Cell_Real) isCell_Value() {}
+
 // SnapshotRef points to one snapshot.
 type SnapshotRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -284,7 +647,7 @@ type SnapshotRef struct {
 
 func (x *SnapshotRef) Reset() {
 	*x = SnapshotRef{}
-	mi := &file_loom_v1_journal_proto_msgTypes[3]
+	mi := &file_loom_v1_journal_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +659,7 @@ func (x *SnapshotRef) String() string {
 func (*SnapshotRef) ProtoMessage() {}
 
 func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_journal_proto_msgTypes[3]
+	mi := &file_loom_v1_journal_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +672,7 @@ func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRef.ProtoReflect.Descriptor instead.
 func (*SnapshotRef) Descriptor() ([]byte, []int) {
-	return file_loom_v1_journal_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SnapshotRef) GetObject() string {
@@ -353,7 +716,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_loom_v1_journal_proto_msgTypes[4]
+	mi := &file_loom_v1_journal_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +728,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_journal_proto_msgTypes[4]
+	mi := &file_loom_v1_journal_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +741,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_journal_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Notice) GetPosition() *Position {
@@ -430,7 +793,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_loom_v1_journal_proto_msgTypes[5]
+	mi := &file_loom_v1_journal_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -442,7 +805,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_journal_proto_msgTypes[5]
+	mi := &file_loom_v1_journal_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -455,7 +818,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_loom_v1_journal_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Assignment) GetProject() string {
@@ -523,7 +886,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_loom_v1_journal_proto_msgTypes[6]
+	mi := &file_loom_v1_journal_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +898,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_journal_proto_msgTypes[6]
+	mi := &file_loom_v1_journal_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +911,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_loom_v1_journal_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_journal_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetAside) GetStream() string {
@@ -613,7 +976,29 @@ const file_loom_v1_journal_proto_rawDesc = "" +
 	"floor_hash\x18\x04 \x01(\fR\tfloorHash\x1aQ\n" +
 	"\rProjectsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x05value\x18\x02 \x01(\v2\x14.loom.v1.SnapshotRefR\x05value:\x028\x01\"U\n" +
+	"\x05value\x18\x02 \x01(\v2\x14.loom.v1.SnapshotRefR\x05value:\x028\x01\"\xcb\x01\n" +
+	"\vJournalBase\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\rR\tpartition\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
+	"\x04hash\x18\x04 \x01(\fR\x04hash\x120\n" +
+	"\bprojects\x18\x05 \x03(\v2\x14.loom.v1.BaseProjectR\bprojects\x12&\n" +
+	"\x06tables\x18\x06 \x03(\v2\x0e.loom.v1.TableR\x06tables\"T\n" +
+	"\vBaseProject\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12+\n" +
+	"\x05state\x18\x02 \x01(\v2\x15.loom.v1.ProjectStateR\x05state\"W\n" +
+	"\x05Table\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\acolumns\x18\x02 \x03(\tR\acolumns\x12 \n" +
+	"\x04rows\x18\x03 \x03(\v2\f.loom.v1.RowR\x04rows\"*\n" +
+	"\x03Row\x12#\n" +
+	"\x05cells\x18\x01 \x03(\v2\r.loom.v1.CellR\x05cells\"m\n" +
+	"\x04Cell\x12\x14\n" +
+	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x1a\n" +
+	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x14\n" +
+	"\x04blob\x18\x03 \x01(\fH\x00R\x04blob\x12\x14\n" +
+	"\x04real\x18\x04 \x01(\x01H\x00R\x04realB\a\n" +
+	"\x05value\"U\n" +
 	"\vSnapshotRef\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
@@ -653,39 +1038,49 @@ func file_loom_v1_journal_proto_rawDescGZIP() []byte {
 	return file_loom_v1_journal_proto_rawDescData
 }
 
-var file_loom_v1_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loom_v1_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_loom_v1_journal_proto_goTypes = []any{
 	(*Batch)(nil),                 // 0: loom.v1.Batch
 	(*Snapshot)(nil),              // 1: loom.v1.Snapshot
 	(*SnapshotIndex)(nil),         // 2: loom.v1.SnapshotIndex
-	(*SnapshotRef)(nil),           // 3: loom.v1.SnapshotRef
-	(*Notice)(nil),                // 4: loom.v1.Notice
-	(*Assignment)(nil),            // 5: loom.v1.Assignment
-	(*SetAside)(nil),              // 6: loom.v1.SetAside
-	nil,                           // 7: loom.v1.SnapshotIndex.ProjectsEntry
-	(*Event)(nil),                 // 8: loom.v1.Event
-	(*ProjectState)(nil),          // 9: loom.v1.ProjectState
-	(*Position)(nil),              // 10: loom.v1.Position
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(Priority)(0),                 // 12: loom.v1.Priority
-	(*Error)(nil),                 // 13: loom.v1.Error
+	(*JournalBase)(nil),           // 3: loom.v1.JournalBase
+	(*BaseProject)(nil),           // 4: loom.v1.BaseProject
+	(*Table)(nil),                 // 5: loom.v1.Table
+	(*Row)(nil),                   // 6: loom.v1.Row
+	(*Cell)(nil),                  // 7: loom.v1.Cell
+	(*SnapshotRef)(nil),           // 8: loom.v1.SnapshotRef
+	(*Notice)(nil),                // 9: loom.v1.Notice
+	(*Assignment)(nil),            // 10: loom.v1.Assignment
+	(*SetAside)(nil),              // 11: loom.v1.SetAside
+	nil,                           // 12: loom.v1.SnapshotIndex.ProjectsEntry
+	(*Event)(nil),                 // 13: loom.v1.Event
+	(*ProjectState)(nil),          // 14: loom.v1.ProjectState
+	(*Position)(nil),              // 15: loom.v1.Position
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(Priority)(0),                 // 17: loom.v1.Priority
+	(*Error)(nil),                 // 18: loom.v1.Error
 }
 var file_loom_v1_journal_proto_depIdxs = []int32{
-	8,  // 0: loom.v1.Batch.events:type_name -> loom.v1.Event
-	9,  // 1: loom.v1.Snapshot.state:type_name -> loom.v1.ProjectState
-	7,  // 2: loom.v1.SnapshotIndex.projects:type_name -> loom.v1.SnapshotIndex.ProjectsEntry
-	10, // 3: loom.v1.Notice.position:type_name -> loom.v1.Position
-	8,  // 4: loom.v1.Notice.event:type_name -> loom.v1.Event
-	11, // 5: loom.v1.Assignment.dispatched_at:type_name -> google.protobuf.Timestamp
-	12, // 6: loom.v1.Assignment.priority:type_name -> loom.v1.Priority
-	13, // 7: loom.v1.SetAside.error:type_name -> loom.v1.Error
-	11, // 8: loom.v1.SetAside.time:type_name -> google.protobuf.Timestamp
-	3,  // 9: loom.v1.SnapshotIndex.ProjectsEntry.value:type_name -> loom.v1.SnapshotRef
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	13, // 0: loom.v1.Batch.events:type_name -> loom.v1.Event
+	14, // 1: loom.v1.Snapshot.state:type_name -> loom.v1.ProjectState
+	12, // 2: loom.v1.SnapshotIndex.projects:type_name -> loom.v1.SnapshotIndex.ProjectsEntry
+	4,  // 3: loom.v1.JournalBase.projects:type_name -> loom.v1.BaseProject
+	5,  // 4: loom.v1.JournalBase.tables:type_name -> loom.v1.Table
+	14, // 5: loom.v1.BaseProject.state:type_name -> loom.v1.ProjectState
+	6,  // 6: loom.v1.Table.rows:type_name -> loom.v1.Row
+	7,  // 7: loom.v1.Row.cells:type_name -> loom.v1.Cell
+	15, // 8: loom.v1.Notice.position:type_name -> loom.v1.Position
+	13, // 9: loom.v1.Notice.event:type_name -> loom.v1.Event
+	16, // 10: loom.v1.Assignment.dispatched_at:type_name -> google.protobuf.Timestamp
+	17, // 11: loom.v1.Assignment.priority:type_name -> loom.v1.Priority
+	18, // 12: loom.v1.SetAside.error:type_name -> loom.v1.Error
+	16, // 13: loom.v1.SetAside.time:type_name -> google.protobuf.Timestamp
+	8,  // 14: loom.v1.SnapshotIndex.ProjectsEntry.value:type_name -> loom.v1.SnapshotRef
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_journal_proto_init() }
@@ -696,13 +1091,19 @@ func file_loom_v1_journal_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_event_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_journal_proto_msgTypes[7].OneofWrappers = []any{
+		(*Cell_Text)(nil),
+		(*Cell_Integer)(nil),
+		(*Cell_Blob)(nil),
+		(*Cell_Real)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_journal_proto_rawDesc), len(file_loom_v1_journal_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,71 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// missing says whether a journal that was cut lacks the batch after a sequence.
+func missing(ctx context.Context, log journal.Log, after uint64) (bool, error) {
+	first, _, err := journal.First(ctx, log)
+	return first > after+1, err
+}
+
+// base returns what the journal begins with, if it lacks the batch after a
+// sequence; else nil.
+func (p *partition) base(ctx context.Context, after uint64) (*loomv1.JournalBase, error) {
+	if p.Base == nil {
+		return nil, nil
+	}
+	lacks, err := missing(ctx, p.Log, after)
+	if err != nil || !lacks {
+		return nil, err
+	}
+	return p.Base(ctx)
+}
+
+// fromBase begins a recovery with a base, which is kept as snapshots, so that
+// later ones are made of it.
+func (p *partition) fromBase(ctx context.Context, r *recovery, base *loomv1.JournalBase) error {
+	r.head = journal.Head{Sequence: base.Sequence, Epoch: base.Epoch, Hash: base.Hash}
+	r.index.Floor, r.index.FloorHash = base.Sequence, base.Hash
+	for _, b := range base.Projects {
+		ref, err := p.Snapshots.Save(ctx, &loomv1.Snapshot{
+			Partition: base.Partition, Epoch: base.Epoch, Sequence: base.Sequence, Hash: base.Hash, State: b.State,
+		})
+		if err != nil {
+			return err
+		}
+		s, err := project.Adopt(p.config(b.Project), b.State)
+		if err != nil {
+			return fmt.Errorf("the base of partition %d: project %q: %w", base.Partition, b.Project, err)
+		}
+		r.states[b.Project], r.index.Projects[b.Project] = s, ref
+		if t := s.Time(); t.After(r.last) {
+			r.last = t
+		}
+	}
+	return p.Snapshots.SaveIndex(ctx, proto.CloneOf(r.index))
+}
+
+// atLeastBase returns a state that the journal goes on from: the one that is
+// given if it has the batch after from, else the one in its base.
+func (p *partition) atLeastBase(ctx context.Context, id string, s *project.State, from uint64) (*project.State, uint64, error) {
+	base, err := p.base(ctx, from)
+	if err != nil || base == nil {
+		return s, from, err
+	}
+	for _, b := range base.Projects {
+		if b.Project == id {
+			s, err = project.Adopt(p.config(id), b.State)
+			return s, base.Sequence, err
+		}
+	}
+	return project.New(p.config(id)), base.Sequence, nil
+}
