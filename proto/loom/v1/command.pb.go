@@ -128,6 +128,7 @@ type Command struct {
 	//	*Command_ImportDecisions
 	//	*Command_ReserveCall
 	//	*Command_SettleCall
+	//	*Command_NoteCut
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -526,6 +527,15 @@ func (x *Command) GetSettleCall() *SettleCall {
 	return nil
 }
 
+func (x *Command) GetNoteCut() *NoteCut {
+	if x != nil {
+		if x, ok := x.Body.(*Command_NoteCut); ok {
+			return x.NoteCut
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -682,6 +692,10 @@ type Command_SettleCall struct {
 	SettleCall *SettleCall `protobuf:"bytes,701,opt,name=settle_call,json=settleCall,proto3,oneof"`
 }
 
+type Command_NoteCut struct {
+	NoteCut *NoteCut `protobuf:"bytes,640,opt,name=note_cut,json=noteCut,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -757,6 +771,8 @@ func (*Command_ImportDecisions) isCommand_Body() {}
 func (*Command_ReserveCall) isCommand_Body() {}
 
 func (*Command_SettleCall) isCommand_Body() {}
+
+func (*Command_NoteCut) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -1398,6 +1414,51 @@ func (x *NoteSecurity) GetDetail() string {
 	return ""
 }
 
+// NoteCut puts on record that a journal is cut. Only hosts may send it.
+type NoteCut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cut           *JournalCut            `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteCut) Reset() {
+	*x = NoteCut{}
+	mi := &file_loom_v1_command_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteCut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteCut) ProtoMessage() {}
+
+func (x *NoteCut) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteCut.ProtoReflect.Descriptor instead.
+func (*NoteCut) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *NoteCut) GetCut() *JournalCut {
+	if x != nil {
+		return x.Cut
+	}
+	return nil
+}
+
 // ClaimAttempt asks for a queued attempt; answered by a Brief.
 type ClaimAttempt struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -1414,7 +1475,7 @@ type ClaimAttempt struct {
 
 func (x *ClaimAttempt) Reset() {
 	*x = ClaimAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1487,7 @@ func (x *ClaimAttempt) String() string {
 func (*ClaimAttempt) ProtoMessage() {}
 
 func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1500,7 @@ func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAttempt.ProtoReflect.Descriptor instead.
 func (*ClaimAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ClaimAttempt) GetAttempt() string {
@@ -1483,7 +1544,7 @@ type RecordTurn struct {
 
 func (x *RecordTurn) Reset() {
 	*x = RecordTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1556,7 @@ func (x *RecordTurn) String() string {
 func (*RecordTurn) ProtoMessage() {}
 
 func (x *RecordTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1569,7 @@ func (x *RecordTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTurn.ProtoReflect.Descriptor instead.
 func (*RecordTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RecordTurn) GetAttempt() string {
@@ -1550,7 +1611,7 @@ type TurnRecord struct {
 
 func (x *TurnRecord) Reset() {
 	*x = TurnRecord{}
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1623,7 @@ func (x *TurnRecord) String() string {
 func (*TurnRecord) ProtoMessage() {}
 
 func (x *TurnRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1636,7 @@ func (x *TurnRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnRecord.ProtoReflect.Descriptor instead.
 func (*TurnRecord) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TurnRecord) GetRecord() isTurnRecord_Record {
@@ -1692,7 +1753,7 @@ type StartTurn struct {
 
 func (x *StartTurn) Reset() {
 	*x = StartTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1765,7 @@ func (x *StartTurn) String() string {
 func (*StartTurn) ProtoMessage() {}
 
 func (x *StartTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1778,7 @@ func (x *StartTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTurn.ProtoReflect.Descriptor instead.
 func (*StartTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StartTurn) GetModel() string {
@@ -1755,7 +1816,7 @@ type ReserveCall struct {
 
 func (x *ReserveCall) Reset() {
 	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1828,7 @@ func (x *ReserveCall) String() string {
 func (*ReserveCall) ProtoMessage() {}
 
 func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1841,7 @@ func (x *ReserveCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
 func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReserveCall) GetAttempt() string {
@@ -1819,7 +1880,7 @@ type SettleCall struct {
 
 func (x *SettleCall) Reset() {
 	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1892,7 @@ func (x *SettleCall) String() string {
 func (*SettleCall) ProtoMessage() {}
 
 func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1905,7 @@ func (x *SettleCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
 func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SettleCall) GetAttempt() string {
@@ -1885,7 +1946,7 @@ type CallVerdict struct {
 
 func (x *CallVerdict) Reset() {
 	*x = CallVerdict{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +1958,7 @@ func (x *CallVerdict) String() string {
 func (*CallVerdict) ProtoMessage() {}
 
 func (x *CallVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +1971,7 @@ func (x *CallVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVerdict.ProtoReflect.Descriptor instead.
 func (*CallVerdict) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallVerdict) GetVerdict() Verdict {
@@ -1931,7 +1992,7 @@ type FinishTool struct {
 
 func (x *FinishTool) Reset() {
 	*x = FinishTool{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2004,7 @@ func (x *FinishTool) String() string {
 func (*FinishTool) ProtoMessage() {}
 
 func (x *FinishTool) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2017,7 @@ func (x *FinishTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishTool.ProtoReflect.Descriptor instead.
 func (*FinishTool) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FinishTool) GetCall() string {
@@ -1990,7 +2051,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2063,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2076,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -2058,7 +2119,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2131,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2144,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -2119,7 +2180,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2192,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2205,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -2180,7 +2241,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2253,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2266,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -2234,7 +2295,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2307,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2320,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2292,7 +2353,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2365,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2378,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2352,7 +2413,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2425,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2438,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2408,7 +2469,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2481,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2494,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2479,7 +2540,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2552,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2565,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2562,7 +2623,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2635,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2648,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2623,7 +2684,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +2696,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +2709,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2677,7 +2738,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2689,7 +2750,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2702,7 +2763,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2735,7 +2796,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +2808,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +2821,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2790,7 +2851,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2863,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2876,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -2858,7 +2919,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2931,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +2944,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -2987,7 +3048,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3060,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3073,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -3053,7 +3114,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3126,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3139,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3119,7 +3180,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3192,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3205,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3166,7 +3227,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3178,7 +3239,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3191,7 +3252,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3230,7 +3291,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3303,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3316,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3290,7 +3351,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3363,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3376,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3345,7 +3406,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3418,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3431,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3392,7 +3453,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3465,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3478,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3443,7 +3504,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3516,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3529,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -3488,7 +3549,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3561,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3574,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -3568,7 +3629,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +3641,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +3654,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -3823,7 +3884,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3835,7 +3896,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3848,7 +3909,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -3878,7 +3939,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3890,7 +3951,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3903,7 +3964,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -3938,7 +3999,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3950,7 +4011,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3963,7 +4024,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -3993,7 +4054,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4005,7 +4066,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4018,7 +4079,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4054,7 +4115,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4066,7 +4127,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4079,7 +4140,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4116,7 +4177,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4128,7 +4189,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4141,7 +4202,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4170,7 +4231,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4182,7 +4243,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4195,7 +4256,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4228,7 +4289,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4301,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4314,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4329,7 +4390,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4402,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4415,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4478,7 +4539,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4490,7 +4551,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4503,7 +4564,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4539,7 +4600,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4551,7 +4612,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4564,7 +4625,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4591,7 +4652,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +4664,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +4677,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4638,7 +4699,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4650,7 +4711,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4663,7 +4724,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4691,7 +4752,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4703,7 +4764,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4716,7 +4777,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4737,7 +4798,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa7\x12\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd7\x12\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4790,7 +4851,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x10import_decisions\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisions\x12:\n" +
 	"\freserve_call\x18\xbc\x05 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
 	"\vsettle_call\x18\xbd\x05 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
-	"settleCallB\x06\n" +
+	"settleCall\x12.\n" +
+	"\bnote_cut\x18\x80\x05 \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCutB\x06\n" +
 	"\x04body\"\x91\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -4831,7 +4893,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\asubject\x18\x02 \x01(\tR\asubject\":\n" +
 	"\fNoteSecurity\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x89\x01\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"0\n" +
+	"\aNoteCut\x12%\n" +
+	"\x03cut\x18\x01 \x01(\v2\x13.loom.v1.JournalCutR\x03cut\"\x89\x01\n" +
 	"\fClaimAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x1e\n" +
 	"\n" +
@@ -5092,7 +5156,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5105,238 +5169,242 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*FileError)(nil),             // 8: loom.v1.FileError
 	(*RecordRejection)(nil),       // 9: loom.v1.RecordRejection
 	(*NoteSecurity)(nil),          // 10: loom.v1.NoteSecurity
-	(*ClaimAttempt)(nil),          // 11: loom.v1.ClaimAttempt
-	(*RecordTurn)(nil),            // 12: loom.v1.RecordTurn
-	(*TurnRecord)(nil),            // 13: loom.v1.TurnRecord
-	(*StartTurn)(nil),             // 14: loom.v1.StartTurn
-	(*ReserveCall)(nil),           // 15: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 16: loom.v1.SettleCall
-	(*CallVerdict)(nil),           // 17: loom.v1.CallVerdict
-	(*FinishTool)(nil),            // 18: loom.v1.FinishTool
-	(*ParkAttempt)(nil),           // 19: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 20: loom.v1.AnswerAttempt
-	(*ReleaseAttempt)(nil),        // 21: loom.v1.ReleaseAttempt
-	(*ReleaseHost)(nil),           // 22: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 23: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 24: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 25: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 26: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 27: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 28: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 29: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 30: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 31: loom.v1.FormTrain
-	(*Train)(nil),                 // 32: loom.v1.Train
-	(*TrainCar)(nil),              // 33: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 34: loom.v1.RecordTrain
-	(*AddDecision)(nil),           // 35: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 36: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 37: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 38: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 39: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 40: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 41: loom.v1.CastVote
-	(*Tick)(nil),                  // 42: loom.v1.Tick
-	(*SignedCommand)(nil),         // 43: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 44: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 45: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 46: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 47: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 48: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 49: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 50: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 51: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 52: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 53: loom.v1.Brief
-	(*AskPermission)(nil),         // 54: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 55: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 56: loom.v1.Permits
-	(*SetPermission)(nil),         // 57: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 58: loom.v1.RevokePermission
-	nil,                           // 59: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 60: loom.v1.Identity
-	(*ScaleRole)(nil),             // 61: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 62: loom.v1.DrainHost
-	(*AskTeam)(nil),               // 63: loom.v1.AskTeam
-	(*Error)(nil),                 // 64: loom.v1.Error
-	(*SubmitReply)(nil),           // 65: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 66: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 67: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 68: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 69: loom.v1.TeamReplies
-	(*Said)(nil),                  // 70: loom.v1.Said
-	(*ProjectConfig)(nil),         // 71: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 72: loom.v1.Definition
-	(*Submission)(nil),            // 73: loom.v1.Submission
-	(*ErrorReport)(nil),           // 74: loom.v1.ErrorReport
-	(*Claimant)(nil),              // 75: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 76: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 77: loom.v1.ToolStep
-	(*Compaction)(nil),            // 78: loom.v1.Compaction
-	(*CallReservation)(nil),       // 79: loom.v1.CallReservation
-	(*Usage)(nil),                 // 80: loom.v1.Usage
-	(*ToolResult)(nil),            // 81: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 83: loom.v1.Outcome
-	(*HostRoles)(nil),             // 84: loom.v1.HostRoles
-	(*Bead)(nil),                  // 85: loom.v1.Bead
-	(*Execution)(nil),             // 86: loom.v1.Execution
-	(*Change)(nil),                // 87: loom.v1.Change
-	(*Candidate)(nil),             // 88: loom.v1.Candidate
-	(*DecisionEdge)(nil),          // 89: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 90: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 91: loom.v1.Ballot
-	(*Vote)(nil),                  // 92: loom.v1.Vote
-	(PauseScope)(0),               // 93: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 94: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 95: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 96: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 97: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 98: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 99: loom.v1.DecisionContext
-	(*Permission)(nil),            // 100: loom.v1.Permission
-	(*FileClaim)(nil),             // 101: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 102: loom.v1.ToolCall
-	(*Permit)(nil),                // 103: loom.v1.Permit
-	(*Car)(nil),                   // 104: loom.v1.Car
+	(*NoteCut)(nil),               // 11: loom.v1.NoteCut
+	(*ClaimAttempt)(nil),          // 12: loom.v1.ClaimAttempt
+	(*RecordTurn)(nil),            // 13: loom.v1.RecordTurn
+	(*TurnRecord)(nil),            // 14: loom.v1.TurnRecord
+	(*StartTurn)(nil),             // 15: loom.v1.StartTurn
+	(*ReserveCall)(nil),           // 16: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 17: loom.v1.SettleCall
+	(*CallVerdict)(nil),           // 18: loom.v1.CallVerdict
+	(*FinishTool)(nil),            // 19: loom.v1.FinishTool
+	(*ParkAttempt)(nil),           // 20: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 21: loom.v1.AnswerAttempt
+	(*ReleaseAttempt)(nil),        // 22: loom.v1.ReleaseAttempt
+	(*ReleaseHost)(nil),           // 23: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 24: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 25: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 26: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 27: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 28: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 29: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 30: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 31: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 32: loom.v1.FormTrain
+	(*Train)(nil),                 // 33: loom.v1.Train
+	(*TrainCar)(nil),              // 34: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 35: loom.v1.RecordTrain
+	(*AddDecision)(nil),           // 36: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 37: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 38: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 39: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 40: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 41: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 42: loom.v1.CastVote
+	(*Tick)(nil),                  // 43: loom.v1.Tick
+	(*SignedCommand)(nil),         // 44: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 45: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 46: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 47: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 48: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 49: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 50: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 51: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 52: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 53: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 54: loom.v1.Brief
+	(*AskPermission)(nil),         // 55: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 56: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 57: loom.v1.Permits
+	(*SetPermission)(nil),         // 58: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 59: loom.v1.RevokePermission
+	nil,                           // 60: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 61: loom.v1.Identity
+	(*ScaleRole)(nil),             // 62: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 63: loom.v1.DrainHost
+	(*AskTeam)(nil),               // 64: loom.v1.AskTeam
+	(*Error)(nil),                 // 65: loom.v1.Error
+	(*SubmitReply)(nil),           // 66: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 67: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 68: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 69: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 70: loom.v1.TeamReplies
+	(*Said)(nil),                  // 71: loom.v1.Said
+	(*ProjectConfig)(nil),         // 72: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 73: loom.v1.Definition
+	(*Submission)(nil),            // 74: loom.v1.Submission
+	(*ErrorReport)(nil),           // 75: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 76: loom.v1.JournalCut
+	(*Claimant)(nil),              // 77: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 78: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 79: loom.v1.ToolStep
+	(*Compaction)(nil),            // 80: loom.v1.Compaction
+	(*CallReservation)(nil),       // 81: loom.v1.CallReservation
+	(*Usage)(nil),                 // 82: loom.v1.Usage
+	(*ToolResult)(nil),            // 83: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 84: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 85: loom.v1.Outcome
+	(*HostRoles)(nil),             // 86: loom.v1.HostRoles
+	(*Bead)(nil),                  // 87: loom.v1.Bead
+	(*Execution)(nil),             // 88: loom.v1.Execution
+	(*Change)(nil),                // 89: loom.v1.Change
+	(*Candidate)(nil),             // 90: loom.v1.Candidate
+	(*DecisionEdge)(nil),          // 91: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 92: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 93: loom.v1.Ballot
+	(*Vote)(nil),                  // 94: loom.v1.Vote
+	(PauseScope)(0),               // 95: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 96: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 97: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 98: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 99: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 100: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 101: loom.v1.DecisionContext
+	(*Permission)(nil),            // 102: loom.v1.Permission
+	(*FileClaim)(nil),             // 103: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 104: loom.v1.ToolCall
+	(*Permit)(nil),                // 105: loom.v1.Permit
+	(*Car)(nil),                   // 106: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	60,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	61,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
 	8,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
 	9,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	24,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	25,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	26,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	27,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	11,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	12,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	19,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	20,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	21,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	22,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	23,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	61,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	62,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	28,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	29,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	30,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	35,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	36,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	37,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	40,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	41,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	43,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	42,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	25,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	26,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	27,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	28,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	12,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	13,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	20,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	21,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	22,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	23,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	24,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	62,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	63,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	29,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	30,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	31,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	36,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	37,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	38,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	41,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	42,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	44,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	43,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	54,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	31,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	34,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	55,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	32,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	35,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
 	4,   // 33: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	63,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	38,  // 35: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	39,  // 36: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
-	15,  // 37: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	16,  // 38: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	64,  // 39: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 40: loom.v1.Answer.done:type_name -> loom.v1.Done
-	65,  // 41: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	53,  // 42: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	66,  // 43: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	67,  // 44: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	56,  // 45: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	68,  // 46: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	32,  // 47: loom.v1.Answer.train:type_name -> loom.v1.Train
-	69,  // 48: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	17,  // 49: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	70,  // 50: loom.v1.Done.said:type_name -> loom.v1.Said
-	71,  // 51: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	72,  // 52: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	73,  // 53: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	74,  // 54: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	64,  // 55: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	75,  // 56: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	75,  // 57: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	13,  // 58: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	14,  // 59: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	76,  // 60: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	77,  // 61: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	18,  // 62: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	78,  // 63: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	70,  // 64: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	68,  // 65: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	75,  // 66: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	79,  // 67: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	75,  // 68: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	80,  // 69: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 70: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	81,  // 71: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	75,  // 72: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	82,  // 73: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	75,  // 74: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	83,  // 75: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	75,  // 76: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	84,  // 77: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	85,  // 78: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	86,  // 79: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	75,  // 80: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	75,  // 81: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	75,  // 82: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	75,  // 83: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	33,  // 84: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	87,  // 85: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	88,  // 86: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	59,  // 87: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	75,  // 88: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	67,  // 89: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	89,  // 90: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	38,  // 91: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	89,  // 92: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	90,  // 93: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	91,  // 94: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	92,  // 95: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	82,  // 96: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	82,  // 97: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	52,  // 98: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	46,  // 99: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	47,  // 100: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	48,  // 101: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	49,  // 102: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	51,  // 103: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	50,  // 104: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	45,  // 105: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	57,  // 106: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	58,  // 107: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	38,  // 108: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	93,  // 109: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	93,  // 110: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	72,  // 111: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	94,  // 112: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	95,  // 113: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	96,  // 114: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	85,  // 115: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	86,  // 116: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	71,  // 117: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	97,  // 118: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	67,  // 119: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	98,  // 120: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	99,  // 121: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	72,  // 122: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	100, // 123: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	101, // 124: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	75,  // 125: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	55,  // 126: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	102, // 127: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	103, // 128: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	100, // 129: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	104, // 130: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	131, // [131:131] is the sub-list for method output_type
-	131, // [131:131] is the sub-list for method input_type
-	131, // [131:131] is the sub-list for extension type_name
-	131, // [131:131] is the sub-list for extension extendee
-	0,   // [0:131] is the sub-list for field type_name
+	64,  // 34: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	39,  // 35: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	40,  // 36: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	16,  // 37: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	17,  // 38: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	11,  // 39: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
+	65,  // 40: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 41: loom.v1.Answer.done:type_name -> loom.v1.Done
+	66,  // 42: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	54,  // 43: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	67,  // 44: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	68,  // 45: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	57,  // 46: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	69,  // 47: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	33,  // 48: loom.v1.Answer.train:type_name -> loom.v1.Train
+	70,  // 49: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	18,  // 50: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	71,  // 51: loom.v1.Done.said:type_name -> loom.v1.Said
+	72,  // 52: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	73,  // 53: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	74,  // 54: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	75,  // 55: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	65,  // 56: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	76,  // 57: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	77,  // 58: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	77,  // 59: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	14,  // 60: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	15,  // 61: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	78,  // 62: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	79,  // 63: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	19,  // 64: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	80,  // 65: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	71,  // 66: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	69,  // 67: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	77,  // 68: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	81,  // 69: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	77,  // 70: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	82,  // 71: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 72: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	83,  // 73: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	77,  // 74: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	84,  // 75: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	77,  // 76: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	85,  // 77: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	77,  // 78: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	86,  // 79: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	87,  // 80: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	88,  // 81: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	77,  // 82: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	77,  // 83: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	77,  // 84: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	77,  // 85: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	34,  // 86: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	89,  // 87: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	90,  // 88: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	60,  // 89: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	77,  // 90: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	68,  // 91: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	91,  // 92: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	39,  // 93: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	91,  // 94: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	92,  // 95: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	93,  // 96: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	94,  // 97: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	84,  // 98: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	84,  // 99: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	53,  // 100: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	47,  // 101: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	48,  // 102: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	49,  // 103: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	50,  // 104: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	52,  // 105: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	51,  // 106: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	46,  // 107: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	58,  // 108: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	59,  // 109: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	39,  // 110: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	95,  // 111: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	95,  // 112: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	73,  // 113: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	96,  // 114: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	97,  // 115: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	98,  // 116: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	87,  // 117: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	88,  // 118: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	72,  // 119: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	99,  // 120: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	68,  // 121: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	100, // 122: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	101, // 123: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	73,  // 124: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	102, // 125: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	103, // 126: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	77,  // 127: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	56,  // 128: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	104, // 129: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	105, // 130: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	102, // 131: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	106, // 132: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	133, // [133:133] is the sub-list for method output_type
+	133, // [133:133] is the sub-list for method input_type
+	133, // [133:133] is the sub-list for extension type_name
+	133, // [133:133] is the sub-list for extension extendee
+	0,   // [0:133] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5345,6 +5413,7 @@ func file_loom_v1_command_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_cut_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_permission_proto_init()
@@ -5393,6 +5462,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ImportDecisions)(nil),
 		(*Command_ReserveCall)(nil),
 		(*Command_SettleCall)(nil),
+		(*Command_NoteCut)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5406,7 +5476,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Team)(nil),
 		(*Answer_Call)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[12].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[13].OneofWrappers = []any{
 		(*TurnRecord_Start)(nil),
 		(*TurnRecord_Answer)(nil),
 		(*TurnRecord_Intent)(nil),
@@ -5414,7 +5484,7 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Compact)(nil),
 		(*TurnRecord_Hear)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[43].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[44].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5433,7 +5503,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -113,6 +113,7 @@ type Event struct {
 	//	*Event_DecisionsImported
 	//	*Event_CallReserved
 	//	*Event_CallSettled
+	//	*Event_JournalCut
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -868,6 +869,15 @@ func (x *Event) GetCallSettled() *CallSettled {
 	return nil
 }
 
+func (x *Event) GetJournalCut() *JournalCut {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_JournalCut); ok {
+			return x.JournalCut
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1164,6 +1174,10 @@ type Event_CallSettled struct {
 	CallSettled *CallSettled `protobuf:"bytes,701,opt,name=call_settled,json=callSettled,proto3,oneof"`
 }
 
+type Event_JournalCut struct {
+	JournalCut *JournalCut `protobuf:"bytes,640,opt,name=journal_cut,json=journalCut,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1309,6 +1323,8 @@ func (*Event_DecisionsImported) isEvent_Fact() {}
 func (*Event_CallReserved) isEvent_Fact() {}
 
 func (*Event_CallSettled) isEvent_Fact() {}
+
+func (*Event_JournalCut) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -5389,7 +5405,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe6&\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f'\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5478,7 +5494,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x12decision_abandoned\x18\xd8\x04 \x01(\v2\x1a.loom.v1.DecisionAbandonedH\x00R\x11decisionAbandoned\x12L\n" +
 	"\x12decisions_imported\x18\xd9\x04 \x01(\v2\x1a.loom.v1.DecisionsImportedH\x00R\x11decisionsImported\x12=\n" +
 	"\rcall_reserved\x18\xbc\x05 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
-	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettledB\x06\n" +
+	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x127\n" +
+	"\vjournal_cut\x18\x80\x05 \x01(\v2\x13.loom.v1.JournalCutH\x00R\n" +
+	"journalCutB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -5846,45 +5864,46 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*Identity)(nil),              // 73: loom.v1.Identity
 	(*RoleScaled)(nil),            // 74: loom.v1.RoleScaled
 	(*HostDrained)(nil),           // 75: loom.v1.HostDrained
-	(*ProjectConfig)(nil),         // 76: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 77: loom.v1.Definition
-	(*SignedCommand)(nil),         // 78: loom.v1.SignedCommand
-	(*Error)(nil),                 // 79: loom.v1.Error
-	(*Pause)(nil),                 // 80: loom.v1.Pause
-	(PauseScope)(0),               // 81: loom.v1.PauseScope
-	(GateAction)(0),               // 82: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 83: loom.v1.ForkPoint
-	(*Execution)(nil),             // 84: loom.v1.Execution
-	(*Budget)(nil),                // 85: loom.v1.Budget
-	(*CallReservation)(nil),       // 86: loom.v1.CallReservation
-	(*Usage)(nil),                 // 87: loom.v1.Usage
-	(*HostRoles)(nil),             // 88: loom.v1.HostRoles
-	(*Bead)(nil),                  // 89: loom.v1.Bead
-	(BeadStatus)(0),               // 90: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 91: loom.v1.Claimant
-	(*TeamTask)(nil),              // 92: loom.v1.TeamTask
-	(*Outcome)(nil),               // 93: loom.v1.Outcome
-	(*Approval)(nil),              // 94: loom.v1.Approval
-	(ApprovalDecision)(0),         // 95: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 96: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 97: loom.v1.Change
-	(*Candidate)(nil),             // 98: loom.v1.Candidate
-	(*Landing)(nil),               // 99: loom.v1.Landing
-	(*DecisionNode)(nil),          // 100: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 101: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 102: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 103: loom.v1.Ballot
-	(*Vote)(nil),                  // 104: loom.v1.Vote
-	(BallotStatus)(0),             // 105: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 106: loom.v1.LockClaim
-	(*Car)(nil),                   // 107: loom.v1.Car
-	(*BlobRef)(nil),               // 108: loom.v1.BlobRef
-	(*Compaction)(nil),            // 109: loom.v1.Compaction
-	(*Said)(nil),                  // 110: loom.v1.Said
-	(*ModelAnswer)(nil),           // 111: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 112: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 113: loom.v1.ToolResult
-	(*Permission)(nil),            // 114: loom.v1.Permission
+	(*JournalCut)(nil),            // 76: loom.v1.JournalCut
+	(*ProjectConfig)(nil),         // 77: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 78: loom.v1.Definition
+	(*SignedCommand)(nil),         // 79: loom.v1.SignedCommand
+	(*Error)(nil),                 // 80: loom.v1.Error
+	(*Pause)(nil),                 // 81: loom.v1.Pause
+	(PauseScope)(0),               // 82: loom.v1.PauseScope
+	(GateAction)(0),               // 83: loom.v1.GateAction
+	(*ForkPoint)(nil),             // 84: loom.v1.ForkPoint
+	(*Execution)(nil),             // 85: loom.v1.Execution
+	(*Budget)(nil),                // 86: loom.v1.Budget
+	(*CallReservation)(nil),       // 87: loom.v1.CallReservation
+	(*Usage)(nil),                 // 88: loom.v1.Usage
+	(*HostRoles)(nil),             // 89: loom.v1.HostRoles
+	(*Bead)(nil),                  // 90: loom.v1.Bead
+	(BeadStatus)(0),               // 91: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 92: loom.v1.Claimant
+	(*TeamTask)(nil),              // 93: loom.v1.TeamTask
+	(*Outcome)(nil),               // 94: loom.v1.Outcome
+	(*Approval)(nil),              // 95: loom.v1.Approval
+	(ApprovalDecision)(0),         // 96: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 97: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 98: loom.v1.Change
+	(*Candidate)(nil),             // 99: loom.v1.Candidate
+	(*Landing)(nil),               // 100: loom.v1.Landing
+	(*DecisionNode)(nil),          // 101: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 102: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 103: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 104: loom.v1.Ballot
+	(*Vote)(nil),                  // 105: loom.v1.Vote
+	(BallotStatus)(0),             // 106: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 107: loom.v1.LockClaim
+	(*Car)(nil),                   // 108: loom.v1.Car
+	(*BlobRef)(nil),               // 109: loom.v1.BlobRef
+	(*Compaction)(nil),            // 110: loom.v1.Compaction
+	(*Said)(nil),                  // 111: loom.v1.Said
+	(*ModelAnswer)(nil),           // 112: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 113: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 114: loom.v1.ToolResult
+	(*Permission)(nil),            // 115: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	72,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -5962,66 +5981,67 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	50,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
 	15,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
 	16,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	76,  // 75: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	77,  // 76: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	78,  // 77: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	79,  // 78: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	80,  // 79: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	81,  // 80: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	82,  // 81: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	83,  // 82: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	84,  // 83: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	85,  // 84: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	72,  // 85: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	85,  // 86: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	86,  // 87: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	87,  // 88: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	88,  // 89: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	89,  // 90: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	72,  // 91: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	89,  // 92: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	90,  // 93: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	79,  // 94: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	72,  // 95: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	91,  // 96: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	72,  // 97: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	92,  // 98: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	93,  // 99: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	93,  // 100: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	72,  // 101: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	94,  // 102: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	95,  // 103: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	78,  // 104: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	79,  // 105: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	96,  // 106: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	97,  // 107: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	98,  // 108: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	99,  // 109: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	100, // 110: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	101, // 111: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	101, // 112: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	102, // 113: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	103, // 114: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	104, // 115: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	105, // 116: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	72,  // 117: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	106, // 118: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	72,  // 119: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	72,  // 120: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	107, // 121: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	108, // 122: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	109, // 123: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	110, // 124: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	110, // 125: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	111, // 126: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	112, // 127: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	113, // 128: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	114, // 129: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	130, // [130:130] is the sub-list for method output_type
-	130, // [130:130] is the sub-list for method input_type
-	130, // [130:130] is the sub-list for extension type_name
-	130, // [130:130] is the sub-list for extension extendee
-	0,   // [0:130] is the sub-list for field type_name
+	76,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	77,  // 76: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	78,  // 77: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	79,  // 78: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	80,  // 79: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	81,  // 80: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	82,  // 81: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	83,  // 82: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	84,  // 83: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	85,  // 84: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	86,  // 85: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	72,  // 86: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	86,  // 87: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	87,  // 88: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	88,  // 89: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	89,  // 90: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	90,  // 91: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	72,  // 92: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	90,  // 93: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	91,  // 94: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	80,  // 95: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	72,  // 96: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	92,  // 97: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	72,  // 98: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	93,  // 99: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	94,  // 100: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	94,  // 101: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	72,  // 102: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	95,  // 103: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	96,  // 104: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	79,  // 105: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	80,  // 106: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	97,  // 107: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	98,  // 108: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	99,  // 109: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	100, // 110: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	101, // 111: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	102, // 112: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	102, // 113: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	103, // 114: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	104, // 115: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	105, // 116: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	106, // 117: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	72,  // 118: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	107, // 119: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	72,  // 120: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	72,  // 121: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	108, // 122: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	109, // 123: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	110, // 124: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	111, // 125: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	111, // 126: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	112, // 127: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	113, // 128: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	114, // 129: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	115, // 130: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	131, // [131:131] is the sub-list for method output_type
+	131, // [131:131] is the sub-list for method input_type
+	131, // [131:131] is the sub-list for extension type_name
+	131, // [131:131] is the sub-list for extension extendee
+	0,   // [0:131] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6031,6 +6051,7 @@ func file_loom_v1_event_proto_init() {
 	}
 	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
+	file_loom_v1_cut_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_permission_proto_init()
@@ -6113,6 +6134,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_DecisionsImported)(nil),
 		(*Event_CallReserved)(nil),
 		(*Event_CallSettled)(nil),
+		(*Event_JournalCut)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1810,7 +1810,10 @@ type NoticesReply struct {
 	// Where to go on.
 	Next *Cursor `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
 	// True when the journal has no more just now.
-	End           bool `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`
+	End bool `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`
+	// Journals of which the page misses the beginning: it was cut off, and is in
+	// the archive that is named.
+	Cuts          []*JournalCut `protobuf:"bytes,640,rep,name=cuts,proto3" json:"cuts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1871,6 +1874,13 @@ func (x *NoticesReply) GetEnd() bool {
 		return x.End
 	}
 	return false
+}
+
+func (x *NoticesReply) GetCuts() []*JournalCut {
+	if x != nil {
+		return x.Cuts
+	}
+	return nil
 }
 
 // HistoryRequest asks for the transitions of an execution.
@@ -3118,7 +3128,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -3277,12 +3287,13 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\texecution\x18\x04 \x01(\tR\texecution\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x120\n" +
-	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x96\x01\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xc0\x01\n" +
 	"\fNoticesReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12)\n" +
 	"\anotices\x18\x02 \x03(\v2\x0f.loom.v1.NoticeR\anotices\x12#\n" +
 	"\x04next\x18\x03 \x01(\v2\x0f.loom.v1.CursorR\x04next\x12\x10\n" +
-	"\x03end\x18\x04 \x01(\bR\x03end\".\n" +
+	"\x03end\x18\x04 \x01(\bR\x03end\x12(\n" +
+	"\x04cuts\x18\x80\x05 \x03(\v2\x13.loom.v1.JournalCutR\x04cuts\".\n" +
 	"\x0eHistoryRequest\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\"k\n" +
 	"\fHistoryReply\x12$\n" +
@@ -3491,21 +3502,22 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Permission)(nil),            // 48: loom.v1.Permission
 	(*Cursor)(nil),                // 49: loom.v1.Cursor
 	(*Notice)(nil),                // 50: loom.v1.Notice
-	(*Identity)(nil),              // 51: loom.v1.Identity
-	(DecisionType)(0),             // 52: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 53: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 54: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 55: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 56: loom.v1.Narrative
-	(*Pulse)(nil),                 // 57: loom.v1.Pulse
-	(*Ballot)(nil),                // 58: loom.v1.Ballot
-	(*AddDecision)(nil),           // 59: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 60: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 61: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 62: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 63: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 64: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 65: loom.v1.ImportDecisions
+	(*JournalCut)(nil),            // 51: loom.v1.JournalCut
+	(*Identity)(nil),              // 52: loom.v1.Identity
+	(DecisionType)(0),             // 53: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 54: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 55: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 56: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 57: loom.v1.Narrative
+	(*Pulse)(nil),                 // 58: loom.v1.Pulse
+	(*Ballot)(nil),                // 59: loom.v1.Ballot
+	(*AddDecision)(nil),           // 60: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 61: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 62: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 63: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 64: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 65: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 66: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	32, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -3551,45 +3563,46 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	38, // 40: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
 	50, // 41: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
 	49, // 42: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	38, // 43: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	20, // 44: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	32, // 45: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	51, // 46: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	38, // 47: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	23, // 48: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	32, // 49: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 50: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	52, // 51: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	53, // 52: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	54, // 53: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	32, // 54: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	38, // 55: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	42, // 56: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	55, // 57: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	56, // 58: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	57, // 59: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	58, // 60: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	31, // 61: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	59, // 62: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	60, // 63: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	61, // 64: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	62, // 65: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	63, // 66: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	64, // 67: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	65, // 68: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 69: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	32, // 70: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	32, // 71: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	38, // 72: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	29, // 73: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	29, // 74: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	32, // 75: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	12, // 76: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	51, // 43: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	38, // 44: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	20, // 45: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	32, // 46: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	52, // 47: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	38, // 48: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	23, // 49: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	32, // 50: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 51: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	53, // 52: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	54, // 53: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	55, // 54: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	32, // 55: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	38, // 56: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	42, // 57: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	56, // 58: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	57, // 59: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	58, // 60: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	59, // 61: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	31, // 62: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	60, // 63: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	61, // 64: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	62, // 65: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	63, // 66: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	64, // 67: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	65, // 68: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	66, // 69: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 70: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	32, // 71: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	32, // 72: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	38, // 73: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	29, // 74: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	29, // 75: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	32, // 76: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	12, // 77: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	78, // [78:78] is the sub-list for method output_type
+	78, // [78:78] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -3599,6 +3612,7 @@ func file_loom_v1_service_proto_init() {
 	}
 	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
+	file_loom_v1_cut_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
 	file_loom_v1_lock_proto_init()
