@@ -39,12 +39,12 @@ func (r *run) reserve(ctx context.Context, m model.Provider, req *model.Request)
 	return nil, nil
 }
 
-// settle counts what a call has used that came to nothing, because of failed. Of one that was cut
-// off that is not known: it stays reserved until the attempt ends.
+// settle counts what a call has used that came to nothing, because of failed. Of
+// one that was cut off that is not known: it stays reserved until the attempt
+// ends.
 func (r *run) settle(ctx context.Context, m model.Provider, req *model.Request, failed error) error {
-	cut := ctx.Err() != nil
-	if m.Scripted() || cut {
-		return nil
+	if m.Scripted() || ctx.Err() != nil {
+		return nil //nolint:nilerr // the turn goes on, or ends by itself
 	}
 	return r.seat.Settle(ctx, req.Digest(), model.UsageOf(failed))
 }
