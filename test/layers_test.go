@@ -47,7 +47,7 @@ var arrows = []struct {
 	{[]string{"internal/durable"}, nil, "it is below everything that writes files"},
 	{[]string{"internal/privatefile"}, slices.Concat(contract, []string{"internal/durable"}), "it keeps a list in a file, whatever the list means"},
 	{[]string{"internal/certificate", "internal/identity", "internal/token"}, slices.Concat(contract, []string{"internal/privatefile"}), "who may come in is kept in private files, and known to no effect but the broker"},
-	{[]string{"internal/broker/brokertest"}, slices.Concat(contract, []string{"internal/broker", "internal/datadir"}), "it runs several hosts' brokers for tests"},
+	{[]string{"internal/broker/brokertest"}, slices.Concat(contract, []string{"internal/broker", "internal/datadir", "internal/identity"}), "it runs several hosts' brokers for tests"},
 	{[]string{"internal/broker"}, slices.Concat(contract, cores, []string{"internal/natsjournal", "internal/blob", "internal/datadir", "internal/identity", "internal/certificate", "internal/transient"}), "an effect knows no other effect; the broker places the log and the blobs where the manifest says"},
 	{crafts, slices.Concat(contract, crafts), "a craft knows crafts and the contract, and nothing of Loom's work"},
 	{[]string{"internal/source/..."}, slices.Concat(contract, crafts), "a source of knowledge knows no other effect"},

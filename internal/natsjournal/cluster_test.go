@@ -207,25 +207,40 @@ func joined(t *testing.T) (paths []string) {
 	return paths
 }
 
-// lead has the stream led by another host than ours.
+// lead has the stream led by another host than ours. What is asked while there
+// is no leader is never answered, so each question has a bound of its own.
 func lead(ctx context.Context, t *testing.T, b *broker.Broker, ours string) {
 	t.Helper()
 	js, err := jetstream.New(b.Core())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		s, err := js.Stream(ctx, natsjournal.Stream(0))
-		if err == nil && s.CachedInfo().Cluster.Leader != ours {
+	for ctx.Err() == nil {
+		if led, err := leader(ctx, js); err == nil && led != "" && led != ours {
 			return
 		}
-		if ctx.Err() != nil {
-			t.Fatalf("the stream stays with us: %v", err)
-		}
-		m, err := b.Core().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+natsjournal.Stream(0), nil)
-		if err == nil && !json.Valid(m.Data) {
-			t.Fatalf("stepping down: %s", m.Data)
-		}
+		stepDown(ctx, t, b)
+	}
+	t.Fatalf("the stream stays with us: %v", ctx.Err())
+}
+
+func leader(ctx context.Context, js jetstream.JetStream) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	s, err := js.Stream(ctx, natsjournal.Stream(0))
+	if err != nil {
+		return "", err
+	}
+	return s.CachedInfo().Cluster.Leader, nil
+}
+
+func stepDown(ctx context.Context, t *testing.T, b *broker.Broker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	m, err := b.Core().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+natsjournal.Stream(0), nil)
+	if err == nil && !json.Valid(m.Data) {
+		t.Fatalf("stepping down: %s", m.Data)
 	}
 }
 
