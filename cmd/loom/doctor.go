@@ -61,6 +61,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 			return err
 		},
 	}
+	m.Roles, m.Openings = a.roleSet(), a.openings(slice(flags, flags.Lookup("source")), m.Unsandboxed)
 	m.Cluster, m.Insecure = text("cluster-listen"), text("insecure-network") == "true"
 	_, err := os.Stat(cmp.Or(text("tls-cert"), filepath.Join(a.data, "tls", "server.pem")))
 	m.Certificate = err == nil

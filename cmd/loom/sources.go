@@ -7,10 +7,22 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/roles"
 )
 
 // sourceKinds are what --source can name.
 var sourceKinds = []string{"edgar", "search", "web"}
+
+// openings says what a host with these sources opens to its agents.
+func (a *app) openings(given []string, unsandboxed bool) roles.Openings {
+	o := roles.Openings{Unsandboxed: unsandboxed, Web: a.env("BRAVE_API_KEY") != "", Data: a.env("ALPHA_VANTAGE_API_KEY") != ""}
+	for _, s := range given {
+		kind, _, _ := strings.Cut(s, "=")
+		o.Web = o.Web || kind == "web" || kind == "search"
+		o.Data = o.Data || kind == "edgar"
+	}
+	return o
+}
 
 // fillSources reads what agents may ask outside of their workspaces: KIND=VALUE
 // each, web=HOST any number of times. Keys are from the environment, or from

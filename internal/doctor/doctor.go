@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/roles"
 )
 
 // Status says how a check ended.
@@ -69,6 +70,10 @@ type Machine struct {
 	// Unsandboxed says that the operator wants no sandbox.
 	Unsandboxed bool
 	Projects    []Project
+	// Roles are those that a host would have agents of, nil for the built-in ones;
+	// Openings what it would open to them.
+	Roles    *roles.Set
+	Openings roles.Openings
 	Models      []Model
 	Secrets     []Secret
 	// Configuration is what is wrong with it, nil for nothing.
@@ -109,6 +114,7 @@ var checks = []check{
 	{"probes", probes},
 	{"secrets", secrets},
 	{"models", models},
+	{"roles", reaches},
 }
 
 // Names lists the checks, in the order of a report.

@@ -1,0 +1,29 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loomrun/loom/roles"
+)
+
+// reaches says which roles can read files, read what strangers write, and send
+// something out: what they read can have them give away what else they read.
+func reaches(_ context.Context, m *Machine, n *notes) {
+	set := m.Roles
+	if set == nil {
+		set = roles.Builtin()
+	}
+	var all []string
+	for _, name := range set.Names() {
+		if set.Reach(name, m.Openings).All() {
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 {
+		n.good("none can read private files, read what strangers write, and send something out")
+		return
+	}
+	n.warn(strings.Join(all, ", ")+" can read private files, read what strangers write, and send something out",
+		"open less (--source, servers of tools, --unsandboxed), or take tools from these roles where their files are secret")
+}
