@@ -7,7 +7,7 @@ func Shape() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[processFile](), reflect.TypeFor[nodeFile](), reflect.TypeFor[configFile](), reflect.TypeFor[gateFile](),
 		reflect.TypeFor[backoffFile](), reflect.TypeFor[failureFile](), reflect.TypeFor[reworkFile](), reflect.TypeFor[edgeFile](),
-		reflect.TypeFor[guideFile](), reflect.TypeFor[ruleFile](), reflect.TypeFor[memoryTypeFile](), reflect.TypeFor[partFile](),
+		reflect.TypeFor[guideFile](), reflect.TypeFor[ruleFile](), reflect.TypeFor[memoryTypeFile](), reflect.TypeFor[partFile](), reflect.TypeFor[blueprintFile](),
 	}
 }
 

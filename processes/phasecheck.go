@@ -123,7 +123,7 @@ func ownName(id string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"start", "end", "gather", "deliver", "commit", "verify", "land"}, id)
+	return slices.Contains([]string{"start", "end", Planner, "gather", "deliver", "commit", "verify", "land"}, id)
 }
 
 func (d *draft) tier(t *uint32, at ...any) {

@@ -57,7 +57,7 @@ func (d *draft) weave() *weaver {
 	}
 	entry := []string{w.node(nil, &loomv1.NodeDefinition{Id: "start", Type: start, Description: "A goal was given."})}
 	entry = w.hooks("before_plan", "before-plan", entry)
-	entry = w.hooks("after_plan", "after-plan", entry)
+	entry = w.planNodes(entry)
 	for i := range d.Phases {
 		if d.first(d.Phases[i].ID) == i {
 			w.phaseNodes(i)
@@ -130,7 +130,7 @@ func (w *weaver) phaseNodes(i int) {
 	p, at := &w.Phases[i], []any{"phases", i}
 	n := &loomv1.NodeDefinition{
 		Id: p.ID, Type: task, Description: strings.TrimSpace(p.Description), Criticality: weight(p.IsCriticalPath),
-		Process: p.Process, Gate: plainGate(p.Gate), Timeout: duration(p.Timeout), Phase: phasePart(p),
+		Process: p.Process, Gate: w.gate(p.Gate), Timeout: duration(p.Timeout), Phase: phasePart(p),
 	}
 	if p.MaxAttempts != nil {
 		n.MaxAttempts = *p.MaxAttempts
@@ -152,13 +152,18 @@ func (w *weaver) phaseNodes(i int) {
 	}
 }
 
-func plainGate(g *gateFile) *loomv1.Gate {
+// gate makes the gate of a phase; one that replans without saying where to asks
+// the planner.
+func (w *weaver) gate(g *gateFile) *loomv1.Gate {
 	if g == nil {
 		return nil
 	}
 	gate := &loomv1.Gate{Condition: g.Condition, To: g.To, OnFailure: gateActions.value(g.OnFailure)}
 	if g.Max != nil {
 		gate.Max = *g.Max
+	}
+	if gate.OnFailure == replan && gate.To == "" && w.plans() {
+		gate.To = Planner
 	}
 	return gate
 }

@@ -12,12 +12,13 @@ import (
 // The shape of a process file.
 type (
 	processFile struct {
-		Name        string     `yaml:"name" loom:"required"`
-		Version     string     `yaml:"version" loom:"required"`
-		Description string     `yaml:"description"`
-		Guide       *guideFile `yaml:"guide"`
-		Nodes       []nodeFile `yaml:"nodes" loom:"required"`
-		Edges       []edgeFile `yaml:"edges" loom:"required"`
+		Name        string         `yaml:"name" loom:"required"`
+		Version     string         `yaml:"version" loom:"required"`
+		Description string         `yaml:"description"`
+		Guide       *guideFile     `yaml:"guide"`
+		Blueprint   *blueprintFile `yaml:"blueprint"`
+		Nodes       []nodeFile     `yaml:"nodes" loom:"required"`
+		Edges       []edgeFile     `yaml:"edges" loom:"required"`
 	}
 	guideFile struct {
 		Persona        string           `yaml:"persona"`
@@ -29,6 +30,12 @@ type (
 		MemoryGuidance string           `yaml:"memory_guidance"`
 		ScanFor        []string         `yaml:"scan_for"`
 		Workspace      string           `yaml:"workspace_guidance"`
+	}
+	blueprintFile struct {
+		Mode    string   `yaml:"mode" loom:"required"`
+		Source  string   `yaml:"source" loom:"required"`
+		Planned string   `yaml:"planned"`
+		After   []string `yaml:"after"`
 	}
 	partFile struct {
 		Part               string   `yaml:"part"`
@@ -118,6 +125,7 @@ var (
 		{"vote", loomv1.PhasePart_PHASE_PART_VOTE},
 		{"gather", loomv1.PhasePart_PHASE_PART_GATHER},
 		{"hook", loomv1.PhasePart_PHASE_PART_HOOK},
+		{"plan", loomv1.PhasePart_PHASE_PART_PLAN},
 	}
 	ruleTypes = words[loomv1.RuleType]{
 		{"regex", loomv1.RuleType_RULE_TYPE_REGEX},

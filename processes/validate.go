@@ -101,6 +101,7 @@ func validate(def *loomv1.Definition, rs *roles.Set, k knowledge) []problem {
 	}
 	v.graph = newGraph(def)
 	v.guide()
+	v.blueprint()
 	v.structure()
 	for i, n := range def.Nodes {
 		v.node(i, n)

@@ -50,8 +50,8 @@ phases:
   - {id: d, process: consult, depends_on: [a]}
 `)
 	want := []string{
-		"a -> a-check", "c -> c-rev-1", "c -> c-rev-2", "c -> c-rev-3", "c-rev-1 -> c-vote", "c-rev-2 -> c-vote", "c-rev-3 -> c-vote",
-		"start -> a", "start -> b", "a-check -> c", "b -> c", "a-check -> d", "c-vote -> gather", "d -> gather",
+		"start -> planner", "a -> a-check", "c -> c-rev-1", "c -> c-rev-2", "c -> c-rev-3", "c-rev-1 -> c-vote", "c-rev-2 -> c-vote", "c-rev-3 -> c-vote",
+		"planner -> a", "planner -> b", "a-check -> c", "b -> c", "a-check -> d", "c-vote -> gather", "d -> gather",
 		"gather -> commit outcome.files > 0", "gather -> end outcome.files == 0", "commit -> verify", "verify -> land", "land -> end",
 	}
 	if diff := cmp.Diff(want, ways(r.Definition)); diff != "" {
@@ -94,7 +94,7 @@ hooks:
     - approve: Shall it go out?
 `)
 	want := []string{
-		"start -> before-plan-1", "before-plan-1 -> before-plan-1-ok", "before-plan-1-ok -> after-plan-1", "a -> a-h1", "after-plan-1 -> a",
+		"start -> before-plan-1", "before-plan-1 -> before-plan-1-ok", "before-plan-1-ok -> planner", "planner -> after-plan-1", "a -> a-h1", "after-plan-1 -> a",
 		"a-h1 -> b", "b -> after-complete-1", "after-complete-1 -> gather", "deliver -> commit", "gather -> deliver outcome.files > 0",
 		"gather -> end outcome.files == 0", "commit -> verify", "verify -> land", "land -> end",
 	}
@@ -152,8 +152,8 @@ phases:
 	if g.Persona != "You are careful. Speak plainly." || len(g.Rules) != 2 || g.Rules[0].Name != "cited" || g.Rules[1].Name != "short" {
 		t.Errorf("%v", g)
 	}
-	if e.Definition.Nodes[1].Description != "Do it. Doubt it." || len(e.Process.Examples) != 1 || e.Process.Tools[0] != "size.py" {
-		t.Errorf("%v, %+v", e.Definition.Nodes[1], e.Process)
+	if e.Definition.Nodes[2].Description != "Do it. Doubt it." || len(e.Process.Examples) != 1 || e.Process.Tools[0] != "size.py" {
+		t.Errorf("%v, %+v", e.Definition.Nodes[2], e.Process)
 	}
 	if c.Default("workspace") != "tender" || e.File != "w/tender/process.yaml" {
 		t.Error(c.Default("workspace"), e.File)

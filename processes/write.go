@@ -24,6 +24,7 @@ func Write(def *loomv1.Definition) []byte {
 	w.line("version: %s", strconv.Quote(def.Version))
 	w.text("description", def.Description)
 	w.guide(def.Guide)
+	w.blueprint(def.Blueprint)
 	w.line("")
 	w.line("nodes:")
 	for i, n := range def.Nodes {

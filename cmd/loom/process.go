@@ -18,7 +18,7 @@ import (
 func (a *app) process() *cobra.Command {
 	return group("process", "how kinds of work are done: list, show, make and try them",
 		"  loom process list\n  loom process show competitive-intel\n  loom process test competitive-intel",
-		a.listProcesses(), a.showProcess(), a.validateProcess(), a.drawProcess(), a.newProcess(), a.installProcess(), a.processStats(), a.testProcess())
+		a.listProcesses(), a.showProcess(), a.validateProcess(), a.drawProcess(), a.planProcess(), a.newProcess(), a.installProcess(), a.processStats(), a.testProcess())
 }
 
 // workspaceLayer is the layer of the directory that a command works in.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/plan"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -135,6 +137,13 @@ func (t *trial) one(ctx context.Context, name string) (v verdict, err error) {
 	script := path.Join(t.dir(), name+".script.yaml")
 	if data, err = fs.ReadFile(t.entry.Dir, script); err != nil {
 		return v, fault.New("process/unknown", "there is no script for the model").At(t.shown(script))
+	}
+	if !bytes.Contains(data, []byte("node: "+processes.Planner+"\n")) && test.Set[plan.PlannerKey] == "" {
+		test.Set = maps.Clone(test.Set)
+		if test.Set == nil {
+			test.Set = map[string]string{}
+		}
+		test.Set[plan.PlannerKey] = plan.ByRules // nobody answers for a planner
 	}
 	policy, err := scripted.Parse(t.shown(script), data)
 	if err != nil {

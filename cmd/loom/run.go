@@ -29,6 +29,8 @@ type errandFlags struct {
 	unsandboxed             bool
 	checks                  []string
 	key                     string
+	planner                 string
+	plan                    bool
 }
 
 func (a *app) run() *cobra.Command {
@@ -37,9 +39,8 @@ func (a *app) run() *cobra.Command {
 	var values []string
 	cmd := &cobra.Command{
 		Use: "run GOAL... [flags]", Short: "reach a goal in this directory, by a process", Args: cobra.ArbitraryArgs,
-		Long: `Run works on a goal in a directory until it is reached, and leaves what was
-delivered there, or in --out. It runs a host of its own; where one runs on the
-data directory already, it files the goal with that and waits.
+		Long: `Run works on a goal in a directory and leaves what was delivered there, or in
+--out. It runs a host of its own, or files the goal with the one that there is.
 
 A directory that is no git repository is copied into one that Loom makes for
 itself, and only delivered files are written back: none over what you changed.
@@ -50,6 +51,9 @@ Without --process the workspace's only process is taken.`,
 			if err := fillContext(s, values); err != nil {
 				return err
 			}
+			if err := planContext(s, f.planner, f.plan); err != nil {
+				return err
+			}
 			return a.runErrand(cmd.Context(), s, &f)
 		},
 	}
@@ -58,6 +62,8 @@ Without --process the workspace's only process is taken.`,
 	fl.StringVarP(&f.workspace, "workspace", "w", ".", "work in this `DIR`, also -w")
 	fl.StringVar(&f.out, "out", "", "write what is delivered to `DIR` (default: the workspace)")
 	fl.StringVar(&f.approve, "approve", "", "`HOW` to answer: ask, auto or later (default: ask at a terminal, else later)")
+	fl.BoolVar(&f.plan, "plan", false, "ask about the plan before anything of it is done")
+	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is not strict: model or rules (default: model)")
 	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
 	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
 	fl.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`: the same goes on with work that was cut off")

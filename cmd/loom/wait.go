@@ -103,7 +103,7 @@ func isStep(e *loomv1.Event) bool {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_BeadFiled:
 		return f.BeadFiled.GetBead().GetAbout() == ""
-	case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted,
+	case *loomv1.Event_PlanAdopted, *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted,
 		*loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_ExecutionEnded:
 		return true
 	}

@@ -75,7 +75,7 @@ func (m *meeting) arrive(node string) {
 func TestPROC05_TwentyPhasesAtOnce(t *testing.T) {
 	const phases = 20
 	var file strings.Builder
-	file.WriteString("name: fan\nversion: \"1.0\"\nphases:\n")
+	file.WriteString("name: fan\nversion: \"1.0\"\nphase_mode: strict\nphases:\n")
 	for i := range phases {
 		fmt.Fprintf(&file, "  - {id: p%d, description: Do it., deliverables: [p%d.md], is_critical_path: true}\n", i, i)
 	}

@@ -77,6 +77,9 @@ func kin(e *loomv1.Event) string {
 			verb = "succeeded"
 		}
 		return fmt.Sprintf("%s: task %s of %s %s", about(e), f.TaskEnded.GetBead(), e.Node, verb) + after(": ", f.TaskEnded.GetOutcome().GetSummary())
+	case *loomv1.Event_PlanAdopted:
+		p := f.PlanAdopted.GetPlan()
+		return fmt.Sprintf("%s: plan %d of execution %s: %s", about(e), p.GetNumber(), e.Execution, planLine(p))
 	case *loomv1.Event_ExecutionForked:
 		from := f.ExecutionForked.GetFrom()
 		return fmt.Sprintf("%s: execution %s forked from %s at %s", about(e), e.Execution, from.GetExecution(), from.GetNode())
@@ -128,4 +131,17 @@ func agents(count map[string]uint32) string {
 		return "none"
 	}
 	return s[2:]
+}
+
+// planLine tells the phases of a plan, and what it goes without.
+func planLine(p *loomv1.Plan) string {
+	ids := make([]string, 0, len(p.GetPhases()))
+	for _, ph := range p.GetPhases() {
+		ids = append(ids, ph.GetId())
+	}
+	line := strings.Join(ids, ", ")
+	for _, l := range p.GetLeftOut() {
+		line += "; without " + l.GetPhase() + after(": ", l.GetReason())
+	}
+	return line
 }

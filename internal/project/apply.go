@@ -92,6 +92,8 @@ func (s *State) apply(e *loomv1.Event) error {
 			return err
 		}
 		return s.applyExecution(e)
+	case *loomv1.Event_PlanAdopted:
+		return s.applyPlan(e, f.PlanAdopted)
 	case nil:
 		return fmt.Errorf("no fact that this release knows")
 	default:

@@ -53,7 +53,7 @@ func ofProcess(def *loomv1.Definition) bool {
 // see pass: the project's, and where phases deliver files the runtime's own.
 func (s *State) required(def *loomv1.Definition) []string {
 	checks := s.p.Config.Checks
-	if slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool { return len(n.GetPhase().GetDeliverables()) > 0 }) {
+	if slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool { return len(n.GetPhase().GetDeliverables()) > 0 }) || def.GetBlueprint() != nil {
 		checks = append(slices.Clip(checks), verify.Command)
 	}
 	return checks

@@ -33,7 +33,7 @@ var statements = map[string]string{
 	"execution": `INSERT INTO workflow_executions (id, bead_id, workflow_id, current_node_id, state, created_at, updated_at, status,
 			project, process, filed_at, ended_at, files, model_calls, input_tokens, output_tokens, cost_micro_usd)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET current_node_id = excluded.current_node_id, state = excluded.state,
+		ON CONFLICT (id) DO UPDATE SET workflow_id = excluded.workflow_id, current_node_id = excluded.current_node_id, state = excluded.state,
 			updated_at = excluded.updated_at, status = excluded.status, ended_at = excluded.ended_at, files = excluded.files,
 			model_calls = excluded.model_calls, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
 			cost_micro_usd = excluded.cost_micro_usd`,

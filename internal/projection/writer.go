@@ -64,6 +64,11 @@ func (w *writer) event(ctx context.Context, e *loomv1.Event) error {
 	switch f := e.GetFact().(type) {
 	case *loomv1.Event_DefinitionStored:
 		return w.definition(ctx, e, f.DefinitionStored)
+	case *loomv1.Event_PlanAdopted: // a definition of its own, which the execution's row names from here on
+		stored := &loomv1.DefinitionStored{Definition: f.PlanAdopted.GetDefinition(), Hash: f.PlanAdopted.GetHash()}
+		if err := w.definition(ctx, e, stored); err != nil {
+			return err
+		}
 	case *loomv1.Event_BeadFiled:
 		w.filed(e, f.BeadFiled.GetBead())
 		return nil

@@ -54,7 +54,7 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_ModelAnswered, *loomv1.Event_CallReserved, *loomv1.Event_CallSettled, *loomv1.Event_ExecutionEnded,
 		*loomv1.Event_ExecutionMoved, *loomv1.Event_GateFailed, *loomv1.Event_GapNoted,
 		*loomv1.Event_ChildStarted, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded, *loomv1.Event_LimitLifted,
-		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
+		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard, *loomv1.Event_PlanAdopted:
 		return true
 	case *loomv1.Event_WorkPaused:
 		return e.GetWorkPaused().GetPause().GetScope() == loomv1.PauseScope_PAUSE_SCOPE_EXECUTION
@@ -133,6 +133,8 @@ func (f folder) foldWork() error {
 		f.told(fact.ExecutionTold.GetSaid())
 	case *loomv1.Event_MessageHeard:
 		f.heard(fact.MessageHeard.GetSaid().GetId())
+	case *loomv1.Event_PlanAdopted:
+		return f.planned(fact.PlanAdopted)
 	}
 	return f.foldSteering()
 }

@@ -57,7 +57,10 @@ func (r Run) Answer(attempt string, c *loomv1.Claimant, out *loomv1.Outcome) err
 	if err := r.claimed(a, c); err != nil {
 		return err
 	}
-	if err := r.conclude(n, a, r.judged(n, out)); err != nil {
+	if r, n, out, err = r.adopt(n, a, r.judged(n, out)); err != nil {
+		return err
+	}
+	if err := r.conclude(n, a, out); err != nil {
 		return err
 	}
 	return r.advance()

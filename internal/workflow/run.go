@@ -46,6 +46,10 @@ type Run struct {
 	// Absent says since when a role has had no live agent, if it has none. Nil
 	// means that every role has one.
 	Absent func(role string) (since time.Time, absent bool)
+	// Planned makes of a planner's outcome the definition that the execution goes
+	// on by, and what people are told of the plan; an error with a fault code makes
+	// the outcome a failure. Nil means that no plan is made of any outcome.
+	Planned func(out *loomv1.Outcome) (*Compiled, *loomv1.Plan, error)
 	// Grace is how long an attempt may wait for a role that is absent.
 	Grace time.Duration
 }
@@ -115,7 +119,7 @@ func (r Run) reach(n *node) (back bool, err error) {
 		taken, settled = taken || t, settled && ok
 	}
 	switch {
-	case !settled:
+	case !settled || r.planning(n):
 		return false, nil
 	case !taken:
 		return false, r.skip(n)

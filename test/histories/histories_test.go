@@ -41,6 +41,7 @@ var stories = map[string]func(*play.Shop){
 	"voted":      play.Voted,
 	"abandoned":  play.Abandoned,
 	"imported":   play.Imported,
+	"planned":    play.Planned,
 }
 
 func TestWF10_StoredHistoriesGiveTheSameState(t *testing.T) {
