@@ -114,6 +114,7 @@ type Event struct {
 	//	*Event_CallReserved
 	//	*Event_CallSettled
 	//	*Event_JournalCut
+	//	*Event_PlanAdopted
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -878,6 +879,15 @@ func (x *Event) GetJournalCut() *JournalCut {
 	return nil
 }
 
+func (x *Event) GetPlanAdopted() *PlanAdopted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_PlanAdopted); ok {
+			return x.PlanAdopted
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1178,6 +1188,10 @@ type Event_JournalCut struct {
 	JournalCut *JournalCut `protobuf:"bytes,640,opt,name=journal_cut,json=journalCut,proto3,oneof"`
 }
 
+type Event_PlanAdopted struct {
+	PlanAdopted *PlanAdopted `protobuf:"bytes,720,opt,name=plan_adopted,json=planAdopted,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1325,6 +1339,8 @@ func (*Event_CallReserved) isEvent_Fact() {}
 func (*Event_CallSettled) isEvent_Fact() {}
 
 func (*Event_JournalCut) isEvent_Fact() {}
+
+func (*Event_PlanAdopted) isEvent_Fact() {}
 
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
@@ -1964,6 +1980,86 @@ func (x *GapNoted) GetReason() string {
 	return ""
 }
 
+// PlanAdopted has an execution go on by another definition, which was made of
+// its own by a plan. What has begun is in both.
+type PlanAdopted struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Definition *Definition            `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
+	Hash       string                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	Plan       *Plan                  `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Edges of the new definition that are settled, as Execution.edges.
+	Edges map[string]bool `protobuf:"bytes,4,rep,name=edges,proto3" json:"edges,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Nodes that the new definition has no more; none of them has begun.
+	DroppedNodes  []string `protobuf:"bytes,5,rep,name=dropped_nodes,json=droppedNodes,proto3" json:"dropped_nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanAdopted) Reset() {
+	*x = PlanAdopted{}
+	mi := &file_loom_v1_event_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanAdopted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanAdopted) ProtoMessage() {}
+
+func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
+func (*PlanAdopted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PlanAdopted) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *PlanAdopted) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *PlanAdopted) GetPlan() *Plan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *PlanAdopted) GetEdges() map[string]bool {
+	if x != nil {
+		return x.Edges
+	}
+	return nil
+}
+
+func (x *PlanAdopted) GetDroppedNodes() []string {
+	if x != nil {
+		return x.DroppedNodes
+	}
+	return nil
+}
+
 // ChildStarted links an attempt to the child execution that does its work.
 type ChildStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1975,7 +2071,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2083,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2096,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2029,7 +2125,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2137,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2150,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2088,7 +2184,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2196,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2209,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2157,7 +2253,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2265,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2278,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2205,7 +2301,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2313,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2326,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -2259,7 +2355,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2367,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2380,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -2313,7 +2409,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2421,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2434,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -2370,7 +2466,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2478,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2491,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -2436,7 +2532,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2544,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2557,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -2488,7 +2584,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2596,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2609,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -2558,7 +2654,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2666,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2679,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -2622,7 +2718,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2730,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2743,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -2690,7 +2786,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2798,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2811,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -2750,7 +2846,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2858,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2871,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -2842,7 +2938,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2854,7 +2950,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2867,7 +2963,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -2915,7 +3011,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3023,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3036,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -2963,7 +3059,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3071,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3084,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3051,7 +3147,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3159,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3172,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3105,7 +3201,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3213,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3226,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3163,7 +3259,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3271,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3284,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -3222,7 +3318,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3234,7 +3330,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3247,7 +3343,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -3268,7 +3364,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3376,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3389,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -3321,7 +3417,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3429,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3442,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -3376,7 +3472,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3484,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3497,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -3428,7 +3524,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3440,7 +3536,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3453,7 +3549,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -3480,7 +3576,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3492,7 +3588,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3505,7 +3601,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -3553,7 +3649,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3565,7 +3661,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3578,7 +3674,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -3608,7 +3704,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3620,7 +3716,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3729,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -3698,7 +3794,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +3806,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +3819,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -3758,7 +3854,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3866,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3879,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -3811,7 +3907,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +3919,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +3932,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -3863,7 +3959,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +3971,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +3984,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -3908,7 +4004,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4016,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4029,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -3953,7 +4049,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3965,7 +4061,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4074,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -4000,7 +4096,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4012,7 +4108,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4025,7 +4121,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -4052,7 +4148,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4160,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4173,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -4100,7 +4196,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4112,7 +4208,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4125,7 +4221,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -4161,7 +4257,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4269,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4282,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -4216,7 +4312,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4324,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4337,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -4268,7 +4364,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4376,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4389,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -4315,7 +4411,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4423,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4436,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -4372,7 +4468,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4480,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4493,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -4442,7 +4538,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4454,7 +4550,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4467,7 +4563,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -4502,7 +4598,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4610,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4623,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -4558,7 +4654,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4570,7 +4666,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4583,7 +4679,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -4626,7 +4722,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4734,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4747,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -4686,7 +4782,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +4794,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +4807,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4739,7 +4835,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4751,7 +4847,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +4860,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -4796,7 +4892,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +4904,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +4917,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -4856,7 +4952,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4868,7 +4964,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4881,7 +4977,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -4902,7 +4998,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4914,7 +5010,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4927,7 +5023,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -4957,7 +5053,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4969,7 +5065,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4982,7 +5078,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -5016,7 +5112,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5028,7 +5124,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5041,7 +5137,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -5061,7 +5157,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5169,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5086,7 +5182,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -5109,7 +5205,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5121,7 +5217,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5134,7 +5230,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -5161,7 +5257,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5269,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5282,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -5206,7 +5302,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5314,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5231,7 +5327,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -5254,7 +5350,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5266,7 +5362,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5279,7 +5375,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -5313,7 +5409,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5325,7 +5421,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5338,7 +5434,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -5359,7 +5455,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5467,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5480,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -5405,7 +5501,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f'\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdb'\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5496,7 +5592,8 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rcall_reserved\x18\xbc\x05 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
 	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x127\n" +
 	"\vjournal_cut\x18\x80\x05 \x01(\v2\x13.loom.v1.JournalCutH\x00R\n" +
-	"journalCutB\x06\n" +
+	"journalCut\x12:\n" +
+	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdoptedB\x06\n" +
 	"\x04fact\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
@@ -5542,7 +5639,19 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\"\"\n" +
 	"\bGapNoted\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"@\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x8f\x02\n" +
+	"\vPlanAdopted\x123\n" +
+	"\n" +
+	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
+	"definition\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12!\n" +
+	"\x04plan\x18\x03 \x01(\v2\r.loom.v1.PlanR\x04plan\x125\n" +
+	"\x05edges\x18\x04 \x03(\v2\x1f.loom.v1.PlanAdopted.EdgesEntryR\x05edges\x12#\n" +
+	"\rdropped_nodes\x18\x05 \x03(\tR\fdroppedNodes\x1a8\n" +
+	"\n" +
+	"EdgesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"@\n" +
 	"\fChildStarted\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
@@ -5786,7 +5895,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
@@ -5800,142 +5909,145 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ExecutionMoved)(nil),        // 9: loom.v1.ExecutionMoved
 	(*GateFailed)(nil),            // 10: loom.v1.GateFailed
 	(*GapNoted)(nil),              // 11: loom.v1.GapNoted
-	(*ChildStarted)(nil),          // 12: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 13: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 14: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 15: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 16: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 17: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 18: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 19: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 20: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 21: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 22: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 23: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 24: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 25: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 26: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 27: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 28: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 29: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 30: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 31: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 32: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 33: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 34: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 35: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 36: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 37: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 38: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 39: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 40: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 41: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 42: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 43: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 44: loom.v1.CandidateMade
-	(*Landed)(nil),                // 45: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 46: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 47: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 48: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 49: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 50: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 51: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 52: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 53: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 54: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 55: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 56: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 57: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 58: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 59: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 60: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 61: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 62: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 63: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 64: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 65: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 66: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 67: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 68: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 69: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 70: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 71: loom.v1.PermissionRevoked
-	(*timestamppb.Timestamp)(nil), // 72: google.protobuf.Timestamp
-	(*Identity)(nil),              // 73: loom.v1.Identity
-	(*RoleScaled)(nil),            // 74: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 75: loom.v1.HostDrained
-	(*JournalCut)(nil),            // 76: loom.v1.JournalCut
-	(*ProjectConfig)(nil),         // 77: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 78: loom.v1.Definition
-	(*SignedCommand)(nil),         // 79: loom.v1.SignedCommand
-	(*Error)(nil),                 // 80: loom.v1.Error
-	(*Pause)(nil),                 // 81: loom.v1.Pause
-	(PauseScope)(0),               // 82: loom.v1.PauseScope
-	(GateAction)(0),               // 83: loom.v1.GateAction
-	(*ForkPoint)(nil),             // 84: loom.v1.ForkPoint
-	(*Execution)(nil),             // 85: loom.v1.Execution
-	(*Budget)(nil),                // 86: loom.v1.Budget
-	(*CallReservation)(nil),       // 87: loom.v1.CallReservation
-	(*Usage)(nil),                 // 88: loom.v1.Usage
-	(*HostRoles)(nil),             // 89: loom.v1.HostRoles
-	(*Bead)(nil),                  // 90: loom.v1.Bead
-	(BeadStatus)(0),               // 91: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 92: loom.v1.Claimant
-	(*TeamTask)(nil),              // 93: loom.v1.TeamTask
-	(*Outcome)(nil),               // 94: loom.v1.Outcome
-	(*Approval)(nil),              // 95: loom.v1.Approval
-	(ApprovalDecision)(0),         // 96: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 97: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 98: loom.v1.Change
-	(*Candidate)(nil),             // 99: loom.v1.Candidate
-	(*Landing)(nil),               // 100: loom.v1.Landing
-	(*DecisionNode)(nil),          // 101: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 102: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 103: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 104: loom.v1.Ballot
-	(*Vote)(nil),                  // 105: loom.v1.Vote
-	(BallotStatus)(0),             // 106: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 107: loom.v1.LockClaim
-	(*Car)(nil),                   // 108: loom.v1.Car
-	(*BlobRef)(nil),               // 109: loom.v1.BlobRef
-	(*Compaction)(nil),            // 110: loom.v1.Compaction
-	(*Said)(nil),                  // 111: loom.v1.Said
-	(*ModelAnswer)(nil),           // 112: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 113: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 114: loom.v1.ToolResult
-	(*Permission)(nil),            // 115: loom.v1.Permission
+	(*PlanAdopted)(nil),           // 12: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 13: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 14: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 15: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 16: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 17: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 18: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 19: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 20: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 21: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 22: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 23: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 24: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 25: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 26: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 27: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 28: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 29: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 30: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 31: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 32: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 33: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 34: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 35: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 36: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 37: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 38: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 39: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 40: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 41: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 42: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 43: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 44: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 45: loom.v1.CandidateMade
+	(*Landed)(nil),                // 46: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 47: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 48: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 49: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 50: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 51: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 52: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 53: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 54: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 55: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 56: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 57: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 58: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 59: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 60: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 61: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 62: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 63: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 64: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 65: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 66: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 67: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 68: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 69: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 70: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 71: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 72: loom.v1.PermissionRevoked
+	nil,                           // 73: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 74: google.protobuf.Timestamp
+	(*Identity)(nil),              // 75: loom.v1.Identity
+	(*RoleScaled)(nil),            // 76: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 77: loom.v1.HostDrained
+	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
+	(*ProjectConfig)(nil),         // 79: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 80: loom.v1.Definition
+	(*SignedCommand)(nil),         // 81: loom.v1.SignedCommand
+	(*Error)(nil),                 // 82: loom.v1.Error
+	(*Pause)(nil),                 // 83: loom.v1.Pause
+	(PauseScope)(0),               // 84: loom.v1.PauseScope
+	(GateAction)(0),               // 85: loom.v1.GateAction
+	(*Plan)(nil),                  // 86: loom.v1.Plan
+	(*ForkPoint)(nil),             // 87: loom.v1.ForkPoint
+	(*Execution)(nil),             // 88: loom.v1.Execution
+	(*Budget)(nil),                // 89: loom.v1.Budget
+	(*CallReservation)(nil),       // 90: loom.v1.CallReservation
+	(*Usage)(nil),                 // 91: loom.v1.Usage
+	(*HostRoles)(nil),             // 92: loom.v1.HostRoles
+	(*Bead)(nil),                  // 93: loom.v1.Bead
+	(BeadStatus)(0),               // 94: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 95: loom.v1.Claimant
+	(*TeamTask)(nil),              // 96: loom.v1.TeamTask
+	(*Outcome)(nil),               // 97: loom.v1.Outcome
+	(*Approval)(nil),              // 98: loom.v1.Approval
+	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 100: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 101: loom.v1.Change
+	(*Candidate)(nil),             // 102: loom.v1.Candidate
+	(*Landing)(nil),               // 103: loom.v1.Landing
+	(*DecisionNode)(nil),          // 104: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 105: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 106: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 107: loom.v1.Ballot
+	(*Vote)(nil),                  // 108: loom.v1.Vote
+	(BallotStatus)(0),             // 109: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 110: loom.v1.LockClaim
+	(*Car)(nil),                   // 111: loom.v1.Car
+	(*BlobRef)(nil),               // 112: loom.v1.BlobRef
+	(*Compaction)(nil),            // 113: loom.v1.Compaction
+	(*Said)(nil),                  // 114: loom.v1.Said
+	(*ModelAnswer)(nil),           // 115: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 116: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 117: loom.v1.ToolResult
+	(*Permission)(nil),            // 118: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	72,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	73,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	74,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	75,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	21,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	22,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	23,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	24,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	18,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	19,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	20,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	25,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	26,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	27,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	28,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	29,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	30,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	31,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	34,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	35,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	36,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	37,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	38,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	39,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	40,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	42,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	43,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	44,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	45,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	41,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	22,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	23,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	24,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	25,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	19,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	20,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	21,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	26,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	27,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	28,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	29,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	30,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	31,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	32,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	35,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	36,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	37,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	38,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	39,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	40,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	41,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	43,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	44,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	45,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	46,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	42,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
 	3,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	6,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
 	7,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
@@ -5943,105 +6055,109 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	9,   // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
 	10,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
 	11,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	12,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	13,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	14,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	17,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	46,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	47,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	48,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	51,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	52,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	53,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	54,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	55,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	56,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	57,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	58,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	59,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	62,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	63,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	67,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	68,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	69,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	13,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	14,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	15,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	18,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	47,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	48,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	49,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	52,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	53,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	54,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	55,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	56,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	57,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	58,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	59,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	60,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	63,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	64,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	68,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	69,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	70,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	74,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	75,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	70,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	71,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	60,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	61,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	32,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	33,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	64,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	65,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	66,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	49,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	50,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	15,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	16,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	76,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	77,  // 76: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	78,  // 77: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	79,  // 78: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	80,  // 79: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	81,  // 80: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	82,  // 81: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	83,  // 82: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	84,  // 83: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	85,  // 84: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	86,  // 85: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	72,  // 86: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	86,  // 87: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	87,  // 88: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	88,  // 89: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	89,  // 90: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	90,  // 91: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	72,  // 92: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	90,  // 93: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	91,  // 94: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	80,  // 95: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	72,  // 96: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	92,  // 97: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	72,  // 98: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	93,  // 99: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	94,  // 100: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	94,  // 101: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	72,  // 102: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	95,  // 103: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	96,  // 104: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	79,  // 105: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	80,  // 106: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	97,  // 107: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	98,  // 108: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	99,  // 109: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	100, // 110: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	101, // 111: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	102, // 112: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	102, // 113: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	103, // 114: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	104, // 115: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	105, // 116: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	106, // 117: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	72,  // 118: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	107, // 119: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	72,  // 120: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	72,  // 121: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	108, // 122: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	109, // 123: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	110, // 124: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	111, // 125: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	111, // 126: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	112, // 127: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	113, // 128: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	114, // 129: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	115, // 130: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	131, // [131:131] is the sub-list for method output_type
-	131, // [131:131] is the sub-list for method input_type
-	131, // [131:131] is the sub-list for extension type_name
-	131, // [131:131] is the sub-list for extension extendee
-	0,   // [0:131] is the sub-list for field type_name
+	76,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	77,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	71,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	72,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	61,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	62,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	33,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	34,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	65,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	66,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	67,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	50,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	51,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	16,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	17,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	78,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	12,  // 76: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	79,  // 77: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	80,  // 78: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	81,  // 79: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	82,  // 80: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	83,  // 81: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	84,  // 82: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	85,  // 83: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	80,  // 84: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	86,  // 85: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	73,  // 86: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	87,  // 87: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	88,  // 88: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	89,  // 89: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	74,  // 90: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	89,  // 91: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	90,  // 92: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	91,  // 93: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	92,  // 94: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	93,  // 95: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	74,  // 96: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	93,  // 97: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	94,  // 98: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	82,  // 99: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	74,  // 100: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	95,  // 101: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	74,  // 102: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	96,  // 103: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	97,  // 104: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	97,  // 105: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	74,  // 106: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	98,  // 107: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	99,  // 108: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	81,  // 109: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	82,  // 110: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	100, // 111: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	101, // 112: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	102, // 113: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	103, // 114: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	104, // 115: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	105, // 116: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	105, // 117: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	106, // 118: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	107, // 119: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	108, // 120: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	109, // 121: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	74,  // 122: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	110, // 123: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	74,  // 124: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	74,  // 125: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	111, // 126: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	112, // 127: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	113, // 128: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	114, // 129: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	114, // 130: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	115, // 131: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	116, // 132: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	117, // 133: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	118, // 134: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	135, // [135:135] is the sub-list for method output_type
+	135, // [135:135] is the sub-list for method input_type
+	135, // [135:135] is the sub-list for extension type_name
+	135, // [135:135] is the sub-list for extension extendee
+	0,   // [0:135] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6135,6 +6251,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_CallReserved)(nil),
 		(*Event_CallSettled)(nil),
 		(*Event_JournalCut)(nil),
+		(*Event_PlanAdopted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6142,7 +6259,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   72,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

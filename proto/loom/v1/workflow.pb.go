@@ -152,18 +152,21 @@ const (
 	PhasePart_PHASE_PART_GATHER PhasePart = 5
 	// A check of a hook, by the runtime where it knows how, else by the verifier.
 	PhasePart_PHASE_PART_HOOK PhasePart = 6
+	// A planner makes the plan of the phases to come.
+	PhasePart_PHASE_PART_PLAN PhasePart = 720
 )
 
 // Enum value maps for PhasePart.
 var (
 	PhasePart_name = map[int32]string{
-		0: "PHASE_PART_UNSPECIFIED",
-		1: "PHASE_PART_WORK",
-		2: "PHASE_PART_CHECK",
-		3: "PHASE_PART_REVIEW",
-		4: "PHASE_PART_VOTE",
-		5: "PHASE_PART_GATHER",
-		6: "PHASE_PART_HOOK",
+		0:   "PHASE_PART_UNSPECIFIED",
+		1:   "PHASE_PART_WORK",
+		2:   "PHASE_PART_CHECK",
+		3:   "PHASE_PART_REVIEW",
+		4:   "PHASE_PART_VOTE",
+		5:   "PHASE_PART_GATHER",
+		6:   "PHASE_PART_HOOK",
+		720: "PHASE_PART_PLAN",
 	}
 	PhasePart_value = map[string]int32{
 		"PHASE_PART_UNSPECIFIED": 0,
@@ -173,6 +176,7 @@ var (
 		"PHASE_PART_VOTE":        4,
 		"PHASE_PART_GATHER":      5,
 		"PHASE_PART_HOOK":        6,
+		"PHASE_PART_PLAN":        720,
 	}
 )
 
@@ -881,7 +885,9 @@ type Definition struct {
 	Nodes       []*NodeDefinition `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Edges       []*EdgeDefinition `protobuf:"bytes,5,rep,name=edges,proto3" json:"edges,omitempty"`
 	// What all who work by it are told; unset for none.
-	Guide         *Guide `protobuf:"bytes,6,opt,name=guide,proto3" json:"guide,omitempty"`
+	Guide *Guide `protobuf:"bytes,6,opt,name=guide,proto3" json:"guide,omitempty"`
+	// What a plan of it is made of; unset where nothing is planned.
+	Blueprint     *Blueprint `protobuf:"bytes,720,opt,name=blueprint,proto3" json:"blueprint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +964,318 @@ func (x *Definition) GetGuide() *Guide {
 	return nil
 }
 
+func (x *Definition) GetBlueprint() *Blueprint {
+	if x != nil {
+		return x.Blueprint
+	}
+	return nil
+}
+
+// Blueprint is what a process leaves to a planner.
+type Blueprint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "guided" or "suggestive".
+	Mode string `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`
+	// The process with phases as one file without includes; at most 96 KiB.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// The same with the phases of the plan that the definition was made by; empty
+	// for a definition that is as its author wrote it.
+	Planned string `protobuf:"bytes,3,opt,name=planned,proto3" json:"planned,omitempty"`
+	// Nodes between the plan and its phases, which a new plan has to pass again.
+	After         []string `protobuf:"bytes,4,rep,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Blueprint) Reset() {
+	*x = Blueprint{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Blueprint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Blueprint) ProtoMessage() {}
+
+func (x *Blueprint) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Blueprint.ProtoReflect.Descriptor instead.
+func (*Blueprint) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Blueprint) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Blueprint) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Blueprint) GetPlanned() string {
+	if x != nil {
+		return x.Planned
+	}
+	return ""
+}
+
+func (x *Blueprint) GetAfter() []string {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// Plan is what a planner made of the phases of a process.
+type Plan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many plans the execution has had, this one included.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Why it is as it is, in a sentence or two; at most 1 KiB.
+	Why    string          `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	Phases []*PlannedPhase `protobuf:"bytes,3,rep,name=phases,proto3" json:"phases,omitempty"`
+	// Phases of the process that are not in it.
+	LeftOut []*LeftOut `protobuf:"bytes,4,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// SHA-256 of the definition that came of it.
+	DefinitionHash string                 `protobuf:"bytes,5,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	At             *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Plan) Reset() {
+	*x = Plan{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Plan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Plan) ProtoMessage() {}
+
+func (x *Plan) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Plan.ProtoReflect.Descriptor instead.
+func (*Plan) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Plan) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Plan) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Plan) GetPhases() []*PlannedPhase {
+	if x != nil {
+		return x.Phases
+	}
+	return nil
+}
+
+func (x *Plan) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *Plan) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+func (x *Plan) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// PlannedPhase is a phase of a plan.
+type PlannedPhase struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// At most 200 bytes.
+	Description  string   `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	DependsOn    []string `protobuf:"bytes,3,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
+	Deliverables []string `protobuf:"bytes,4,rep,name=deliverables,proto3" json:"deliverables,omitempty"`
+	// "kept" as the process has it, "adapted", "part" of a phase that was split,
+	// "new", or "begun" before the plan was made.
+	Change string `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
+	// For a part: of which phase.
+	Of            string `protobuf:"bytes,6,opt,name=of,proto3" json:"of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlannedPhase) Reset() {
+	*x = PlannedPhase{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlannedPhase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlannedPhase) ProtoMessage() {}
+
+func (x *PlannedPhase) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlannedPhase.ProtoReflect.Descriptor instead.
+func (*PlannedPhase) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PlannedPhase) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PlannedPhase) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *PlannedPhase) GetDependsOn() []string {
+	if x != nil {
+		return x.DependsOn
+	}
+	return nil
+}
+
+func (x *PlannedPhase) GetDeliverables() []string {
+	if x != nil {
+		return x.Deliverables
+	}
+	return nil
+}
+
+func (x *PlannedPhase) GetChange() string {
+	if x != nil {
+		return x.Change
+	}
+	return ""
+}
+
+func (x *PlannedPhase) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+// LeftOut is a phase that a plan goes without.
+type LeftOut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Phase         string                 `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftOut) Reset() {
+	*x = LeftOut{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftOut) ProtoMessage() {}
+
+func (x *LeftOut) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
+func (*LeftOut) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LeftOut) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *LeftOut) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Guide is what a process says to everybody who works by it.
 type Guide struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -983,7 +1301,7 @@ type Guide struct {
 
 func (x *Guide) Reset() {
 	*x = Guide{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1313,7 @@ func (x *Guide) String() string {
 func (*Guide) ProtoMessage() {}
 
 func (x *Guide) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1326,7 @@ func (x *Guide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guide.ProtoReflect.Descriptor instead.
 func (*Guide) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Guide) GetPersona() string {
@@ -1096,7 +1414,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1426,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1439,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Rule) GetName() string {
@@ -1191,7 +1509,7 @@ type MemoryType struct {
 
 func (x *MemoryType) Reset() {
 	*x = MemoryType{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1521,7 @@ func (x *MemoryType) String() string {
 func (*MemoryType) ProtoMessage() {}
 
 func (x *MemoryType) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1534,7 @@ func (x *MemoryType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryType.ProtoReflect.Descriptor instead.
 func (*MemoryType) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MemoryType) GetType() string {
@@ -1259,7 +1577,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1589,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1602,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Phase) GetPart() PhasePart {
@@ -1392,7 +1710,7 @@ type NodeDefinition struct {
 
 func (x *NodeDefinition) Reset() {
 	*x = NodeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1722,7 @@ func (x *NodeDefinition) String() string {
 func (*NodeDefinition) ProtoMessage() {}
 
 func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1735,7 @@ func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDefinition.ProtoReflect.Descriptor instead.
 func (*NodeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NodeDefinition) GetId() string {
@@ -1569,7 +1887,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1899,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1912,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Gate) GetCondition() string {
@@ -1639,7 +1957,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1969,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1982,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Backoff) GetInitial() *durationpb.Duration {
@@ -1693,7 +2011,7 @@ type FailurePolicy struct {
 
 func (x *FailurePolicy) Reset() {
 	*x = FailurePolicy{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +2023,7 @@ func (x *FailurePolicy) String() string {
 func (*FailurePolicy) ProtoMessage() {}
 
 func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +2036,7 @@ func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailurePolicy.ProtoReflect.Descriptor instead.
 func (*FailurePolicy) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FailurePolicy) GetMax() uint32 {
@@ -1748,7 +2066,7 @@ type ReworkRule struct {
 
 func (x *ReworkRule) Reset() {
 	*x = ReworkRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +2078,7 @@ func (x *ReworkRule) String() string {
 func (*ReworkRule) ProtoMessage() {}
 
 func (x *ReworkRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +2091,7 @@ func (x *ReworkRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkRule.ProtoReflect.Descriptor instead.
 func (*ReworkRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReworkRule) GetTo() string {
@@ -1805,7 +2123,7 @@ type EdgeDefinition struct {
 
 func (x *EdgeDefinition) Reset() {
 	*x = EdgeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +2135,7 @@ func (x *EdgeDefinition) String() string {
 func (*EdgeDefinition) ProtoMessage() {}
 
 func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2148,7 @@ func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeDefinition.ProtoReflect.Descriptor instead.
 func (*EdgeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EdgeDefinition) GetId() string {
@@ -1951,14 +2269,16 @@ type Execution struct {
 	// Questions that are open about tool calls of its agents.
 	Permissions []string `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// What the newest merge train found out about its candidate.
-	Car           *Car `protobuf:"bytes,460,opt,name=car,proto3" json:"car,omitempty"`
+	Car *Car `protobuf:"bytes,460,opt,name=car,proto3" json:"car,omitempty"`
+	// The plan that it goes by, if one was made.
+	Plan          *Plan `protobuf:"bytes,720,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2290,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2303,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Execution) GetId() string {
@@ -2287,6 +2607,13 @@ func (x *Execution) GetCar() *Car {
 	return nil
 }
 
+func (x *Execution) GetPlan() *Plan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
 // Gap is something that an execution went on without.
 type Gap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2299,7 +2626,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2638,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2651,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Gap) GetNode() string {
@@ -2361,7 +2688,7 @@ type ForkPoint struct {
 
 func (x *ForkPoint) Reset() {
 	*x = ForkPoint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2700,7 @@ func (x *ForkPoint) String() string {
 func (*ForkPoint) ProtoMessage() {}
 
 func (x *ForkPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2713,7 @@ func (x *ForkPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkPoint.ProtoReflect.Descriptor instead.
 func (*ForkPoint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ForkPoint) GetExecution() string {
@@ -2426,7 +2753,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2765,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2778,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Pause) GetScope() PauseScope {
@@ -2527,7 +2854,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2866,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +2879,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeState) GetStatus() NodeStatus {
@@ -2707,7 +3034,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +3046,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +3059,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Attempt) GetId() string {
@@ -2909,7 +3236,7 @@ type TeamTask struct {
 
 func (x *TeamTask) Reset() {
 	*x = TeamTask{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2921,7 +3248,7 @@ func (x *TeamTask) String() string {
 func (*TeamTask) ProtoMessage() {}
 
 func (x *TeamTask) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2934,7 +3261,7 @@ func (x *TeamTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamTask.ProtoReflect.Descriptor instead.
 func (*TeamTask) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TeamTask) GetCall() string {
@@ -3003,7 +3330,7 @@ type CallReservation struct {
 
 func (x *CallReservation) Reset() {
 	*x = CallReservation{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3342,7 @@ func (x *CallReservation) String() string {
 func (*CallReservation) ProtoMessage() {}
 
 func (x *CallReservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3355,7 @@ func (x *CallReservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReservation.ProtoReflect.Descriptor instead.
 func (*CallReservation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallReservation) GetRequest() string {
@@ -3073,7 +3400,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3412,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3425,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -3151,7 +3478,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3490,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3503,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -3270,7 +3597,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3282,7 +3609,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3295,7 +3622,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Change) GetBase() string {
@@ -3361,7 +3688,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3700,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3713,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -3431,7 +3758,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3443,7 +3770,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3456,7 +3783,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -3505,7 +3832,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3517,7 +3844,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3530,7 +3857,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -3596,7 +3923,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3608,7 +3935,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3621,7 +3948,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Landing) GetCommit() string {
@@ -3696,7 +4023,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3708,7 +4035,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3721,7 +4048,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Car) GetVerified() string {
@@ -3781,7 +4108,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +4120,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +4133,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -3856,7 +4183,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3868,7 +4195,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3881,7 +4208,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Choice) GetId() string {
@@ -3954,7 +4281,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +4293,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3979,7 +4306,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Approval) GetId() string {
@@ -4190,7 +4517,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4529,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4542,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -4264,7 +4591,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xe0\x01\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\x93\x02\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -4272,7 +4599,31 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12-\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
 	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
-	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\"\xe4\x02\n" +
+	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\x121\n" +
+	"\tblueprint\x18\xd0\x05 \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\"g\n" +
+	"\tBlueprint\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
+	"\aplanned\x18\x03 \x01(\tR\aplanned\x12\x14\n" +
+	"\x05after\x18\x04 \x03(\tR\x05after\"\xe1\x01\n" +
+	"\x04Plan\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\x12-\n" +
+	"\x06phases\x18\x03 \x03(\v2\x15.loom.v1.PlannedPhaseR\x06phases\x12+\n" +
+	"\bleft_out\x18\x04 \x03(\v2\x10.loom.v1.LeftOutR\aleftOut\x12'\n" +
+	"\x0fdefinition_hash\x18\x05 \x01(\tR\x0edefinitionHash\x12*\n" +
+	"\x02at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xab\x01\n" +
+	"\fPlannedPhase\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1d\n" +
+	"\n" +
+	"depends_on\x18\x03 \x03(\tR\tdependsOn\x12\"\n" +
+	"\fdeliverables\x18\x04 \x03(\tR\fdeliverables\x12\x16\n" +
+	"\x06change\x18\x05 \x01(\tR\x06change\x12\x0e\n" +
+	"\x02of\x18\x06 \x01(\tR\x02of\"7\n" +
+	"\aLeftOut\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe4\x02\n" +
 	"\x05Guide\x12\x18\n" +
 	"\apersona\x18\x01 \x01(\tR\apersona\x12#\n" +
 	"\rtool_guidance\x18\x02 \x01(\tR\ftoolGuidance\x12%\n" +
@@ -4352,7 +4703,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\x9f\x0f\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xc3\x0f\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -4405,7 +4756,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12\"\n" +
 	"\x04said\x18\xa6\x04 \x03(\v2\r.loom.v1.SaidR\x04said\x12!\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\tR\vpermissions\x12\x1f\n" +
-	"\x03car\x18\xcc\x03 \x01(\v2\f.loom.v1.CarR\x03car\x1aL\n" +
+	"\x03car\x18\xcc\x03 \x01(\v2\f.loom.v1.CarR\x03car\x12\"\n" +
+	"\x04plan\x18\xd0\x05 \x01(\v2\r.loom.v1.PlanR\x04plan\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -4605,7 +4957,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x02*\xaa\x01\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\xc0\x01\n" +
 	"\tPhasePart\x12\x1a\n" +
 	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
@@ -4613,7 +4965,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x11PHASE_PART_REVIEW\x10\x03\x12\x13\n" +
 	"\x0fPHASE_PART_VOTE\x10\x04\x12\x15\n" +
 	"\x11PHASE_PART_GATHER\x10\x05\x12\x13\n" +
-	"\x0fPHASE_PART_HOOK\x10\x06*\xa6\x01\n" +
+	"\x0fPHASE_PART_HOOK\x10\x06\x12\x14\n" +
+	"\x0fPHASE_PART_PLAN\x10\xd0\x05*\xa6\x01\n" +
 	"\bNodeType\x12\x19\n" +
 	"\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_TYPE_START\x10\x01\x12\x11\n" +
@@ -4696,7 +5049,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -4713,153 +5066,162 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(ApprovalKind)(0),             // 12: loom.v1.ApprovalKind
 	(ApprovalDecision)(0),         // 13: loom.v1.ApprovalDecision
 	(*Definition)(nil),            // 14: loom.v1.Definition
-	(*Guide)(nil),                 // 15: loom.v1.Guide
-	(*Rule)(nil),                  // 16: loom.v1.Rule
-	(*MemoryType)(nil),            // 17: loom.v1.MemoryType
-	(*Phase)(nil),                 // 18: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 19: loom.v1.NodeDefinition
-	(*Gate)(nil),                  // 20: loom.v1.Gate
-	(*Backoff)(nil),               // 21: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 22: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 23: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 24: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 25: loom.v1.Execution
-	(*Gap)(nil),                   // 26: loom.v1.Gap
-	(*ForkPoint)(nil),             // 27: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 28: loom.v1.Pause
-	(*NodeState)(nil),             // 29: loom.v1.NodeState
-	(*Attempt)(nil),               // 30: loom.v1.Attempt
-	(*TeamTask)(nil),              // 31: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 32: loom.v1.CallReservation
-	(*Claimant)(nil),              // 33: loom.v1.Claimant
-	(*Outcome)(nil),               // 34: loom.v1.Outcome
-	(*Change)(nil),                // 35: loom.v1.Change
-	(*ChangedFile)(nil),           // 36: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 37: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 38: loom.v1.Candidate
-	(*Landing)(nil),               // 39: loom.v1.Landing
-	(*Car)(nil),                   // 40: loom.v1.Car
-	(*CheckRun)(nil),              // 41: loom.v1.CheckRun
-	(*Choice)(nil),                // 42: loom.v1.Choice
-	(*Approval)(nil),              // 43: loom.v1.Approval
-	(*FileClaim)(nil),             // 44: loom.v1.FileClaim
-	nil,                           // 45: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 46: loom.v1.Execution.NodesEntry
-	nil,                           // 47: loom.v1.Execution.EdgesEntry
-	nil,                           // 48: loom.v1.Execution.NamedChecksEntry
-	(*durationpb.Duration)(nil),   // 49: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 50: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
-	(Priority)(0),                 // 52: loom.v1.Priority
-	(*Usage)(nil),                 // 53: loom.v1.Usage
-	(*Budget)(nil),                // 54: loom.v1.Budget
-	(*Mark)(nil),                  // 55: loom.v1.Mark
-	(*Said)(nil),                  // 56: loom.v1.Said
-	(*Identity)(nil),              // 57: loom.v1.Identity
-	(*BlobRef)(nil),               // 58: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 59: loom.v1.PermissionQuestion
+	(*Blueprint)(nil),             // 15: loom.v1.Blueprint
+	(*Plan)(nil),                  // 16: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 17: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 18: loom.v1.LeftOut
+	(*Guide)(nil),                 // 19: loom.v1.Guide
+	(*Rule)(nil),                  // 20: loom.v1.Rule
+	(*MemoryType)(nil),            // 21: loom.v1.MemoryType
+	(*Phase)(nil),                 // 22: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 23: loom.v1.NodeDefinition
+	(*Gate)(nil),                  // 24: loom.v1.Gate
+	(*Backoff)(nil),               // 25: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 26: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 27: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 28: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 29: loom.v1.Execution
+	(*Gap)(nil),                   // 30: loom.v1.Gap
+	(*ForkPoint)(nil),             // 31: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 32: loom.v1.Pause
+	(*NodeState)(nil),             // 33: loom.v1.NodeState
+	(*Attempt)(nil),               // 34: loom.v1.Attempt
+	(*TeamTask)(nil),              // 35: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 36: loom.v1.CallReservation
+	(*Claimant)(nil),              // 37: loom.v1.Claimant
+	(*Outcome)(nil),               // 38: loom.v1.Outcome
+	(*Change)(nil),                // 39: loom.v1.Change
+	(*ChangedFile)(nil),           // 40: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 41: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 42: loom.v1.Candidate
+	(*Landing)(nil),               // 43: loom.v1.Landing
+	(*Car)(nil),                   // 44: loom.v1.Car
+	(*CheckRun)(nil),              // 45: loom.v1.CheckRun
+	(*Choice)(nil),                // 46: loom.v1.Choice
+	(*Approval)(nil),              // 47: loom.v1.Approval
+	(*FileClaim)(nil),             // 48: loom.v1.FileClaim
+	nil,                           // 49: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 50: loom.v1.Execution.NodesEntry
+	nil,                           // 51: loom.v1.Execution.EdgesEntry
+	nil,                           // 52: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 54: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 55: google.protobuf.Struct
+	(Priority)(0),                 // 56: loom.v1.Priority
+	(*Usage)(nil),                 // 57: loom.v1.Usage
+	(*Budget)(nil),                // 58: loom.v1.Budget
+	(*Mark)(nil),                  // 59: loom.v1.Mark
+	(*Said)(nil),                  // 60: loom.v1.Said
+	(*Identity)(nil),              // 61: loom.v1.Identity
+	(*BlobRef)(nil),               // 62: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 63: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	19, // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	24, // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	15, // 2: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	16, // 3: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	17, // 4: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
-	0,  // 5: loom.v1.Rule.type:type_name -> loom.v1.RuleType
-	1,  // 6: loom.v1.Rule.severity:type_name -> loom.v1.Severity
-	2,  // 7: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
-	3,  // 8: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	49, // 9: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	4,  // 10: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	45, // 11: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	22, // 12: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	20, // 13: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	6,  // 14: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	21, // 15: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	18, // 16: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	5,  // 17: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	49, // 18: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	49, // 19: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	23, // 20: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	7,  // 21: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	8,  // 22: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	46, // 23: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	47, // 24: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	50, // 25: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	51, // 26: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	51, // 27: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	52, // 28: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	35, // 29: loom.v1.Execution.change:type_name -> loom.v1.Change
-	37, // 30: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	38, // 31: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	39, // 32: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	53, // 33: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	48, // 34: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	26, // 35: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	27, // 36: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	28, // 37: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	54, // 38: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	51, // 39: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	49, // 40: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	55, // 41: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	51, // 42: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	56, // 43: loom.v1.Execution.said:type_name -> loom.v1.Said
-	40, // 44: loom.v1.Execution.car:type_name -> loom.v1.Car
-	51, // 45: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10, // 46: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	51, // 47: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	57, // 48: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,  // 49: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	30, // 50: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	30, // 51: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	34, // 52: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	51, // 53: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	12, // 54: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	51, // 55: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	51, // 56: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	33, // 57: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	51, // 58: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	34, // 59: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	51, // 60: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	51, // 61: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	51, // 62: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	49, // 63: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	31, // 64: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	32, // 65: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	34, // 66: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	33, // 67: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11, // 68: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	50, // 69: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	35, // 70: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	38, // 71: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	39, // 72: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	41, // 73: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	36, // 74: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	58, // 75: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	51, // 76: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	38, // 77: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	41, // 78: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	58, // 79: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12, // 80: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	35, // 81: loom.v1.Approval.change:type_name -> loom.v1.Change
-	30, // 82: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13, // 83: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	51, // 84: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13, // 85: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	57, // 86: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	51, // 87: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	42, // 88: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	44, // 89: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	59, // 90: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	54, // 91: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	33, // 92: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	51, // 93: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	29, // 94: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	23,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	28,  // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	19,  // 2: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	15,  // 3: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	17,  // 4: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	18,  // 5: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	53,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	20,  // 7: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	21,  // 8: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	0,   // 9: loom.v1.Rule.type:type_name -> loom.v1.RuleType
+	1,   // 10: loom.v1.Rule.severity:type_name -> loom.v1.Severity
+	2,   // 11: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
+	3,   // 12: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	54,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	4,   // 14: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	49,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	26,  // 16: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	24,  // 17: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	6,   // 18: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	25,  // 19: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	22,  // 20: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	5,   // 21: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	54,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	54,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	27,  // 24: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	7,   // 25: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	8,   // 26: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	50,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	51,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	55,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	53,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	53,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	56,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	39,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
+	41,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	42,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	43,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	57,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	52,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	30,  // 39: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	31,  // 40: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	32,  // 41: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	58,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	53,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	54,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	59,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	53,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	60,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
+	44,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
+	16,  // 49: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	53,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10,  // 51: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	53,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	61,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,   // 54: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	34,  // 55: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	34,  // 56: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	38,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	53,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	12,  // 59: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	53,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	53,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	37,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	53,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	38,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	53,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	53,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	53,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	54,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	35,  // 69: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	36,  // 70: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	38,  // 71: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	37,  // 72: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 73: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	55,  // 74: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	39,  // 75: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	42,  // 76: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	43,  // 77: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	45,  // 78: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	40,  // 79: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	62,  // 80: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	53,  // 81: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	42,  // 82: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	45,  // 83: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	62,  // 84: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12,  // 85: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	39,  // 86: loom.v1.Approval.change:type_name -> loom.v1.Change
+	34,  // 87: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13,  // 88: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	53,  // 89: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13,  // 90: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	61,  // 91: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	53,  // 92: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	46,  // 93: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	48,  // 94: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	63,  // 95: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	58,  // 96: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	37,  // 97: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	53,  // 98: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	33,  // 99: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	100, // [100:100] is the sub-list for method output_type
+	100, // [100:100] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -4876,7 +5238,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      14,
-			NumMessages:   35,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
