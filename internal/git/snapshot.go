@@ -197,8 +197,12 @@ func (w *Worktree) paths(ctx context.Context, files call) (present, gone []strin
 	return append(present, others...), gone, err
 }
 
+// drafts are files that a tool writes before they take their place: one that
+// another phase is writing may be gone at any moment, and none is work.
+const drafts = ".loom-*.draft"
+
 func untracked(ctx context.Context, files call) ([]string, error) {
-	out, err := files.run(ctx, "ls-files", "-z", "--others", "--exclude-standard")
+	out, err := files.run(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--exclude="+drafts)
 	if err != nil {
 		return nil, err
 	}
