@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"time"
 
@@ -226,6 +227,26 @@ func waitAgents() {
 		case <-look.C:
 		case <-ctx.Done():
 			give(fmt.Errorf("there are not %s agents of role %s: %v", os.Args[2], os.Args[1], agentsInAll(reply)))
+		}
+	}
+}
+
+// until runs a command, which is harmless to repeat, until what it prints
+// matches a pattern: what one host was told, the others hear of soon.
+func until() {
+	pattern := regexp.MustCompile(os.Args[1])
+	look, end := time.NewTicker(100*time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for {
+		out, err := exec.Command(os.Args[2], os.Args[3:]...).CombinedOutput() //nolint:gosec // of a story
+		if err == nil && pattern.Match(out) {
+			fmt.Printf("%s", out)
+			return
+		}
+		select {
+		case <-look.C:
+		case <-end:
+			give(fmt.Errorf("%q prints no %q but\n%s%w", os.Args[2:], pattern, out, err))
 		}
 	}
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"await":       await,
 		"wait-file":   waitFile,
 		"wait-agents": waitAgents,
+		"until":       until,
 		"nats-server": natsServer,
 		"publish":     publish,
 		"request":     request,
