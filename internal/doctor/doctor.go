@@ -74,8 +74,8 @@ type Machine struct {
 	// Openings what it would open to them.
 	Roles    *roles.Set
 	Openings roles.Openings
-	Models      []Model
-	Secrets     []Secret
+	Models   []Model
+	Secrets  []Secret
 	// Configuration is what is wrong with it, nil for nothing.
 	Configuration error
 	// Ignored are variables that set nothing.
