@@ -11,23 +11,22 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// missing says whether a journal that was cut lacks the batch after a sequence.
-func missing(ctx context.Context, log journal.Log, after uint64) (bool, error) {
-	first, _, err := journal.First(ctx, log)
-	return first > after+1, err
-}
-
-// base returns what the journal begins with, if it lacks the batch after a
-// sequence; else nil.
-func (p *partition) base(ctx context.Context, after uint64) (*loomv1.JournalBase, error) {
-	if p.Base == nil {
+// baseOf returns what a journal begins with, if it was cut and lacks the batch
+// after a sequence; else nil. Without a way to read it there is none.
+func baseOf(ctx context.Context, log journal.Log, read func(context.Context) (*loomv1.JournalBase, error), after uint64) (*loomv1.JournalBase, error) {
+	if read == nil {
 		return nil, nil
 	}
-	lacks, err := missing(ctx, p.Log, after)
-	if err != nil || !lacks {
+	first, _, err := journal.First(ctx, log)
+	if err != nil || first <= after+1 {
 		return nil, err
 	}
-	return p.Base(ctx)
+	return read(ctx)
+}
+
+// base is baseOf the partition's journal.
+func (p *partition) base(ctx context.Context, after uint64) (*loomv1.JournalBase, error) {
+	return baseOf(ctx, p.Log, p.Base, after)
 }
 
 // fromBase begins a recovery with a base, which is kept as snapshots, so that

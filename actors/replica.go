@@ -200,14 +200,7 @@ func (f *fold) restore(ctx context.Context, r *replica) error {
 // fromBase begins with what the journal begins with, if it lacks the batch that
 // would be next.
 func (f *fold) fromBase(ctx context.Context, r *replica) error {
-	if r.base == nil {
-		return nil
-	}
-	lacks, err := missing(ctx, r.log, f.next()-1)
-	if err != nil || !lacks {
-		return err
-	}
-	base, err := r.base(ctx)
+	base, err := baseOf(ctx, r.log, r.base, f.next()-1)
 	if err != nil || base == nil {
 		return err
 	}
