@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -95,17 +96,19 @@ func ExampleBucket_Watch() {
 		fmt.Println(err)
 		return
 	}
+	var released sync.WaitGroup
+	defer released.Wait() // others may see the end before the one who gave it
 	bucket.Watch(ctx, "host.", func(e lease.Entry) {
 		fmt.Printf("%s (%s) alive: %t\n", e.Key, e.Value, e.Alive)
 		if !e.Alive {
 			cancel()
 			return
 		}
-		go func() {
+		released.Go(func() {
 			if err := host.Release(context.WithoutCancel(ctx)); err != nil {
 				fmt.Println(err)
 			}
-		}()
+		})
 	})
 	// Output:
 	// host.h1 (epoch 7) alive: true

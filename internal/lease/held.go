@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/loomrun/loom/internal/fault"
 )
 
@@ -87,8 +89,9 @@ func (h *Held) Set(ctx context.Context, value []byte) error {
 }
 
 // Release gives the lease back: from now on it is not valid here, and when
-// Release returns nil anybody else can have it. After an error of ctx it may
-// have been given back, or ends after its TTL. To release a lease that was
+// Release returns nil anybody else can have it. After an error, of ctx or of a
+// connection that is closed, it may have been given back, or ends after its
+// TTL. To release a lease that was
 // lost or released does nothing.
 func (h *Held) Release(ctx context.Context) error {
 	select {
@@ -157,12 +160,12 @@ func (h *Held) renew() {
 }
 
 // put stores the lease as it is, trying again until it is stored, is known to
-// be another's, or ctx ends.
+// be another's, the connection is closed for good, or ctx ends.
 func (h *Held) put(ctx context.Context, released bool) error {
 	for {
 		err := h.putOnce(ctx, released)
 		switch {
-		case err == nil, errors.Is(err, fault.New("lease/lost", "")):
+		case err == nil, errors.Is(err, fault.New("lease/lost", "")), errors.Is(err, nats.ErrConnectionClosed):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

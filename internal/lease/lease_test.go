@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
@@ -130,6 +131,16 @@ func TestOwnIsTakenAtOnce(t *testing.T) {
 }
 
 // The holder dies; the next has the lease after its TTL and not before.
+func TestReleaseEndsWithTheConnection(t *testing.T) {
+	js := connect(t, single(t).ClientURL())
+	h := acquire(t, open(t, js, Config{}), "partition.01", "a")
+	js.Conn().Close()
+	if err := h.Release(context.Background()); !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Errorf("Release over a closed connection: %v", err)
+	}
+	ended(t, h)
+}
+
 func TestTakeOverAfterTTL(t *testing.T) {
 	const ttl = time.Second
 	a, b := alone(t, Config{TTL: ttl})
