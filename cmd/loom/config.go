@@ -173,7 +173,7 @@ func (a *app) origin(f *pflag.Flag, entry string) config.Origin {
 }
 
 // secretNames are the secrets that Loom looks for.
-var secretNames = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "ALPHA_VANTAGE_API_KEY"}
+var secretNames = []string{"ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "ALPHA_VANTAGE_API_KEY"}
 
 // secrets tells which secrets are there.
 func (a *app) secrets() []kept {

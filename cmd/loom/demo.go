@@ -57,7 +57,7 @@ It opens no port and writes to a temporary directory, unless you say otherwise.`
 	}
 	f := cmd.Flags()
 	f.StringVar(&approve, "approve", "", "`HOW`: ask or auto (default: ask at a terminal; without one it must be given)")
-	f.StringVar(&spec, "model", "scripted:demo", "`MODEL` that answers: scripted:demo, anthropic:MODEL or openai:MODEL")
+	f.StringVar(&spec, "model", "scripted:demo", "`MODEL` that answers: scripted:demo, anthropic:MODEL, google:MODEL or openai:MODEL")
 	recordFlag(f, &record)
 	f.BoolVar(&o.Unsandboxed, "unsandboxed", false, "let tools run on this machine as it is")
 	f.StringVar(&o.Keep, "keep", "", "work in `DIR`; repository and data stay there, and a demo that was cut off goes on")

@@ -81,7 +81,7 @@ func (m *models) of(r roles.Role) (spec, from string) {
 func (m *models) open(c *host.Config, set *roles.Set) error {
 	errs := m.read(set)
 	if m.spec == "" {
-		errs = append(errs, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, openai:MODEL, or scripted:demo for the demo's repository"))
+		errs = append(errs, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, google:MODEL, openai:MODEL, or scripted:demo for the demo's repository"))
 	}
 	o := opener{config: provider.Config{Env: m.app.env, Gates: &wire.Gates{}}, opened: map[string]model.Provider{}}
 	c.Model, c.Models = o.open(m.spec, m.defaultFrom), map[string]model.Provider{}

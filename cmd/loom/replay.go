@@ -41,7 +41,7 @@ func (a *app) recorded(file, from string, m model.Provider, do func(*recording.W
 // confidential are the variables that may hold some, those of files included.
 func (a *app) confidential() []string {
 	list := os.Environ()
-	for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "ALPHA_VANTAGE_API_KEY"} {
+	for _, name := range secretNames {
 		if value := a.env(name); value != "" {
 			list = append(list, name+"="+value)
 		}

@@ -11,6 +11,11 @@ type Rate struct {
 	CacheWrite uint64 // of the prompt, put into the cache
 	CacheRead  uint64 // of the prompt, taken from the cache
 	Output     uint64
+
+	// Above and Long, when set, are the price list of answers to prompts of
+	// more tokens than Above.
+	Above uint64
+	Long  *Rate
 }
 
 // Tokens counts what one answer used. The three counts of the prompt do not
@@ -34,11 +39,14 @@ func (t Tokens) Bounded() Tokens {
 // Cost returns the price of t in micro-dollars, rounded up.
 func (r Rate) Cost(t Tokens) uint64 {
 	t = t.Bounded()
+	if r.Long != nil && t.Prompt() > r.Above {
+		return r.Long.Cost(t)
+	}
 	sum := t.Input*r.Input + t.CacheWrite*r.CacheWrite + t.CacheRead*r.CacheRead + t.Output*r.Output
 	return (sum + 999_999) / 1_000_000
 }
 
-// Of returns the rate of a model of a provider, "anthropic" or "openai", at
+// Of returns the rate of a model of a provider, "anthropic", "google" or "openai", at
 // that provider's own address. A date at the end of the name does not matter.
 func Of(provider, model string) (Rate, bool) {
 	r, ok := table[provider][undated(model)]
@@ -72,6 +80,9 @@ func cutDate(model, layout string) (string, bool) {
 // Most returns what so many tokens cost at most, however the cache fares, in
 // micro-dollars, rounded up.
 func (r Rate) Most(input, output uint64) uint64 {
+	if r.Long != nil && input > r.Above {
+		return r.Long.Most(input, output)
+	}
 	r.Input = max(r.Input, r.CacheWrite)
 	return r.Cost(Tokens{Input: input, Output: output})
 }

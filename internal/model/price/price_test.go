@@ -58,3 +58,15 @@ func TestAGENT02_TableIsDated(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Some models cost more for long prompts, the whole of them.
+func TestAGENT02_LongPromptsHaveAPriceOfTheirOwn(t *testing.T) {
+	rate, _ := price.Of("google", "gemini-2.5-pro")
+	short, long := rate.Cost(price.Tokens{Input: 200_000, Output: 1000}), rate.Cost(price.Tokens{Input: 200_000, CacheRead: 10, Output: 1000})
+	if short != 250_000+10_000 || long != 500_000+3+15_000 {
+		t.Errorf("at the bound %d, above it %d micro-dollars; want 260000 and 515003", short, long)
+	}
+	if most := rate.Most(300_000, 1000); most != 750_000+15_000 {
+		t.Errorf("at most %d micro-dollars, want 765000", most)
+	}
+}

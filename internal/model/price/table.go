@@ -6,6 +6,7 @@ const AsOf = "2026-06-21"
 // Sources of the table.
 const (
 	AnthropicSource = "https://platform.claude.com/docs/en/about-claude/pricing"
+	GoogleSource    = "https://ai.google.dev/gemini-api/docs/pricing"
 	OpenAISource    = "https://platform.openai.com/docs/pricing"
 )
 
@@ -26,6 +27,19 @@ func gpt(input, cached, output uint64) Rate {
 	return Rate{Input: input, CacheWrite: input, CacheRead: cached, Output: output}
 }
 
+// gemini is Google's scheme: what is cached without being asked to costs a tenth
+// of the prompt, and nothing to write.
+func gemini(input, output uint64) Rate {
+	return Rate{Input: input, CacheWrite: input, CacheRead: input / 10, Output: output}
+}
+
+// long gives r another price list for prompts of more than 200,000 tokens.
+func (r Rate) long(input, output uint64) Rate {
+	other := gemini(input, output)
+	r.Above, r.Long = 200_000, &other
+	return r
+}
+
 // table is what the sources say, for standard processing without surcharges
 // for regions or speed.
 var table = map[string]map[string]Rate{
@@ -37,6 +51,11 @@ var table = map[string]map[string]Rate{
 		"claude-sonnet-4-6": claude(3*dollar, 15*dollar),
 		"claude-sonnet-4-5": claude(3*dollar, 15*dollar),
 		"claude-haiku-4-5":  claude(1*dollar, 5*dollar),
+	},
+	"google": {
+		"gemini-2.5-pro":        gemini(125*cent, 10*dollar).long(250*cent, 15*dollar),
+		"gemini-2.5-flash":      gemini(30*cent, 250*cent),
+		"gemini-2.5-flash-lite": gemini(10*cent, 40*cent),
 	},
 	"openai": {
 		"gpt-5.1":      gpt(125*cent, 125*cent/10, 10*dollar),

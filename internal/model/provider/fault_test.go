@@ -30,14 +30,14 @@ var good = modeltest.Reply{Text: "good"}
 const limited = `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`
 
 func TestF14_RateLimit(t *testing.T) {
-	both(t, "F14 passes", quick, replies(refuse(429, limited, "Retry-After-Ms", "1"), refuse(429, limited), good),
+	each(t, "F14 passes", quick, replies(refuse(429, limited, "Retry-After-Ms", "1"), refuse(429, limited), good),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			r, err := p.Ask(context.Background(), conversation(), nil)
 			if err != nil || r.Text != "good" || len(s.Asked()) != 3 {
 				t.Errorf("after two refusals: %v, %v, asked %d times; want good at the third", r, err, len(s.Asked()))
 			}
 		})
-	both(t, "F14 stays", quick, replies(refuse(429, limited)),
+	each(t, "F14 stays", quick, replies(refuse(429, limited)),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
 			at, ok := model.RetryAt(err)
@@ -45,7 +45,7 @@ func TestF14_RateLimit(t *testing.T) {
 				t.Errorf("always refused: %v, again at %v, asked %d times; want model/rate-limited after 5", err, at, len(s.Asked()))
 			}
 		})
-	both(t, "F14 asks for long", quick, replies(refuse(429, limited, "Retry-After", "120")),
+	each(t, "F14 asks for long", quick, replies(refuse(429, limited, "Retry-After", "120")),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
 			at, _ := model.RetryAt(err)
@@ -53,7 +53,7 @@ func TestF14_RateLimit(t *testing.T) {
 				t.Errorf("told to wait 120 s: %v, again in %v, asked %d times; want to be told at once", err, wait, len(s.Asked()))
 			}
 		})
-	both(t, "F14 no credit", quick, replies(refuse(429, `{"error":{"message":"no credit","type":"insufficient_quota","code":"insufficient_quota"}}`)),
+	each(t, "F14 no credit", quick, replies(refuse(429, `{"error":{"message":"no credit","type":"insufficient_quota","code":"insufficient_quota"}}`)),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
 			if fault.Code(err) != "model/refused" || len(s.Asked()) != 1 {
@@ -63,14 +63,14 @@ func TestF14_RateLimit(t *testing.T) {
 }
 
 func TestF15_ServerTrouble(t *testing.T) {
-	both(t, "F15 passes", quick, replies(refuse(500, "oops"), refuse(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), good),
+	each(t, "F15 passes", quick, replies(refuse(500, "oops"), refuse(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), good),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			r, err := p.Ask(context.Background(), conversation(), nil)
 			if err != nil || r.Text != "good" {
 				t.Errorf("after two 5xx: %v, %v, want good", r, err)
 			}
 		})
-	both(t, "F15 stays", quick, replies(refuse(503, "oops")),
+	each(t, "F15 stays", quick, replies(refuse(503, "oops")),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
 			if fault.Code(err) != "model/unavailable" || !strings.Contains(err.Error(), "tried 5 times") || len(s.Asked()) != 5 {
@@ -86,7 +86,7 @@ func TestF15_BrokenStream(t *testing.T) {
 		"reset": modeltest.Reset, "hangup": modeltest.Hangup, "overrun": modeltest.Overrun,
 	} {
 		script := replies(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: kind}, good)
-		both(t, "F15 "+name, quick, script, func(t *testing.T, s *modeltest.Server, p model.Provider) {
+		each(t, "F15 "+name, quick, script, func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			seen := ""
 			r, err := p.Ask(context.Background(), conversation(), func(c model.Chunk) {
 				if c.Discard {
@@ -120,7 +120,7 @@ func TestF15_NobodyThere(t *testing.T) {
 
 func TestF16_SilenceAndTrickle(t *testing.T) {
 	for name, kind := range map[string]modeltest.FailKind{"silence": modeltest.Silence, "trickle": modeltest.Trickle} {
-		both(t, "F16 "+name, quick, replies(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: kind}),
+		each(t, "F16 "+name, quick, replies(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: kind}),
 			func(t *testing.T, s *modeltest.Server, p model.Provider) {
 				began := time.Now()
 				_, err := p.Ask(context.Background(), conversation(), nil)
@@ -147,7 +147,7 @@ func gone(t *testing.T, s *modeltest.Server) {
 
 func TestF16_TotalLimit(t *testing.T) {
 	limits := wire.Limits{Total: 100 * time.Millisecond, Tries: 1 << 20, Patience: time.Millisecond}
-	both(t, "F16", limits, replies(refuse(500, "oops")), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "F16", limits, replies(refuse(500, "oops")), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		_, err := p.Ask(context.Background(), conversation(), nil)
 		if fault.Code(err) != "model/timeout" || !strings.Contains(err.Error(), "within 100ms") {
 			t.Errorf("trouble for ever: %v, want model/timeout after the total limit", err)
@@ -156,7 +156,7 @@ func TestF16_TotalLimit(t *testing.T) {
 }
 
 func TestF16_CancelClosesTheConnection(t *testing.T) {
-	both(t, "F16", quick, replies(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: modeltest.Silence}),
+	each(t, "F16", quick, replies(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: modeltest.Silence}),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -190,7 +190,7 @@ func TestF17_Garbage(t *testing.T) {
 		{"a value and no stream", modeltest.Reply{Raw: "{}", Headers: map[string]string{"Content-Type": "application/json"}}},
 		{"half a chunk", modeltest.Reply{Raw: "event: message_start\ndata: {\"a\n\n"}},
 	} {
-		both(t, "F17 "+tt.name, quick, replies(tt.reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+		each(t, "F17 "+tt.name, quick, replies(tt.reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			r, err := p.Ask(context.Background(), conversation(), nil)
 			if fault.Code(err) != "model/invalid-output" || len(s.Asked()) != 1 {
 				t.Errorf("answer %v, %v, asked %d times; want model/invalid-output at once", r, err, len(s.Asked()))
@@ -200,7 +200,7 @@ func TestF17_Garbage(t *testing.T) {
 }
 
 func TestF17_TextIsMadeSound(t *testing.T) {
-	both(t, "F17", quick, replies(modeltest.Reply{Text: "a\x00b"}), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "F17", quick, replies(modeltest.Reply{Text: "a\x00b"}), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		r, err := p.Ask(context.Background(), conversation(), nil)
 		if err != nil || r.Text != "a\uFFFDb" {
 			t.Errorf("NUL in the text: %v, %v, want it replaced", r, err)
@@ -209,6 +209,7 @@ func TestF17_TextIsMadeSound(t *testing.T) {
 	for name, raw := range map[string]string{
 		"anthropic": "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\xff\xfeb\"}}\n\n" +
 			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		"google": "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\xff\xfeb\"}]},\"finishReason\":\"STOP\"}]}\n\n",
 		"openai": "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xff\xfeb\"},\"finish_reason\":\"stop\"}]}\n\n",
 	} {
 		t.Run("F17 UTF-8 "+name, func(t *testing.T) {
@@ -239,7 +240,7 @@ func TestF22_UsageThatLies(t *testing.T) {
 		{"very much", modeltest.Reported{Input: 1 << 50, Output: 1 << 50}, 1 << 34, 1 << 34, true},
 		{"plausible", modeltest.Reported{Input: 700, Output: 900}, 700, 900, true},
 	} {
-		both(t, "F22 "+tt.name, quick, replies(modeltest.Reply{Text: text, Reported: &tt.reported}),
+		each(t, "F22 "+tt.name, quick, replies(modeltest.Reply{Text: text, Reported: &tt.reported}),
 			func(t *testing.T, s *modeltest.Server, p model.Provider) {
 				r, err := p.Ask(context.Background(), conversation(), nil)
 				if err != nil {
@@ -268,7 +269,7 @@ func TestSEC02_KeysStayOutOfErrors(t *testing.T) {
 		{"unreadable", modeltest.Reply{Raw: "event: message_start\ndata: " + key + "\n\n"}, "model/invalid-output"},
 		{"control bytes", refuse(400, "a\x1b[31mb\x00c\r\nd"), "model/refused"},
 	} {
-		both(t, "SEC02 "+tt.name, quick, replies(tt.reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+		each(t, "SEC02 "+tt.name, quick, replies(tt.reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
 			if fault.Code(err) != tt.code {
 				t.Errorf("%v, want %s", err, tt.code)
@@ -282,7 +283,7 @@ func TestSEC02_KeysStayOutOfErrors(t *testing.T) {
 			if len(err.Error()) > 320 {
 				t.Errorf("the error has %d bytes: %s", len(err.Error()), err)
 			}
-			if h := s.Headers()[0]; h.Get("X-Api-Key") != key && h.Get("Authorization") != "Bearer "+key {
+			if h := s.Headers()[0]; h.Get("X-Api-Key") != key && h.Get("X-Goog-Api-Key") != key && h.Get("Authorization") != "Bearer "+key {
 				t.Error("the key did not reach the server")
 			}
 		})
@@ -294,7 +295,7 @@ func TestSEC02_RedirectsAreNotFollowed(t *testing.T) {
 	asked := make(chan struct{}, 10)
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }))
 	defer other.Close()
-	both(t, "SEC02", quick, replies(refuse(307, "", "Location", other.URL)), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "SEC02", quick, replies(refuse(307, "", "Location", other.URL)), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		_, err := p.Ask(context.Background(), conversation(), nil)
 		if fault.Code(err) != "model/refused" || len(asked) != 0 {
 			t.Errorf("redirected: %v, the other server was asked %d times; want model/refused and nothing", err, len(asked))
@@ -303,7 +304,7 @@ func TestSEC02_RedirectsAreNotFollowed(t *testing.T) {
 }
 
 func TestAGENT02_ModelDeclines(t *testing.T) {
-	both(t, "AGENT02", quick, replies(modeltest.Reply{Text: "I", Stop: "refusal"}), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "AGENT02", quick, replies(modeltest.Reply{Text: "I", Stop: "refusal"}), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		_, err := p.Ask(context.Background(), conversation(), nil)
 		if fault.Code(err) != "model/refused" || len(s.Asked()) != 1 {
 			t.Errorf("%v, asked %d times; want model/refused at once", err, len(s.Asked()))
@@ -312,7 +313,7 @@ func TestAGENT02_ModelDeclines(t *testing.T) {
 }
 
 func TestAGENT02_CutAtTheLimit(t *testing.T) {
-	both(t, "AGENT02", quick, replies(modeltest.Reply{Text: "a beginning", Stop: model.StopLength}), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "AGENT02", quick, replies(modeltest.Reply{Text: "a beginning", Stop: model.StopLength}), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		r, err := p.Ask(context.Background(), conversation(), nil)
 		if err != nil || r.Stop != model.StopLength {
 			t.Errorf("%v, %v; want the text and that it was cut", r, err)

@@ -27,7 +27,7 @@ func (s says) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// seeds are whole streams and broken ones, for both protocols.
+// seeds are whole streams and broken ones, for all protocols.
 var seeds = []string{
 	"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"m\",\"usage\":{\"input_tokens\":3}}}\n\n" +
 		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"shell\",\"input\":{}}}\n\n" +
@@ -43,6 +43,9 @@ var seeds = []string{
 	"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":\"{\"}},{}]},\"finish_reason\":\"stop\"}]}\n\n",
 	"data: {\"error\":{\"message\":7,\"code\":[1]}}\n\n",
 	"data: {\"error\":\"text\"}\n\n",
+	"data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"shell\",\"args\":[]}},{\"thought\":true,\"text\":\"hm\"}]},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":-1}}\r\n\r\n",
+	"data: {\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}\n\n",
+	"data: {\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"retryDelay\":\"-1s\"},{\"reason\":7}]}}\n\n",
 	"data: null\n\ndata: []\n\n: comment\n\n\n\n",
 	"{\"error\":{}}\n\xff\xfe\x00\n",
 }
@@ -52,7 +55,9 @@ func FuzzF17_Stream(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s)
 	}
-	env := func(k string) string { return map[string]string{"ANTHROPIC_API_KEY": key, "OPENAI_API_KEY": key}[k] }
+	env := func(k string) string {
+		return map[string]string{"ANTHROPIC_API_KEY": key, "GOOGLE_API_KEY": key, "OPENAI_API_KEY": key}[k]
+	}
 	limits := wire.Limits{Tries: 1, Total: 5 * time.Second}
 	f.Fuzz(func(t *testing.T, stream string) {
 		for _, p := range protocols {

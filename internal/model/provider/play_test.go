@@ -26,7 +26,7 @@ func TestAGENT02_PolicyBehindAProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	both(t, "AGENT02", quick, func() modeltest.Script { return modeltest.Play(scripted.Demo) },
+	each(t, "AGENT02", quick, func() modeltest.Script { return modeltest.Play(scripted.Demo) },
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			got, err := p.Ask(context.Background(), r, nil)
 			if err != nil {

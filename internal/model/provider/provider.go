@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/anthropic"
+	"github.com/loomrun/loom/internal/model/google"
 	"github.com/loomrun/loom/internal/model/openai"
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/model/scripted"
@@ -23,7 +24,8 @@ import (
 // the environment.
 type Config struct {
 	// Env looks up environment variables: ANTHROPIC_API_KEY,
-	// ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL, and
+	// ANTHROPIC_BASE_URL, GOOGLE_API_KEY, GOOGLE_BASE_URL, OPENAI_API_KEY,
+	// OPENAI_BASE_URL, and
 	// LOOM_CONTEXT_WINDOW, the tokens that models take which Loom does not
 	// know. Nil finds none.
 	Env func(string) string
@@ -40,7 +42,7 @@ type Config struct {
 }
 
 // Open opens a model by "replay:FILE", "scripted", "scripted:NAME", "scripted:FILE",
-// "anthropic:MODEL" or "openai:MODEL" with the keys in env. The last speaks to
+// "anthropic:MODEL", "google:MODEL" or "openai:MODEL" with the keys in env. The last speaks to
 // any server of that protocol that OPENAI_BASE_URL names. With commas between
 // them, each is asked when those before it do not answer. It contacts nobody.
 //
@@ -77,6 +79,8 @@ func (c Config) one(spec string) (model.Provider, error) {
 		return c.replay(name)
 	case "anthropic":
 		return c.remote(spec, name, "ANTHROPIC", anthropic.Origin, anthropic.New)
+	case "google":
+		return c.remote(spec, name, "GOOGLE", google.Origin, google.New)
 	case "openai":
 		return c.remote(spec, name, "OPENAI", openai.Origin, openai.New)
 	}
@@ -85,14 +89,21 @@ func (c Config) one(spec string) (model.Provider, error) {
 
 func unknown(spec string) *fault.Error {
 	return fault.New("model/unknown", "no such model").Got(spec).Want(
-		"there is anthropic:MODEL, openai:MODEL (any server of that protocol, by OPENAI_BASE_URL), replay:FILE, scripted:FILE.yaml and scripted:%s",
+		"there is anthropic:MODEL, google:MODEL, openai:MODEL (any server of that protocol, by OPENAI_BASE_URL), replay:FILE, scripted:FILE.yaml and scripted:%s",
 		strings.Join(scripted.Names(), ", scripted:"))
 }
+
+// Keys are the variables that hold the keys of model providers.
+var Keys = []string{"ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"}
 
 // replay opens a recording as a model. Secrets were taken out of it, so those
 // of the environment are taken out of what is compared with it.
 func (c Config) replay(file string) (model.Provider, error) {
-	r, err := recording.Open(file, append(os.Environ(), "ANTHROPIC_API_KEY="+c.env("ANTHROPIC_API_KEY"), "OPENAI_API_KEY="+c.env("OPENAI_API_KEY")))
+	env := os.Environ()
+	for _, name := range Keys {
+		env = append(env, name+"="+c.env(name))
+	}
+	r, err := recording.Open(file, env)
 	if err != nil {
 		return nil, err
 	}

@@ -25,18 +25,19 @@ const key = "sk-test-0123456789abcdef"
 // quick are limits under which a test of waiting takes milliseconds.
 var quick = wire.Limits{Idle: 150 * time.Millisecond, First: 5 * time.Second, Total: 20 * time.Second, Patience: 4 * time.Millisecond}
 
-// protocols are the two kinds of server that the same tests run against.
+// protocols are the kinds of server that the same tests run against.
 var protocols = []struct {
 	name, spec, prefix string
 	start              func(testing.TB, modeltest.Script) *modeltest.Server
 }{
 	{"anthropic", "anthropic:claude-test", "ANTHROPIC", modeltest.Anthropic},
+	{"google", "google:gemini-3-test", "GOOGLE", modeltest.Google},
 	{"openai", "openai:gpt-test", "OPENAI", modeltest.OpenAI},
 }
 
-// both runs a test against each protocol: a server that answers by the script
+// each runs a test against each protocol: a server that answers by the script
 // that make gives, and a provider that asks it.
-func both(t *testing.T, id string, limits wire.Limits, script func() modeltest.Script, run func(*testing.T, *modeltest.Server, model.Provider)) {
+func each(t *testing.T, id string, limits wire.Limits, script func() modeltest.Script, run func(*testing.T, *modeltest.Server, model.Provider)) {
 	for _, p := range protocols {
 		t.Run(id+" "+p.name, func(t *testing.T) {
 			s := p.start(t, script())
@@ -82,7 +83,7 @@ func TestAGENT02_WholeConversation(t *testing.T) {
 		Text:  "Ünïcode and \"quotes\" \n and more",
 		Calls: []*loomv1.ToolCall{modeltest.Call("b1", "file_edit", `{"old":"a\tb","new":"c"}`), modeltest.Call("b2", "shell", `{}`)},
 	}
-	both(t, "AGENT02", quick, replies(reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "AGENT02", quick, replies(reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		var streamed strings.Builder
 		var tools []string
 		got, err := p.Ask(context.Background(), conversation(), func(c model.Chunk) {
@@ -121,7 +122,7 @@ func TestAGENT02_AnswerGoesOn(t *testing.T) {
 		modeltest.Reply{Calls: []*loomv1.ToolCall{modeltest.Call("call_0", "shell", `{}`)}},
 		modeltest.Reply{Text: "done"},
 	)
-	both(t, "AGENT02", quick, script, func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "AGENT02", quick, script, func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		r := conversation()
 		for {
 			answer, err := p.Ask(context.Background(), r, nil)
@@ -141,7 +142,7 @@ func TestAGENT02_AnswerGoesOn(t *testing.T) {
 		if len(last.Messages) != len(r.Messages) {
 			t.Errorf("the last request has %d messages, want %d", len(last.Messages), len(r.Messages))
 		}
-		if opaque := string(last.Messages[4].Opaque); strings.HasPrefix(p.Name(), "anthropic") && opaque != "signed" {
+		if opaque := string(last.Messages[4].Opaque); !strings.HasPrefix(p.Name(), "openai") && opaque != "signed" {
 			t.Errorf("signature that came back = %q, want %q", opaque, "signed")
 		}
 	})
@@ -169,6 +170,8 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 		{"anthropic:claude-sonnet-4-5-20250929", modeltest.Anthropic, 3000 + 3000 + 1500, true},
 		// 1000 at 1.25, 10,000 at 0.125, 100 at 10.
 		{"openai:gpt-5-2025-08-07", modeltest.OpenAI, 1250 + 1250 + 1000, true},
+		// 1000 at 0.30, 10,000 at 0.03, 100 at 2.50.
+		{"google:gemini-2.5-flash", modeltest.Google, 300 + 300 + 250, true},
 		{"anthropic:claude-of-tomorrow", modeltest.Anthropic, 0, false},
 	} {
 		t.Run("AGENT02 "+tt.spec, func(t *testing.T) {
@@ -177,7 +180,9 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := func(k string) string { return map[string]string{"ANTHROPIC_API_KEY": key, "OPENAI_API_KEY": key}[k] }
+			env := func(k string) string {
+				return map[string]string{"ANTHROPIC_API_KEY": key, "GOOGLE_API_KEY": key, "OPENAI_API_KEY": key}[k]
+			}
 			p, err := provider.Config{Env: env, Limits: quick, Client: &http.Client{Transport: atHome{at}}}.Open(tt.spec)
 			if err != nil {
 				t.Fatal(err)
@@ -231,6 +236,8 @@ func TestAGENT02_Open(t *testing.T) {
 		{"openai:gpt-5", "OPENAI_API_KEY=a b", "model/no-key", "OPENAI_API_KEY"},
 		{"openai:gpt-5", "OPENAI_BASE_URL=127.0.0.1:11434", "usage/argument", "OPENAI_BASE_URL"},
 		{"openai:gpt-5", "OPENAI_BASE_URL=https://u:secret@example.org", "usage/argument", "OPENAI_BASE_URL"},
+		{"google:gemini-2.5-pro", "GOOGLE_API_KEY=k", "", ""},
+		{"google:gemini-2.5-pro", "OPENAI_API_KEY=k", "model/no-key", "GOOGLE_API_KEY"},
 		{"openai:", "OPENAI_API_KEY=k", "model/unknown", "openai:MODEL"},
 		{"openai:a b", "OPENAI_API_KEY=k", "model/unknown", "openai:MODEL"},
 		{"", "", "model/unknown", "scripted:demo"},

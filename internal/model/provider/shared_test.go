@@ -40,7 +40,7 @@ func TestF14_WhatIsLeftIsKept(t *testing.T) {
 	script := replies(modeltest.Reply{Text: "good", Headers: map[string]string{
 		"X-Ratelimit-Limit-Requests": "2", "X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "2m0s",
 	}})
-	both(t, "F14 left", quick, script, func(t *testing.T, s *modeltest.Server, p model.Provider) {
+	each(t, "F14 left", quick, script, func(t *testing.T, s *modeltest.Server, p model.Provider) {
 		if _, err := p.Ask(context.Background(), conversation(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestF14_WhatIsLeftIsKept(t *testing.T) {
 
 // A server that stays overloaded is one to come back to.
 func TestF14_OverloadedForLong(t *testing.T) {
-	both(t, "F14 overloaded", quick, replies(refuse(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)),
+	each(t, "F14 overloaded", quick, replies(refuse(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)),
 		func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
 			if _, ok := model.RetryAt(err); !ok || len(s.Asked()) != 5 {

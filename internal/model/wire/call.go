@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -75,6 +76,14 @@ func notStream(r *http.Response) bool {
 // Refuse reports an error that came within the stream.
 func (c *Call) Refuse(kind, message string) error {
 	c.refusal = &refusal{status: statusOf(kind), kind: kind, message: message}
+	return c.refusal
+}
+
+// RefuseAs reports an error that came within the stream as its server wrote it.
+func (c *Call) RefuseAs(text json.RawMessage) error {
+	r := explain(text)
+	r.status = statusOf(r.kind)
+	c.refusal = &r
 	return c.refusal
 }
 

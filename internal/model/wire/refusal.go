@@ -33,34 +33,67 @@ const maxRefusal = 8 << 10
 
 func readRefusal(resp *http.Response) *refusal {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is what there is to say
-	r := &refusal{status: resp.StatusCode, message: string(text), wait: retryAfter(resp.Header, time.Now())}
+	r := refusal{message: string(text)}
 	var envelope struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(text, &envelope) != nil || envelope.Error == nil {
-		return r
+	if json.Unmarshal(text, &envelope) == nil && envelope.Error != nil {
+		r = explain(envelope.Error)
 	}
-	r.kind, r.message = explain(envelope.Error)
-	return r
+	r.status = resp.StatusCode
+	if r.kind == badKey {
+		r.status = statusOf(r.kind)
+	}
+	if wait := retryAfter(resp.Header, time.Now()); wait > 0 {
+		r.wait = wait
+	}
+	return &r
 }
 
+// badKey is Google's word for a key that it does not know, which it calls an
+// invalid argument otherwise.
+const badKey = "API_KEY_INVALID"
+
 // explain reads an error as the servers write it: an object, or a bare text.
-func explain(text json.RawMessage) (kind, message string) {
+func explain(text json.RawMessage) refusal {
 	var object struct {
-		Type    string `json:"type"`
-		Code    any    `json:"code"`
-		Message string `json:"message"`
+		Type    string   `json:"type"`
+		Code    any      `json:"code"`
+		Status  string   `json:"status"`
+		Message string   `json:"message"`
+		Details []detail `json:"details"`
 	}
 	if json.Unmarshal(text, &object) != nil {
+		var message string
 		if json.Unmarshal(text, &message) != nil {
 			message = string(text)
 		}
-		return "", message
+		return refusal{message: message}
 	}
+	r := refusal{kind: either(object.Type, object.Status), message: object.Message}
 	if code, ok := object.Code.(string); ok && code != "" {
-		return code, object.Message
+		r.kind = code
 	}
-	return object.Type, object.Message
+	for _, d := range object.Details {
+		d.add(&r)
+	}
+	return r
+}
+
+// detail is what Google's servers add to an error: google.rpc.ErrorInfo and
+// google.rpc.RetryInfo are of use.
+type detail struct {
+	Reason string `json:"reason"`
+	Delay  string `json:"retryDelay"` // such as "34.5s"
+}
+
+func (d detail) add(r *refusal) {
+	if d.Reason == badKey {
+		r.kind = badKey
+	}
+	if delay, err := time.ParseDuration(d.Delay); err == nil && delay > 0 {
+		r.wait = bounded(delay.Seconds())
+	}
 }
 
 // retryAfter reads how long a server asks us to wait: milliseconds, seconds
@@ -89,19 +122,19 @@ func bounded(seconds float64) time.Duration {
 // a stream. An unknown kind is the server's own trouble.
 func statusOf(kind string) int {
 	switch kind {
-	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
+	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota", "RESOURCE_EXHAUSTED":
 		return http.StatusTooManyRequests
 	case "overloaded_error":
 		return statusOverloaded
-	case "authentication_error", "invalid_api_key":
+	case "authentication_error", "invalid_api_key", "UNAUTHENTICATED", badKey:
 		return http.StatusUnauthorized
-	case "permission_error", "billing_error":
+	case "permission_error", "billing_error", "PERMISSION_DENIED":
 		return http.StatusForbidden
-	case "not_found_error", "model_not_found":
+	case "not_found_error", "model_not_found", "NOT_FOUND":
 		return http.StatusNotFound
 	case "request_too_large":
 		return http.StatusRequestEntityTooLarge
-	case "invalid_request_error", "context_length_exceeded", "content_filter":
+	case "invalid_request_error", "context_length_exceeded", "content_filter", "INVALID_ARGUMENT", "FAILED_PRECONDITION":
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError
