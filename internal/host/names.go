@@ -10,8 +10,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// Version is this release.
-const Version = "0.1.0"
+// Version is this release. A build may give itself another name:
+//
+//	go build -ldflags "-X github.com/loomrun/loom/internal/host.Version=0.1.0-mine" ./cmd/loom
+var Version = "0.1.0"
 
 // DefaultData returns the data directory of this user's host:
 // $XDG_STATE_HOME/loom, or ~/.local/state/loom.

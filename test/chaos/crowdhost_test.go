@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -24,6 +25,10 @@ import (
 // answer at once, on the place whose directory it names.
 const crowdHost = "LOOM_CHAOS_CROWD"
 
+// crowdVersion is the variable that gives such a host the name of another
+// release.
+const crowdVersion = "LOOM_CHAOS_VERSION"
+
 // crowd is the project of hosts with instant agents.
 const crowd = "crowd"
 
@@ -40,6 +45,7 @@ const servesAgain = "serves again"
 func runCrowdHost(dir string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	host.Version = cmp.Or(os.Getenv(crowdVersion), host.Version)
 	if err := hostCrowd(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, "loom:", err)
 		return 1

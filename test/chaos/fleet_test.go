@@ -77,6 +77,7 @@ type fleet struct {
 	hosts [fleetSize]*process
 	lives []*process // all that there ever were
 
+	may   chan struct{} // a token for each order that may be placed
 	filed atomic.Int64
 	kills []kill
 }
@@ -90,9 +91,10 @@ type kill struct {
 
 // What is done to hosts.
 const (
-	killed = "kill"
-	slept  = "sleep"
-	apart  = "partition"
+	killed   = "kill"
+	slept    = "sleep"
+	apart    = "partition"
+	upgraded = "upgrade"
 )
 
 // sleep is how long a host is stopped or cut off: longer than it is thought to
@@ -115,7 +117,10 @@ func newFleet(t *testing.T, wired bool) *fleet {
 	if err := join.Write(filepath.Join(p.dir, "join.json")); err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{t: t, process: "component", random: rand.New(rand.NewPCG(*seed, 7)), addresses: brokertest.Addresses(fleetSize)}
+	f := &fleet{
+		t: t, process: "component", random: rand.New(rand.NewPCG(*seed, 7)), addresses: brokertest.Addresses(fleetSize),
+		may: make(chan struct{}, *fleetOrders),
+	}
 	if wired {
 		f.wires = newWires(t, f.addresses)
 	}
@@ -404,6 +409,7 @@ func TestOPS01_ThreeHostsThroughKills(t *testing.T) {
 	}
 	f.crowded(program)
 	f.run(fleetPatience(), func(ctx context.Context) {
+		f.release(*fleetOrders)
 		for len(f.kills) < *fleetKills || f.closed(ctx) < *fleetOrders {
 			if ctx.Err() != nil {
 				t.Fatalf("%d of %d orders are done, %d filed", f.closed(t.Context()), *fleetOrders, f.filed.Load())
@@ -427,11 +433,11 @@ func (f *fleet) run(most time.Duration, do func(context.Context)) {
 	f.define()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(f.t.Context(), most)
-	defer cancel()
 	var publishers sync.WaitGroup
+	defer func() { cancel(); publishers.Wait() }()
 	for who := range 4 {
 		publishers.Go(func() {
-			for n := who; n < *fleetOrders; n += 4 {
+			for n := who; n < *fleetOrders && f.allowed(ctx); n += 4 {
 				f.order(ctx, n)
 			}
 		})
@@ -439,6 +445,23 @@ func (f *fleet) run(most time.Duration, do func(context.Context)) {
 	do(ctx)
 	publishers.Wait()
 	f.judge(time.Since(began))
+}
+
+// release lets publishers place n more orders. It never blocks.
+func (f *fleet) release(n int) {
+	for range n {
+		f.may <- struct{}{}
+	}
+}
+
+// allowed waits until one more order may be placed; false if ctx ends first.
+func (f *fleet) allowed(ctx context.Context) bool {
+	select {
+	case <-f.may:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // fleetPatience is how long a run may take: three hosts on few processors come

@@ -53,6 +53,7 @@ func (f *fleet) figures(events []*loomv1.Event, runs map[string][]uint64, took t
 		{killed, false, "kill of a host that did not"},
 		{slept, true, "sleep of the host that served them"},
 		{apart, true, "partition of the host that served them"},
+		{upgraded, true, "stop of the host that served them, to be upgraded"},
 	} {
 		f.phases(events, c.how, c.served, c.what)
 	}
