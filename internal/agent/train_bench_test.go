@@ -12,7 +12,7 @@ const slowly = "sleep 0.5; " + sound
 
 // BenchmarkTwentyWithTwoBad lands twenty verified changes of which two fail
 // together with the others: on trains, and each made anew, tested and landed by
-// itself. It reports how long all of them take together.
+// itself. It reports how long all of them take together, and how many land a second.
 func BenchmarkTwentyWithTwoBad(b *testing.B) {
 	for _, way := range []struct {
 		name string
@@ -32,6 +32,19 @@ func BenchmarkTwentyWithTwoBad(b *testing.B) {
 				took += time.Since(begun)
 			}
 			b.ReportMetric(took.Seconds()/float64(b.N), "s/queue")
+			b.ReportMetric(18*float64(b.N)/took.Seconds(), "commits/s")
+		})
+	}
+}
+
+// TestBYD08_TrainsLandWhatOneByOneLands takes a short queue both ways.
+func TestBYD08_TrainsLandWhatOneByOneLands(t *testing.T) {
+	for name, land := range map[string]func(*yard) int{"trains": (*yard).onTrains, "one by one": (*yard).oneByOne} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if n := land(newYard(t, 3, 2)); n != 2 {
+				t.Errorf("%d changes landed, want 2", n)
+			}
 		})
 	}
 }

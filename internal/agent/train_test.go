@@ -30,7 +30,7 @@ const grant = 100
 
 func newYard(t testing.TB, cars int, bad ...int) *yard {
 	t.Helper()
-	y := &yard{bench: newBench(t, nil)}
+	y := &yard{bench: newBench(t, script(finish("success")))}
 	for n := 1; n <= cars; n++ {
 		bead := fmt.Sprintf("shop-%d", n)
 		tree, err := y.repo.Workspaces.Open(t.Context(), bead+"-x1", bead)

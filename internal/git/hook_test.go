@@ -282,6 +282,29 @@ func TestP19_WaysRoundAHook(t *testing.T) {
 	}
 }
 
+// A hook that runs what the change has brought, as one that runs the tests does,
+// does not lose the hooks behind it: what the change does to the hooks of its stage
+// is done to copies that nobody runs.
+func TestP19_M20_AHookThatRunsTheChangeKeepsTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, trick := range map[string]string{
+		"replaced":     "printf '#!/bin/sh\nexit 0\n' > .git/hooks/commit-msg",
+		"removed":      "rm -f .git/hooks/commit-msg",
+		"without mode": "chmod 644 .git/hooks/commit-msg",
+		"all replaced": "rm -rf .git/hooks && mkdir .git/hooks",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.hook("pre-commit", "#!/bin/sh\nexec sh ./tests.sh\n")
+			f.hook("commit-msg", "#!/bin/sh\necho not this one\nexit 1\n")
+			write(t, f.workspace(1).Path(), "tests.sh", trick+"\n")
+			_, err := f.tryCandidate(allowed)
+			wantText(t, wantCode(t, err, "git/hook-failed"), "commit-msg", "not this one")
+		})
+	}
+}
+
 func TestLOCK04_HooksMayAddTrailersButNotOurs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

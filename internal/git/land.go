@@ -144,7 +144,9 @@ func (l *landing) arrivedWith(ctx context.Context, ref string) (string, error) {
 
 func (l *landing) ownBranch() string { return landedBranch + "-" + l.req.Execution }
 
-// copyOn returns the commit on a branch that carries this change, or "".
+// copyOn returns the commit on a branch that carries this change, or "". Of a
+// train it is the last commit alone: a copy of that change, which somebody took by
+// hand, says nothing of the changes below it.
 func (l *landing) copyOn(ctx context.Context, ref string) (string, error) {
 	head, err := l.resolve(ctx, ref)
 	if err != nil || head == "" {
@@ -156,6 +158,9 @@ func (l *landing) copyOn(ctx context.Context, ref string) (string, error) {
 	}
 	if in, err := ancestor(ctx, l.git(), known, head); in || err != nil {
 		return known, err
+	}
+	if len(l.req.Below) > 0 {
+		return "", nil
 	}
 	return l.marked(ctx, mark{l.req.Execution, l.req.Candidate.GetPatchDigest()}, l.req.Candidate.GetBase(), head)
 }
@@ -314,7 +319,7 @@ func (l *landing) tidy(ctx context.Context) {
 			return err == nil && made.mark() == m.mark()
 		})
 	}
-	l.dropTrains(ctx, l.req.Deployment)
+	l.dropTrains(ctx, l.req.Deployment, l.fence)
 }
 
 // dropCandidate removes the candidate of a bead, if it is one that has landed.

@@ -55,7 +55,7 @@ func (c *Committer) Stack(ctx context.Context, req TrainRequest) ([]Stacked, err
 	if err != nil {
 		return nil, err
 	}
-	c.repo.dropTrains(ctx, req.Deployment)
+	c.repo.dropTrains(ctx, req.Deployment, fence)
 	c.step("old trains dropped")
 	row := make([]Stacked, len(req.Cars))
 	head := tip
@@ -122,15 +122,16 @@ func (c *Committer) ready(ctx context.Context, car CarRequest, want mark, head s
 }
 
 // dropTrains removes the refs of trains that are over: whoever holds the lock
-// drives the only one. It is tidiness; what is left is removed by the next.
-func (r *Repository) dropTrains(ctx context.Context, deployment string) {
+// drives the only one, as the fence at its object says. It is tidiness; what is left
+// is removed by the next.
+func (r *Repository) dropTrains(ctx context.Context, deployment, fence string) {
 	out, err := r.git().run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", trainRefs(deployment))
 	if err != nil {
 		return
 	}
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		if ref, oid, ok := strings.Cut(line, " "); ok {
-			_ = r.transact(ctx, "loom: train is over", drop(ref, oid))
+			_ = r.transact(ctx, "loom: train is over", stands(fenceRef(deployment), fence), drop(ref, oid))
 		}
 	}
 }

@@ -193,6 +193,59 @@ func TestBYD08_P6_ATrainIsFencedAndChecked(t *testing.T) {
 	y.each(0)
 }
 
+// A person takes the last change of a train by hand while the train is tested. The
+// changes below it have not landed with that, and nobody is told that they have.
+func TestBYD08_LOCK05_ACopyOfTheLastCarIsNotTheTrain(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, 3)
+	req := y.train(10)
+	cars := y.stack(req)
+	y.user("merge", "-q", "--ff-only", candidateRef(bead(3)))
+	landing, err := y.com.Land(t.Context(), y.arrive(req.Token, cars))
+	wantCode(t, err, "git/target-moved")
+	if landing != nil || y.copies(1, "main") != 0 || y.copies(3, "main") != 1 {
+		t.Errorf("landing %v, and %d, %d copies of the first and the last", landing, y.copies(1, "main"), y.copies(3, "main"))
+	}
+	again := y.train(20)
+	row, err := y.com.Stack(t.Context(), again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, row[2].Err, "git/no-change")
+	if _, err := y.com.Land(t.Context(), y.arrive(again.Token, []*loomv1.Candidate{row[0].Candidate, row[1].Candidate})); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 3; n++ {
+		if got := y.copies(n, "main"); got != 1 {
+			t.Errorf("%d copies of car %d", got, n)
+		}
+	}
+}
+
+// A driver that sleeps before it clears away old trains, and wakes while the next
+// one stacks its own, takes nothing of it away.
+func TestBYD08_P6_ADriverThatSleptDropsNoTrain(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, 2)
+	late, next := y.train(10), y.train(20)
+	var cars []*loomv1.Candidate
+	y.com.step = func(step string) {
+		if step == "fence raised" {
+			y.com.step = func(string) {}
+			cars = y.stack(next)
+		}
+	}
+	_, err := y.com.Stack(t.Context(), late)
+	wantCode(t, err, "git/fenced")
+	if at := y.head(fmt.Sprintf("%s%d", trainRefs(deployment), next.Token)); at != cars[1].Commit {
+		t.Errorf("the next one's train is kept at %q, want %s", at, cars[1].Commit)
+	}
+	if _, err := y.com.Land(t.Context(), y.arrive(next.Token, cars)); err != nil {
+		t.Fatal(err)
+	}
+	y.each(2)
+}
+
 // A crash at any step of a train leaves every car out or in once, whatever is
 // done next: the train anew, or each car by itself.
 func TestBYD08_LOCK05_CrashBetweenAnyTwoStepsOfATrain(t *testing.T) {
