@@ -48,14 +48,24 @@ func roleTable(w io.Writer, list []*loomv1.RoleCount) {
 }
 
 func (a *app) role() *cobra.Command {
-	chosen := models{app: a}
+	chosen, agents := models{app: a}, false
 	list := &cobra.Command{
 		Use: "list [flags]", Short: "the built-in roles, their models and what they may use", Args: takes(),
-		Long:    "List shows the roles that loom comes with, and which model each has on a host\nthat is given the same --model, --tier and --role-model. \"loom status\" shows\nwhat the host that runs has.",
-		Example: "  loom role list\n  loom role list --json\n  loom role list --model openai:gpt-5-mini --tier 1=openai:gpt-5",
-		RunE:    func(*cobra.Command, []string) error { return a.roles(a.roleSet(), &chosen) },
+		Long: `List shows the roles that loom comes with, and which model each has on a host
+that is given the same --model, --tier and --role-model. "loom status" shows
+what the host that runs has. With --agents it shows how many agents of each role
+the deployment has: those that run, of those that are wanted, and in brackets
+those that work, on all hosts that live, those that only run agents included.`,
+		Example: "  loom role list\n  loom role list --agents\n  loom role list --model openai:gpt-5-mini --tier 1=openai:gpt-5",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if agents {
+				return a.roleAgents(cmd.Context())
+			}
+			return a.roles(a.roleSet(), &chosen)
+		},
 	}
 	chosen.flags(list.Flags())
+	list.Flags().BoolVar(&agents, "agents", false, "how many agents the deployment has, and where")
 	check := &cobra.Command{
 		Use: "check FILE", Short: "print everything that is wrong with a role file", Args: takes("FILE"),
 		Example: "  loom role check my-role.yaml",

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -52,6 +56,46 @@ func (a *app) printRole(r roles.Role, m *models) error {
 	fmt.Fprintf(a.out, "tier %d\nmodel %s (%s)\ntools %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
 		r.Tier, dash(spec), from, dash(strings.Join(r.Tools.Allow, " ")), r.Agents, r.Limits.Iterations, r.Persona)
 	return nil
+}
+
+// roleAgents writes how many agents of each role the deployment has, and on
+// which hosts.
+func (a *app) roleAgents(ctx context.Context) error {
+	return a.with(ctx, func(c *client.Client) error {
+		reply, err := c.Hosts(ctx)
+		if err != nil {
+			return err
+		}
+		return a.print(reply, func(w io.Writer) {
+			var rows [][]string
+			for _, r := range agentsInAll(reply) {
+				said := "not known now"
+				if reply.Unknown == nil {
+					said = wanted(reply.GetStaffing().GetScales()[r.Role])
+				}
+				rows = append(rows, []string{r.Role, countOf(r), dash(agentsByHost(reply, r.Role)), said})
+			}
+			table(w, []string{"role", "agents", "on", "wanted"}, rows)
+		})
+	})
+}
+
+// countOf says how many agents run, of how many, and how many work.
+func countOf(r *loomv1.RoleCount) string {
+	return fmt.Sprintf("%d/%d (%d)", r.Actual, r.Desired, r.Busy)
+}
+
+// agentsByHost says which hosts that live have agents of a role, HOST=N.
+func agentsByHost(reply *loomv1.HostsReply, role string) string {
+	var on []string
+	for _, h := range reply.Hosts {
+		for _, r := range h.Roles {
+			if h.Alive && r.Role == role && r.Actual > 0 {
+				on = append(on, fmt.Sprintf("%s=%d", h.Host, r.Actual))
+			}
+		}
+	}
+	return strings.Join(on, " ")
 }
 
 // tier is the tier of a role, which people have none of.

@@ -136,13 +136,8 @@ func (h *Host) presenceOf() []byte {
 func (h *Host) selfPresence() *loomv1.HostPresence {
 	m := h.dir.Manifest()
 	p := &loomv1.HostPresence{
-		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: map[string]uint32{},
+		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: h.ownAgents(),
 		Url: h.broker.URL(), Alive: true,
-	}
-	for _, role := range h.roles.Names() {
-		if n := h.agentsOf(role); n > 0 {
-			p.Own[role] = uint32(n)
-		}
 	}
 	h.mu.Lock()
 	pools, web := h.pools, h.web

@@ -35,15 +35,20 @@ type Leaf struct {
 	nc     *nats.Conn
 	way    *far
 	hello  *loomv1.LeafHello
-	roles  []string // those that its credentials are for
+	roles  []string            // those that its credentials are for
+	first  *loomv1.LeafWelcome // what was wanted of it when it joined
 	ended  chan struct{}
 	reason error // why it ended by itself
 	stop   sync.Once
 	done   sync.WaitGroup
 }
 
-// helloEvery is how often a leaf host asks whether it may still be one.
-const helloEvery = 5 * time.Second
+// helloEvery is how often a leaf host asks whether it may still be one, and what
+// is wanted of it; helloWithin is how long it waits for the answer.
+const (
+	helloEvery  = staffAgain
+	helloWithin = 5 * time.Second
+)
 
 // StartLeaf starts a host that only runs agents, of the projects in c and of the
 // roles of its credentials. Of c it heeds what concerns agents: Data, Projects'
@@ -134,7 +139,7 @@ func (l *Leaf) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.roles = welcome.Roles
+	l.roles, l.first = welcome.Roles, welcome
 	for name := range l.h.config.Agents {
 		if r, _ := l.h.roles.Get(name); !slices.Contains(l.roles, r.Name) {
 			return fault.New("request/denied", "the credentials of %q are not for role %q", l.name, name).At("--agents")
@@ -152,6 +157,10 @@ func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
 	p := &loomv1.HostPresence{
 		Host: l.name, Epoch: l.epoch, Version: Version, StartedAt: timestamppb.New(l.h.started), Labels: l.h.config.Labels, Alive: alive, Leaf: true,
+		Own: l.h.ownAgents(),
+	}
+	for _, project := range l.h.config.Projects {
+		p.Projects = append(p.Projects, project.ID)
 	}
 	if l.h.pools != nil {
 		p.Roles = l.h.counts()
@@ -177,8 +186,12 @@ func (l *Leaf) startAgents(context.Context) error {
 			h.log.Warn("the credentials are for a role that no agent can have here", "role", name)
 			continue
 		}
+		agents, known := l.due(l.first, name)
+		if !known {
+			agents = h.agentsOf(name)
+		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: h.agentsOf(name), Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
+			Role: name, Agents: agents, Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
 			Sit: l.way.sit, Worker: seated{worker}, Logger: h.log,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
@@ -219,7 +232,7 @@ func (l *Leaf) say(p *loomv1.HostPresence) {
 	}
 }
 
-// stay heeds whether this host is drained, and ends it when its credentials are
+// stay heeds what is wanted of this host, and ends it when its credentials are
 // not good any more.
 func (l *Leaf) stay() {
 	again := time.NewTicker(helloEvery)
@@ -230,7 +243,7 @@ func (l *Leaf) stay() {
 		case <-l.h.ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(l.h.ctx, helloEvery)
+		ctx, cancel := context.WithTimeout(l.h.ctx, helloWithin)
 		welcome, err := l.greet(ctx)
 		cancel()
 		switch {
@@ -239,19 +252,8 @@ func (l *Leaf) stay() {
 			close(l.ended)
 			return
 		case err == nil:
-			l.drain(welcome.Drained)
+			l.heed(welcome)
 		}
-	}
-}
-
-// drain has agents take no new work, or as much as ever.
-func (l *Leaf) drain(drained bool) {
-	for _, role := range l.roles {
-		n := l.h.agentsOf(role)
-		if drained {
-			n = 0
-		}
-		l.h.pools.Resize(role, n)
 	}
 }
 

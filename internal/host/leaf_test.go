@@ -3,6 +3,7 @@ package host_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,6 +165,54 @@ func TestACT05_ALeafHostWorksAndStops(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("a leaf host goes on with credentials that were revoked")
+	}
+}
+
+// TestROLE02_ROLE03_AgentsOfALeafHostAreScaledAndPlaced has a leaf host take its
+// share of a role, what is said of it alone, and what its label says.
+func TestROLE02_ROLE03_AgentsOfALeafHostAreScaledAndPlaced(t *testing.T) {
+	c, h := withoutQA(t, scripted.New("unused", nothing))
+	credentials := worker(t, h, c.Data, "w1")
+	far := c
+	far.Labels = map[string]string{"gpu": "yes"}
+	startLeaf(t, far, scripted.New("leaf", nothing), credentials)
+	operator := connect(t, h, "operator")
+	agents := func(p *loomv1.HostPresence) int {
+		for _, r := range p.GetRoles() {
+			if r.Role == qa && r.Desired == r.Actual {
+				return int(r.Actual)
+			}
+		}
+		return -1
+	}
+	scale := func(here, there int, q *loomv1.ScaleRole) {
+		t.Helper()
+		q.Role = qa
+		if _, err := operator.Scale(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, fmt.Sprintf("%d agents on the host and %d on the leaf host", here, there), func() bool {
+			return agents(presenceOf(t, h, presenceName(t, h))) == here && agents(presenceOf(t, h, "w1")) == there
+		})
+	}
+	eventually(t, "the leaf host has its own number", func() bool { return agents(presenceOf(t, h, "w1")) == 1 })
+	scale(2, 2, &loomv1.ScaleRole{Agents: proto.Uint32(4)})
+	scale(0, 4, &loomv1.ScaleRole{Confine: &loomv1.Confinement{Labels: map[string]string{"gpu": "yes"}}})
+	if _, err := operator.Drain(t.Context(), &loomv1.DrainHost{Host: "w1"}); err != nil {
+		t.Fatal(err)
+	}
+	scale(0, 0, &loomv1.ScaleRole{Host: "w1", Agents: proto.Uint32(3)})
+	if _, err := operator.Drain(t.Context(), &loomv1.DrainHost{Host: "w1", Undo: true}); err != nil {
+		t.Fatal(err)
+	}
+	scale(0, 3, &loomv1.ScaleRole{Agents: proto.Uint32(0)})
+	for what, q := range map[string]*loomv1.ScaleRole{
+		"a number": {Role: "lead", Host: "w1", Agents: proto.Uint32(1)},
+		"a place":  {Role: "lead", Confine: &loomv1.Confinement{Hosts: []string{"w1"}}},
+	} {
+		if _, err := operator.Scale(t.Context(), q); fault.Code(err) != "scale/invalid" {
+			t.Errorf("%s of a role that its credentials are not for: %v, want scale/invalid", what, err)
+		}
 	}
 }
 

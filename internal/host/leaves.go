@@ -78,6 +78,7 @@ func (h *Host) leavesChanged(gone []string) {
 		projects.MembersChanged()
 	}
 	h.presence.changed()
+	h.staff.wake()
 }
 
 // leafSays hears a leaf host. What it says of roles counts only as far as its
@@ -91,8 +92,7 @@ func (h *Host) leafSays(name string, said []byte) {
 	if !known {
 		return
 	}
-	p.Roles = slices.DeleteFunc(p.Roles, func(r *loomv1.RoleCount) bool { return !slices.Contains(roles, r.GetRole()) })
-	p.Leaf, p.Partitions, p.Url, p.Http = true, nil, "", ""
+	trim(p, roles)
 	if !h.leaves.hear(p) {
 		return
 	}
@@ -118,7 +118,7 @@ func (l *leaves) hear(p *loomv1.HostPresence) bool {
 	}
 	l.seen[p.Host] = &leaf{p, time.Now()}
 	if old != nil && old.said.Epoch == p.Epoch && old.said.Alive == p.Alive {
-		return !maps.Equal(agentsIn(old.said), agentsIn(p))
+		return !maps.Equal(agentsIn(old.said), agentsIn(p)) || !maps.Equal(old.said.Own, p.Own)
 	}
 	delete(l.told, p.Host)
 	return true
@@ -226,6 +226,9 @@ func (h *Host) tellOfLeaves(ctx context.Context) bool {
 
 func (h *Host) tellOfLeaf(ctx context.Context, id string, p *loomv1.HostPresence) bool {
 	agents := agentsIn(p)
+	if len(p.Projects) > 0 && !slices.Contains(p.Projects, id) { // it takes no work of this one
+		return true
+	}
 	if h.leaves.knows(p.Host, id, agents) {
 		return true
 	}

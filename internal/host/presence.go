@@ -147,7 +147,18 @@ func (h *Host) liveAgents() map[string]uint32 {
 	return agents
 }
 
-// agentsOf returns how many agents of a role are wanted here.
+// ownAgents are the agents that this host is configured with, by role.
+func (h *Host) ownAgents() map[string]uint32 {
+	own := map[string]uint32{}
+	for _, role := range h.roles.Names() {
+		if n := h.agentsOf(role); n > 0 {
+			own[role] = uint32(n)
+		}
+	}
+	return own
+}
+
+// agentsOf returns how many agents of a role this host is configured with.
 func (h *Host) agentsOf(name string) int {
 	role, _ := h.roles.Get(name)
 	if n, set := h.config.Agents[name]; set || role.Human {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -150,12 +151,7 @@ func (h *Host) resize(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	var hosts []staffing.Host
-	for _, p := range h.hosts() {
-		if p.Alive && !p.Leaf {
-			hosts = append(hosts, staffing.Host{Name: p.Host, Labels: p.Labels, Draining: wanted.GetDrained()[p.Host], Own: counted(p.Own)})
-		}
-	}
+	hosts := h.sharers(wanted, h.hosts())
 	for _, role := range h.roles.Names() {
 		if r, _ := h.roles.Get(role); !r.Human {
 			h.pools.Resize(role, staffing.Wanted(role, wanted.GetScales()[role], hosts)[h.name()])
@@ -248,7 +244,7 @@ func (h *Host) checkScale(c *loomv1.ScaleRole) error {
 	c.Role = role.Name
 	for _, host := range append([]string{c.Host}, c.GetConfine().GetHosts()...) {
 		if host != "" && !c.Clear {
-			if err := h.checkHost(host); err != nil {
+			if err := cmp.Or(h.checkHost(host), h.checkLeaf(host, role.Name)); err != nil {
 				return err
 			}
 		}

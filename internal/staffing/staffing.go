@@ -36,6 +36,10 @@ type Host struct {
 	Draining bool
 	// Own is how many agents of each role it has where nothing else is wanted.
 	Own map[string]int
+	// Confined hosts have agents of Roles alone: those that their credentials
+	// are for.
+	Confined bool
+	Roles    []string
 }
 
 // Wanted returns how many agents of a role each host has: hosts with none are
@@ -44,7 +48,7 @@ func Wanted(role string, s *loomv1.Scale, hosts []Host) map[string]int {
 	wanted := map[string]int{}
 	var share []Host
 	for _, h := range hosts {
-		if h.Draining || !may(s, h) {
+		if h.Draining || !h.can(role) || !may(s, h) {
 			continue
 		}
 		switch n, fixed := s.GetOnHost()[h.Name]; {
@@ -62,7 +66,10 @@ func Wanted(role string, s *loomv1.Scale, hosts []Host) map[string]int {
 	return wanted
 }
 
-// may says whether a host may have agents of a role.
+// can says whether a host can have agents of a role at all.
+func (h Host) can(role string) bool { return !h.Confined || slices.Contains(h.Roles, role) }
+
+// may says whether a host may have agents of a role, by what is wanted of it.
 func may(s *loomv1.Scale, h Host) bool {
 	if len(s.GetHosts()) > 0 && !slices.Contains(s.Hosts, h.Name) {
 		return false

@@ -90,6 +90,33 @@ func TestROLE03_ARoleIsConfined(t *testing.T) {
 	}
 }
 
+// TestROLE02_WhatCredentialsAreForIsHeeded has a host take its share of the roles
+// that it can have, and none of the others, whatever is wanted.
+func TestROLE02_WhatCredentialsAreForIsHeeded(t *testing.T) {
+	six := uint32(6)
+	list := append(hosts(2), Host{Name: "leaf", Confined: true, Roles: []string{"qa"}, Labels: map[string]string{"gpu": "yes"}, Own: map[string]int{"qa": 3, "researcher": 9}})
+	for name, c := range map[string]struct {
+		role  string
+		scale *loomv1.Scale
+		want  map[string]int
+	}{
+		"its own number":           {"qa", nil, map[string]int{"leaf": 3}},
+		"its share":                {"qa", &loomv1.Scale{Agents: &six}, map[string]int{"h-0": 2, "h-1": 2, "leaf": 2}},
+		"a number of it":           {"qa", &loomv1.Scale{OnHost: map[string]uint32{"leaf": 5}}, map[string]int{"leaf": 5}},
+		"by its label":             {"qa", &loomv1.Scale{Agents: &six, Labels: map[string]string{"gpu": "yes"}}, map[string]int{"leaf": 6}},
+		"another role":             {"researcher", nil, map[string]int{"h-0": 1, "h-1": 1}},
+		"a share of another role":  {"researcher", &loomv1.Scale{Agents: &six}, map[string]int{"h-0": 3, "h-1": 3}},
+		"a number of another role": {"researcher", &loomv1.Scale{OnHost: map[string]uint32{"leaf": 5}}, map[string]int{"h-0": 1, "h-1": 1}},
+	} {
+		if got := Wanted(c.role, c.scale, list); !maps.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+	if got := Wanted("qa", nil, []Host{{Name: "leaf", Confined: true, Own: map[string]int{"qa": 1}}}); len(got) != 0 {
+		t.Errorf("credentials for no role: %v", got)
+	}
+}
+
 func TestROLE02_ChangesAreChecked(t *testing.T) {
 	n, many := uint32(3), uint32(MaxAgents+1)
 	for name, c := range map[string]struct {

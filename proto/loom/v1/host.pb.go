@@ -51,7 +51,10 @@ type HostPresence struct {
 	// Where the other hosts meet it, HOST:PORT.
 	Address string `protobuf:"bytes,422,opt,name=address,proto3" json:"address,omitempty"`
 	// It only runs agents: no partitions, no journals.
-	Leaf          bool `protobuf:"varint,400,opt,name=leaf,proto3" json:"leaf,omitempty"`
+	Leaf bool `protobuf:"varint,400,opt,name=leaf,proto3" json:"leaf,omitempty"`
+	// The projects whose work it takes, of a host that only runs agents; empty
+	// means all.
+	Projects      []string `protobuf:"bytes,770,rep,name=projects,proto3" json:"projects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -196,6 +199,13 @@ func (x *HostPresence) GetLeaf() bool {
 		return x.Leaf
 	}
 	return false
+}
+
+func (x *HostPresence) GetProjects() []string {
+	if x != nil {
+		return x.Projects
+	}
+	return nil
 }
 
 // HostsRequest asks which hosts a deployment has.
@@ -375,7 +385,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xaa\x05\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xc7\x05\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -396,7 +406,8 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\x05since\x18\xa4\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
 	"\tlast_seen\x18\xa5\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
 	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x12\x13\n" +
-	"\x04leaf\x18\x90\x03 \x01(\bR\x04leaf\x1a9\n" +
+	"\x04leaf\x18\x90\x03 \x01(\bR\x04leaf\x12\x1b\n" +
+	"\bprojects\x18\x82\x06 \x03(\tR\bprojects\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +

@@ -166,7 +166,8 @@ type SeatRequest_Hello struct {
 
 type SeatRequest_Command struct {
 	// One of claim, release, park, turn record, answer, the commit lock's
-	// three, decision, ballot and vote.
+	// three, the train's two, permission, team, the budget's two, decision,
+	// ballot and vote.
 	Command *Command `protobuf:"bytes,6,opt,name=command,proto3,oneof"`
 }
 
@@ -411,7 +412,10 @@ type LeafWelcome struct {
 	// It takes no new work.
 	Drained bool `protobuf:"varint,2,opt,name=drained,proto3" json:"drained,omitempty"`
 	// The roles that its credentials are for.
-	Roles         []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	Roles []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	// What is wanted of it; unset while the host that answers cannot know, then
+	// everything stays as it is.
+	Staff         *LeafStaff `protobuf:"bytes,4,opt,name=staff,proto3" json:"staff,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -467,6 +471,59 @@ func (x *LeafWelcome) GetRoles() []string {
 	return nil
 }
 
+func (x *LeafWelcome) GetStaff() *LeafStaff {
+	if x != nil {
+		return x.Staff
+	}
+	return nil
+}
+
+// LeafStaff is how many agents of each role a leaf host is to have: of roles
+// that are not named, none.
+type LeafStaff struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agents        map[string]uint32      `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeafStaff) Reset() {
+	*x = LeafStaff{}
+	mi := &file_loom_v1_seat_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeafStaff) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeafStaff) ProtoMessage() {}
+
+func (x *LeafStaff) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_seat_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeafStaff.ProtoReflect.Descriptor instead.
+func (*LeafStaff) Descriptor() ([]byte, []int) {
+	return file_loom_v1_seat_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LeafStaff) GetAgents() map[string]uint32 {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
 // BlobRead asks for a blob that the attempt's brief names, or that its agent
 // wrote.
 type BlobRead struct {
@@ -480,7 +537,7 @@ type BlobRead struct {
 
 func (x *BlobRead) Reset() {
 	*x = BlobRead{}
-	mi := &file_loom_v1_seat_proto_msgTypes[4]
+	mi := &file_loom_v1_seat_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +549,7 @@ func (x *BlobRead) String() string {
 func (*BlobRead) ProtoMessage() {}
 
 func (x *BlobRead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_seat_proto_msgTypes[4]
+	mi := &file_loom_v1_seat_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +562,7 @@ func (x *BlobRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobRead.ProtoReflect.Descriptor instead.
 func (*BlobRead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_seat_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_seat_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BlobRead) GetBlob() *BlobRef {
@@ -534,7 +591,7 @@ type BlobWrite struct {
 
 func (x *BlobWrite) Reset() {
 	*x = BlobWrite{}
-	mi := &file_loom_v1_seat_proto_msgTypes[5]
+	mi := &file_loom_v1_seat_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -546,7 +603,7 @@ func (x *BlobWrite) String() string {
 func (*BlobWrite) ProtoMessage() {}
 
 func (x *BlobWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_seat_proto_msgTypes[5]
+	mi := &file_loom_v1_seat_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -559,7 +616,7 @@ func (x *BlobWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobWrite.ProtoReflect.Descriptor instead.
 func (*BlobWrite) Descriptor() ([]byte, []int) {
-	return file_loom_v1_seat_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_seat_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BlobWrite) GetData() []byte {
@@ -615,13 +672,19 @@ const file_loom_v1_seat_proto_rawDesc = "" +
 	"\x04body\"r\n" +
 	"\tLeafHello\x121\n" +
 	"\bpresence\x18\x01 \x01(\v2\x15.loom.v1.HostPresenceR\bpresence\x122\n" +
-	"\bprojects\x18\x02 \x03(\v2\x16.loom.v1.ProjectConfigR\bprojects\"]\n" +
+	"\bprojects\x18\x02 \x03(\v2\x16.loom.v1.ProjectConfigR\bprojects\"\x87\x01\n" +
 	"\vLeafWelcome\x12\x1e\n" +
 	"\n" +
 	"deployment\x18\x01 \x01(\tR\n" +
 	"deployment\x12\x18\n" +
 	"\adrained\x18\x02 \x01(\bR\adrained\x12\x14\n" +
-	"\x05roles\x18\x03 \x03(\tR\x05roles\"H\n" +
+	"\x05roles\x18\x03 \x03(\tR\x05roles\x12(\n" +
+	"\x05staff\x18\x04 \x01(\v2\x12.loom.v1.LeafStaffR\x05staff\"~\n" +
+	"\tLeafStaff\x126\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1e.loom.v1.LeafStaff.AgentsEntryR\x06agents\x1a9\n" +
+	"\vAgentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"H\n" +
 	"\bBlobRead\x12$\n" +
 	"\x04blob\x18\x01 \x01(\v2\x10.loom.v1.BlobRefR\x04blob\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\"f\n" +
@@ -643,45 +706,49 @@ func file_loom_v1_seat_proto_rawDescGZIP() []byte {
 	return file_loom_v1_seat_proto_rawDescData
 }
 
-var file_loom_v1_seat_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_loom_v1_seat_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_loom_v1_seat_proto_goTypes = []any{
 	(*SeatRequest)(nil),   // 0: loom.v1.SeatRequest
 	(*SeatReply)(nil),     // 1: loom.v1.SeatReply
 	(*LeafHello)(nil),     // 2: loom.v1.LeafHello
 	(*LeafWelcome)(nil),   // 3: loom.v1.LeafWelcome
-	(*BlobRead)(nil),      // 4: loom.v1.BlobRead
-	(*BlobWrite)(nil),     // 5: loom.v1.BlobWrite
-	(*Claimant)(nil),      // 6: loom.v1.Claimant
-	(*Command)(nil),       // 7: loom.v1.Command
-	(*GraphRequest)(nil),  // 8: loom.v1.GraphRequest
-	(*Error)(nil),         // 9: loom.v1.Error
-	(*Answer)(nil),        // 10: loom.v1.Answer
-	(*GraphReply)(nil),    // 11: loom.v1.GraphReply
-	(*BlobRef)(nil),       // 12: loom.v1.BlobRef
-	(*HostPresence)(nil),  // 13: loom.v1.HostPresence
-	(*ProjectConfig)(nil), // 14: loom.v1.ProjectConfig
+	(*LeafStaff)(nil),     // 4: loom.v1.LeafStaff
+	(*BlobRead)(nil),      // 5: loom.v1.BlobRead
+	(*BlobWrite)(nil),     // 6: loom.v1.BlobWrite
+	nil,                   // 7: loom.v1.LeafStaff.AgentsEntry
+	(*Claimant)(nil),      // 8: loom.v1.Claimant
+	(*Command)(nil),       // 9: loom.v1.Command
+	(*GraphRequest)(nil),  // 10: loom.v1.GraphRequest
+	(*Error)(nil),         // 11: loom.v1.Error
+	(*Answer)(nil),        // 12: loom.v1.Answer
+	(*GraphReply)(nil),    // 13: loom.v1.GraphReply
+	(*BlobRef)(nil),       // 14: loom.v1.BlobRef
+	(*HostPresence)(nil),  // 15: loom.v1.HostPresence
+	(*ProjectConfig)(nil), // 16: loom.v1.ProjectConfig
 }
 var file_loom_v1_seat_proto_depIdxs = []int32{
-	6,  // 0: loom.v1.SeatRequest.claimant:type_name -> loom.v1.Claimant
+	8,  // 0: loom.v1.SeatRequest.claimant:type_name -> loom.v1.Claimant
 	2,  // 1: loom.v1.SeatRequest.hello:type_name -> loom.v1.LeafHello
-	7,  // 2: loom.v1.SeatRequest.command:type_name -> loom.v1.Command
-	8,  // 3: loom.v1.SeatRequest.graph:type_name -> loom.v1.GraphRequest
-	4,  // 4: loom.v1.SeatRequest.read:type_name -> loom.v1.BlobRead
-	5,  // 5: loom.v1.SeatRequest.write:type_name -> loom.v1.BlobWrite
-	9,  // 6: loom.v1.SeatReply.error:type_name -> loom.v1.Error
+	9,  // 2: loom.v1.SeatRequest.command:type_name -> loom.v1.Command
+	10, // 3: loom.v1.SeatRequest.graph:type_name -> loom.v1.GraphRequest
+	5,  // 4: loom.v1.SeatRequest.read:type_name -> loom.v1.BlobRead
+	6,  // 5: loom.v1.SeatRequest.write:type_name -> loom.v1.BlobWrite
+	11, // 6: loom.v1.SeatReply.error:type_name -> loom.v1.Error
 	3,  // 7: loom.v1.SeatReply.welcome:type_name -> loom.v1.LeafWelcome
-	10, // 8: loom.v1.SeatReply.answer:type_name -> loom.v1.Answer
-	11, // 9: loom.v1.SeatReply.graph:type_name -> loom.v1.GraphReply
-	12, // 10: loom.v1.SeatReply.blob:type_name -> loom.v1.BlobRef
-	13, // 11: loom.v1.LeafHello.presence:type_name -> loom.v1.HostPresence
-	14, // 12: loom.v1.LeafHello.projects:type_name -> loom.v1.ProjectConfig
-	12, // 13: loom.v1.BlobRead.blob:type_name -> loom.v1.BlobRef
-	12, // 14: loom.v1.BlobWrite.parts:type_name -> loom.v1.BlobRef
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	12, // 8: loom.v1.SeatReply.answer:type_name -> loom.v1.Answer
+	13, // 9: loom.v1.SeatReply.graph:type_name -> loom.v1.GraphReply
+	14, // 10: loom.v1.SeatReply.blob:type_name -> loom.v1.BlobRef
+	15, // 11: loom.v1.LeafHello.presence:type_name -> loom.v1.HostPresence
+	16, // 12: loom.v1.LeafHello.projects:type_name -> loom.v1.ProjectConfig
+	4,  // 13: loom.v1.LeafWelcome.staff:type_name -> loom.v1.LeafStaff
+	7,  // 14: loom.v1.LeafStaff.agents:type_name -> loom.v1.LeafStaff.AgentsEntry
+	14, // 15: loom.v1.BlobRead.blob:type_name -> loom.v1.BlobRef
+	14, // 16: loom.v1.BlobWrite.parts:type_name -> loom.v1.BlobRef
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_seat_proto_init() }
@@ -715,7 +782,7 @@ func file_loom_v1_seat_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_seat_proto_rawDesc), len(file_loom_v1_seat_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
