@@ -64,8 +64,12 @@ func (a *acquisition) wait(ctx context.Context) (*Held, error) {
 			return nil, lost(a.key, "the bucket is closed")
 		case <-w.kick:
 		}
-		for ctx.Err() == nil && a.over.Err() == nil && a.mayTake() {
-			if held := a.try(ctx); held != nil {
+		for ctx.Err() == nil && a.over.Err() == nil {
+			seen := a.fold.get(a.key)
+			if !a.mayTake(seen) {
+				break
+			}
+			if held := a.try(ctx, seen.record.revision); held != nil {
 				return held, nil
 			}
 			pause(ctx, a.config.Renew/20)
@@ -73,16 +77,14 @@ func (a *acquisition) wait(ctx context.Context) (*Held, error) {
 	}
 }
 
-func (a *acquisition) mayTake() bool {
-	s := a.fold.get(a.key)
+func (a *acquisition) mayTake(s sight) bool {
 	return s.free() || a.spoilt[s.record.nonce] || a.own(s.record.value)
 }
 
-// try takes the lease as it was seen last, and returns nil if that did not
-// come about, having looked at what is there now.
-func (a *acquisition) try(ctx context.Context) *Held {
+// try takes the lease if last, the revision that was free, is still its newest.
+// It returns nil if that did not come about, having looked at what is there now.
+func (a *acquisition) try(ctx context.Context, last uint64) *Held {
 	h := newHeld(a.Bucket, a.key, a.value)
-	last := a.fold.get(a.key).record.revision
 	serial := h.tenure.send(a.now())
 	revision, err := a.store.write(ctx, a.key, last, h.record(serial))
 	if err == nil {

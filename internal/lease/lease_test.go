@@ -78,6 +78,25 @@ func TestOneHolder(t *testing.T) {
 }
 
 // The one that waits has it at once, long before the TTL is over.
+// Whoever finds a lease free, and hears that another has taken it before it
+// does, must not take it from there.
+func TestACT05_WhatWasFreeIsTakenOrNothing(t *testing.T) {
+	a, b := alone(t, Config{})
+	asking := &acquisition{Bucket: a, key: "k", own: func([]byte) bool { return false }, spoilt: map[string]bool{}}
+	free := a.fold.get("k")
+	if !asking.mayTake(free) {
+		t.Fatal("a key that nobody had is not free")
+	}
+	first := acquire(t, b, "k", "b")
+	eventually(t, "a has heard of it", func() bool { return a.fold.get("k").record.revision != 0 })
+	if h := asking.try(t.Context(), free.record.revision); h != nil || !first.Valid() {
+		t.Errorf("a took the lease, too; b holds it: %t", first.Valid())
+	}
+	if asking.mayTake(a.fold.get("k")) {
+		t.Error("a may take what b has just taken")
+	}
+}
+
 func TestReleaseHandsOverAtOnce(t *testing.T) {
 	a, b := alone(t, Config{TTL: time.Hour, Renew: 100 * time.Millisecond})
 	first := acquire(t, a, "k", "a")
