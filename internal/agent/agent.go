@@ -109,6 +109,8 @@ type job struct {
 	role  roles.Role
 	repo  *Repository
 	share func(context.Context) error // has other hosts find what was done; nil where there are none
+	gave  bool                        // it has given tasks since it took the attempt
+	tree  *git.Worktree               // what its work is done in; nil for work that only looks
 }
 
 // Work implements actors.Worker.
@@ -149,8 +151,12 @@ func without(tools, excluded []string) []string {
 // task is ordinary work: in the execution's worktree for a role that may
 // change files, in a checkout that is thrown away for one that only looks.
 func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
-	if !j.changes() {
-		return j.look(ctx)
+	if !j.changes() || j.brief.Bead.GetDelegation().GetQuestion() {
+		return j.lead(ctx)
+	}
+	joined, err := j.beginning(ctx)
+	if err != nil {
+		return nil, err
 	}
 	tree, err := j.open(ctx)
 	if err != nil {
@@ -160,11 +166,12 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(tree.Path())+j.instructions(tree.Path())+conflictText(conflicts))
+	j.tree = tree
+	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(tree.Path())+j.instructions(tree.Path())+conflictText(conflicts)+joined)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return out, err
 	}
-	return j.propose(ctx, tree, out)
+	return j.bring(ctx, out)
 }
 
 // open opens the execution's worktree. That of a fork begins with the change
@@ -259,18 +266,19 @@ func listed(c *loomv1.Change) *loomv1.Change {
 	return c
 }
 
-// look is work in a clean checkout of the target that is thrown away.
+// look is work in a clean checkout that is thrown away: of the target, or of what
+// a team has made so far.
 func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
-	tip, err := j.repo.Source.Tip(ctx, j.brief.Project.TargetBranch)
+	commit, joined, err := j.seen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir, done, err := j.checkout(ctx, tip)
+	dir, done, err := j.checkout(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir))
+	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir)+joined)
 }
 
 // exec is how the role's commands run: in a sandbox they have a cache of the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/team"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -22,7 +23,7 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	candidate, hooks, err := j.repo.Committer.Candidate(ctx, git.CandidateRequest{
 		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: x.Id, Decision: x.Approved.GetDecision(),
 		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
-		Author:  authorOf(who.role),
+		Author:  authorOf(team.MakersOf(x.Change, who.role)[0]),
 		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
 		Hooks: j.hooks(),
 	})
@@ -105,7 +106,7 @@ func (j *job) subject(o *loomv1.Outcome) string {
 }
 
 func (j *job) body(o *loomv1.Outcome) string {
-	return bodyOf(o.GetNotes(), j.brief.Bead.Id, j.brief.Bead.Goal)
+	return bodyOf(o.GetNotes(), j.brief.Execution.Change.GetMakers(), j.brief.Bead.Id, j.brief.Bead.Goal)
 }
 
 // land moves the target branch to the verified candidate.

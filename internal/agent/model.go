@@ -66,6 +66,9 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	}
 	began := time.Now()
 	resp, err := m.Ask(ctx, req, r.live)
+	if err == nil {
+		err = r.together(ctx, resp)
+	}
 	took := uint64(max(time.Since(began).Milliseconds(), 1))
 	r.tapeAsk(m, req, resp, err)
 	answer := &loomv1.ModelAnswer{Milliseconds: took, Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}

@@ -38,6 +38,7 @@ func (r *run) teamed(ctx context.Context, calls []turn.Call) ([]turn.Call, error
 	if err != nil {
 		return nil, err
 	}
+	r.gave = true
 	for _, reply := range replies {
 		if reply.Waits {
 			r.Logger.Info("work waits for its team", "attempt", r.brief.Attempt.Id, "call", reply.Call)

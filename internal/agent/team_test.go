@@ -33,7 +33,7 @@ func TestACT03_ACallToTheTeamParksTheTurn(t *testing.T) {
 	}}}}
 	br.Turn = proto.CloneOf(b.seat.turn)
 	b.must(br)
-	if len(b.seat.team) != 2 || b.seat.team[1].Call != id {
+	if len(b.seat.team) < 2 || b.seat.team[1].Call != id {
 		t.Errorf("it asked %v, want the same call again", b.seat.team)
 	}
 	for _, s := range b.seat.turn.Steps {

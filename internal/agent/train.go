@@ -10,6 +10,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/team"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/train"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -105,8 +106,8 @@ func (r *ride) stack(ctx context.Context) error {
 func (r *ride) request(c *loomv1.TrainCar) git.CandidateRequest {
 	return git.CandidateRequest{
 		Bead: c.Bead, Execution: c.Execution, Decision: c.Decision, Token: c.Token, Change: c.Change,
-		Author:  authorOf(cmp.Or(c.Role, "agent")),
-		Subject: cmp.Or(strings.TrimSpace(c.Summary), c.Goal), Body: bodyOf(c.Notes, c.Bead, c.Goal), Hooks: r.hooks(),
+		Author:  authorOf(team.MakersOf(c.Change, cmp.Or(c.Role, "agent"))[0]),
+		Subject: cmp.Or(strings.TrimSpace(c.Summary), c.Goal), Body: bodyOf(c.Notes, c.Change.Makers, c.Bead, c.Goal), Hooks: r.hooks(),
 	}
 }
 
@@ -115,7 +116,12 @@ func authorOf(role string) git.Author {
 	return git.Author{Name: "Loom " + role, Email: role + "@agents.loom.invalid"}
 }
 
-func bodyOf(notes, bead, goal string) string {
+// bodyOf is what a commit says below its first line; makers are those of its
+// parts.
+func bodyOf(notes string, makers []string, bead, goal string) string {
+	if len(makers) > 1 {
+		notes += "\n\nParts of it were made by " + strings.Join(makers, ", ") + "."
+	}
 	return strings.TrimSpace(fmt.Sprintf("%s\n\nBead %s asked for this: %s", notes, bead, goal))
 }
 

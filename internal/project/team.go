@@ -121,6 +121,7 @@ func (d *decision) giveTask(x *loomv1.Execution, a *loomv1.Attempt, call string,
 	d.about(x) // filing was about the new bead
 	if err := d.run(x).GiveTask(a.Id, &loomv1.TeamTask{
 		Call: call, Bead: b.Id, Execution: b.Id + "-x1", Role: t.Role, Goal: b.Goal, Again: t.Again,
+		Contains: team.Beads(team.Made(a.Tasks)),
 	}); err != nil {
 		return nil, err
 	}
@@ -154,12 +155,30 @@ func (d *decision) taskBead(x *loomv1.Execution, a *loomv1.Attempt, call string,
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
 		Goal: plain(oneLine(t.Goal)), Description: taskText(t), Priority: priority(up.GetPriority()), Process: Delegate, Parent: x.Bead,
 		Context:    &structpb.Struct{Fields: map[string]*structpb.Value{"role": structpb.NewStringValue(t.Role)}},
-		Delegation: &loomv1.Delegation{Attempt: a.Id, Call: call, Role: t.Role, Depth: uint32(place.Depth) + 1, Question: t.Question},
+		Delegation: &loomv1.Delegation{Attempt: a.Id, Call: call, Role: t.Role, Depth: uint32(place.Depth) + 1, Question: t.Question, Changes: d.s.beginning(x, a)},
 	}
 	if budget.Tokens > 0 || budget.MicroUsd > 0 || budget.WallSeconds > 0 {
 		b.Budget = budget
 	}
 	return b, fault.Join(d.checkParent(b))
+}
+
+// beginning is what a new task of an attempt begins with: what its earlier tasks
+// have made; while they made nothing, the change that stands or what the giver's
+// own work began with.
+func (s *State) beginning(x *loomv1.Execution, a *loomv1.Attempt) (list []*loomv1.Change) {
+	parts := team.Parts(a.Tasks)
+	switch {
+	case len(parts) > 0:
+	case x.Change != nil:
+		parts = append(parts, x.Change)
+	default:
+		parts = s.p.Beads[x.Bead].GetDelegation().GetChanges()
+	}
+	for _, c := range parts {
+		list = append(list, &loomv1.Change{Base: c.Base, Commit: c.Commit, Tree: c.Tree, PatchDigest: c.PatchDigest})
+	}
+	return list
 }
 
 // taskText is what whoever does a task is told of it.
@@ -287,11 +306,7 @@ func tasksHint(a *loomv1.Attempt) string {
 	if len(a.Tasks) == 0 {
 		return "you gave none"
 	}
-	var ids []string
-	for _, t := range a.Tasks {
-		ids = append(ids, t.Bead)
-	}
-	return fmt.Sprintf("yours are %q", ids)
+	return fmt.Sprintf("yours are %q", team.Beads(a.Tasks))
 }
 
 // stopTask ends a task, and with it what works for it. One that has ended stays

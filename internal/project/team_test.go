@@ -428,3 +428,32 @@ func TestP10_NobodyVerifiesATaskOfTheirOwn(t *testing.T) {
 		t.Errorf("somebody else may not: %v", err)
 	}
 }
+
+// TestACT03_ATaskBeginsWithWhatOthersHaveMade gives tasks after others of which some
+// have changed something, and one below.
+func TestACT03_ATaskBeginsWithWhatOthersHaveMade(t *testing.T) {
+	d, _ := newTeam(t, nil)
+	b, who := d.claim("lead")
+	must(d.team(b, who, give(1, "implementer", "build", true), give(2, "researcher", "look", true)))
+	i, implementer := d.takes("implementer", 1)
+	if c := i.Bead.Delegation.Changes; len(c) > 0 {
+		t.Errorf("the first begins with %v", c)
+	}
+	d.answers(i, implementer, proposed("p1"))
+	r, researcher := d.takes("researcher", 1)
+	d.answers(r, researcher, outcome(success, nil))
+	b, who = d.takes("lead", 1)
+	must(d.team(b, who, give(3, "lead", "the next", true)))
+	below, lead2 := d.takes("lead", 2)
+	must(d.team(below, lead2, give(1, "implementer", "a part of it", true)))
+	part, _ := d.takes("implementer", 2)
+	for _, on := range []*loomv1.Brief{below, part} {
+		if c := on.Bead.Delegation.Changes; len(c) != 1 || c[0].PatchDigest != "p1" || len(c[0].Files) > 0 {
+			t.Errorf("%s begins with %v, want the first's change", on.Bead.Goal, c)
+		}
+	}
+	tasks := d.execution(b.Execution.Id).Nodes["plan"].Attempt.Tasks
+	if got := tasks[2].Contains; !slices.Equal(got, []string{i.Bead.Id}) {
+		t.Errorf("the third contains %q", got)
+	}
+}

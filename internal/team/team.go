@@ -212,6 +212,66 @@ func Find(tasks []*loomv1.TeamTask, bead string) *loomv1.TeamTask {
 	return nil
 }
 
+// Made returns the tasks that succeeded with a change.
+func Made(tasks []*loomv1.TeamTask) (made []*loomv1.TeamTask) {
+	for _, t := range tasks {
+		if t.GetOutcome().GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS && t.Outcome.Change != nil {
+			made = append(made, t)
+		}
+	}
+	return made
+}
+
+// Parts returns the changes that are together all that tasks have made, in the
+// order in which the tasks were given: each but those that a later one began
+// with.
+func Parts(tasks []*loomv1.TeamTask) (parts []*loomv1.Change) {
+	made := Made(tasks)
+	for _, t := range made {
+		within := slices.ContainsFunc(made, func(other *loomv1.TeamTask) bool { return slices.Contains(other.Contains, t.Bead) })
+		if !within {
+			parts = append(parts, t.Outcome.Change)
+		}
+	}
+	return parts
+}
+
+// Makers returns the roles that made what tasks have made, in the order in which
+// those were given.
+func Makers(tasks []*loomv1.TeamTask) (roles []string) {
+	for _, t := range Made(tasks) {
+		roles = append(roles, MakersOf(t.Outcome.Change, t.Role)...)
+	}
+	return Unique(roles)
+}
+
+// Unique returns roles in their order, each once.
+func Unique(roles []string) (once []string) {
+	for _, role := range roles {
+		if !slices.Contains(once, role) {
+			once = append(once, role)
+		}
+	}
+	return once
+}
+
+// MakersOf returns the roles that made a change: who proposed it, unless it names
+// others.
+func MakersOf(c *loomv1.Change, proposer string) []string {
+	if len(c.GetMakers()) > 0 {
+		return c.Makers
+	}
+	return []string{proposer}
+}
+
+// Beads returns the beads of tasks.
+func Beads(tasks []*loomv1.TeamTask) (beads []string) {
+	for _, t := range tasks {
+		beads = append(beads, t.Bead)
+	}
+	return beads
+}
+
 // Open returns the beads of the tasks that have not ended, of those in beads.
 func Open(tasks []*loomv1.TeamTask, beads []string) (open []string) {
 	for _, t := range tasks {

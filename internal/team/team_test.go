@@ -135,3 +135,51 @@ func check(t *rapid.T, m *member, before team.Place, b *loomv1.Budget, tree int)
 		}
 	}
 }
+
+// TestACT03_PartsAreAllThatWasMade gives tasks of which some begin with what earlier
+// ones made: each change that was made is a part or within one.
+func TestACT03_PartsAreAllThatWasMade(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tasks []*loomv1.TeamTask
+		for n := range rapid.IntRange(0, 8).Draw(t, "tasks") {
+			task := &loomv1.TeamTask{Bead: fmt.Sprint("shop-", n), Role: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "role")}
+			if rapid.Bool().Draw(t, "later") {
+				task.Contains = team.Beads(team.Made(tasks))
+			}
+			switch rapid.IntRange(0, 3).Draw(t, "end") {
+			case 1:
+				task.Outcome = &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, Change: &loomv1.Change{Commit: "no"}}
+			case 2:
+				task.Outcome = &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS}
+			case 3:
+				task.Outcome = &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, Change: &loomv1.Change{Commit: task.Bead}}
+			}
+			tasks = append(tasks, task)
+		}
+		within := map[string]bool{}
+		for _, c := range team.Parts(tasks) {
+			if within[c.Commit] {
+				t.Fatalf("%s is given, and within one that began with it", c.Commit)
+			}
+			within[c.Commit] = true
+			for _, b := range team.Find(tasks, c.Commit).Contains {
+				within[b] = true
+			}
+		}
+		for _, task := range team.Made(tasks) {
+			if !within[task.Bead] {
+				t.Fatalf("%s is lost", task.Bead)
+			}
+		}
+	})
+}
+
+func TestLOCK04_MakersAreNamedOnce(t *testing.T) {
+	made := func(role string, makers ...string) *loomv1.TeamTask {
+		return &loomv1.TeamTask{Role: role, Outcome: &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, Change: &loomv1.Change{Makers: makers}}}
+	}
+	got := team.Makers([]*loomv1.TeamTask{made("qa-engineer"), made("lead", "implementer", "qa-engineer"), {Role: "researcher"}})
+	if want := []string{"qa-engineer", "implementer"}; !slices.Equal(got, want) {
+		t.Errorf("made by %q, want %q", got, want)
+	}
+}

@@ -835,7 +835,11 @@ type Delegation struct {
 	// How many tasks it is a part of, with itself: 1 for one that no task gave.
 	Depth uint32 `protobuf:"varint,4,opt,name=depth,proto3" json:"depth,omitempty"`
 	// Whoever does it gives no tasks and proposes no change.
-	Question      bool `protobuf:"varint,5,opt,name=question,proto3" json:"question,omitempty"`
+	Question bool `protobuf:"varint,5,opt,name=question,proto3" json:"question,omitempty"`
+	// What its work begins with, together: the changes of earlier tasks of its
+	// giver, else the change that its giver's execution has. Each is a base, a
+	// commit, a tree and a digest.
+	Changes       []*Change `protobuf:"bytes,6,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -905,11 +909,18 @@ func (x *Delegation) GetQuestion() bool {
 	return false
 }
 
+func (x *Delegation) GetChanges() []*Change {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 var File_loom_v1_submission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_submission_proto_rawDesc = "" +
 	"\n" +
-	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xf4\x03\n" +
+	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/workflow.proto\"\xf4\x03\n" +
 	"\n" +
 	"Submission\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
@@ -987,14 +998,15 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x06ballot\x18\x1e \x01(\tR\x06ballot\x124\n" +
 	"\n" +
 	"delegation\x18\x9e\x05 \x01(\v2\x13.loom.v1.DelegationR\n" +
-	"delegation\"\x80\x01\n" +
+	"delegation\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
 	"\x04call\x18\x02 \x01(\tR\x04call\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
 	"\x05depth\x18\x04 \x01(\rR\x05depth\x12\x1a\n" +
-	"\bquestion\x18\x05 \x01(\bR\bquestion*d\n" +
+	"\bquestion\x18\x05 \x01(\bR\bquestion\x12)\n" +
+	"\achanges\x18\x06 \x03(\v2\x0f.loom.v1.ChangeR\achanges*d\n" +
 	"\bBeadType\x12\x19\n" +
 	"\x15BEAD_TYPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eBEAD_TYPE_TASK\x10\x01\x12\x11\n" +
@@ -1040,6 +1052,7 @@ var file_loom_v1_submission_proto_goTypes = []any{
 	(*Budget)(nil),                // 11: loom.v1.Budget
 	(*Error)(nil),                 // 12: loom.v1.Error
 	(*Identity)(nil),              // 13: loom.v1.Identity
+	(*Change)(nil),                // 14: loom.v1.Change
 }
 var file_loom_v1_submission_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Submission.type:type_name -> loom.v1.BeadType
@@ -1061,11 +1074,12 @@ var file_loom_v1_submission_proto_depIdxs = []int32{
 	4,  // 16: loom.v1.Bead.report:type_name -> loom.v1.ErrorReport
 	10, // 17: loom.v1.Bead.blocked_since:type_name -> google.protobuf.Timestamp
 	6,  // 18: loom.v1.Bead.delegation:type_name -> loom.v1.Delegation
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	14, // 19: loom.v1.Delegation.changes:type_name -> loom.v1.Change
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }
@@ -1074,6 +1088,7 @@ func file_loom_v1_submission_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_workflow_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -3229,7 +3229,9 @@ type TeamTask struct {
 	// How it ended; unset while it goes on. Without fields.
 	Outcome *Outcome `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// The bead of the task that this one does again, if it does.
-	Again         string `protobuf:"bytes,7,opt,name=again,proto3" json:"again,omitempty"`
+	Again string `protobuf:"bytes,7,opt,name=again,proto3" json:"again,omitempty"`
+	// The beads of earlier tasks whose changes its work begins with.
+	Contains      []string `protobuf:"bytes,8,rep,name=contains,proto3" json:"contains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3311,6 +3313,13 @@ func (x *TeamTask) GetAgain() string {
 		return x.Again
 	}
 	return ""
+}
+
+func (x *TeamTask) GetContains() []string {
+	if x != nil {
+		return x.Contains
+	}
+	return nil
 }
 
 // CallReservation is what a model call can use at most.
@@ -3590,7 +3599,10 @@ type Change struct {
 	// The diff as text, for people.
 	Diff *BlobRef `protobuf:"bytes,6,opt,name=diff,proto3" json:"diff,omitempty"`
 	// How many files it has; the list above may be cut.
-	FilesTotal    uint32 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"`
+	FilesTotal uint32 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"`
+	// The roles that made parts of it, in the order of their work. Unset where who
+	// proposed it made all of it.
+	Makers        []string `protobuf:"bytes,810,rep,name=makers,proto3" json:"makers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3672,6 +3684,13 @@ func (x *Change) GetFilesTotal() uint32 {
 		return x.FilesTotal
 	}
 	return 0
+}
+
+func (x *Change) GetMakers() []string {
+	if x != nil {
+		return x.Makers
+	}
+	return nil
 }
 
 // ChangedFile is one path of a change.
@@ -4827,7 +4846,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\x12(\n" +
 	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
 	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\x125\n" +
-	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"\xba\x01\n" +
+	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"\xd6\x01\n" +
 	"\bTeamTask\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -4835,7 +4854,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04role\x18\x04 \x01(\tR\x04role\x12\x12\n" +
 	"\x04goal\x18\x05 \x01(\tR\x04goal\x12*\n" +
 	"\aoutcome\x18\x06 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x14\n" +
-	"\x05again\x18\a \x01(\tR\x05again\"\x83\x01\n" +
+	"\x05again\x18\a \x01(\tR\x05again\x12\x1a\n" +
+	"\bcontains\x18\b \x03(\tR\bcontains\"\x83\x01\n" +
 	"\x0fCallReservation\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1b\n" +
@@ -4856,7 +4876,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06checks\x18\b \x03(\v2\x11.loom.v1.CheckRunR\x06checks\x12\x12\n" +
 	"\x04code\x18\t \x01(\tR\x04code\x12\x18\n" +
 	"\arefusal\x18\n" +
-	" \x01(\tR\arefusal\"\xde\x01\n" +
+	" \x01(\tR\arefusal\"\xf7\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
@@ -4865,7 +4885,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05files\x18\x05 \x03(\v2\x14.loom.v1.ChangedFileR\x05files\x12$\n" +
 	"\x04diff\x18\x06 \x01(\v2\x10.loom.v1.BlobRefR\x04diff\x12\x1f\n" +
 	"\vfiles_total\x18\a \x01(\rR\n" +
-	"filesTotal\"i\n" +
+	"filesTotal\x12\x17\n" +
+	"\x06makers\x18\xaa\x06 \x03(\tR\x06makers\"i\n" +
 	"\vChangedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
