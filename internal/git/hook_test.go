@@ -1,10 +1,12 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -292,16 +294,34 @@ func TestP19_M20_AHookThatRunsTheChangeKeepsTheOthers(t *testing.T) {
 		"removed":      "rm -f .git/hooks/commit-msg",
 		"without mode": "chmod 644 .git/hooks/commit-msg",
 		"all replaced": "rm -rf .git/hooks && mkdir .git/hooks",
+		"its own copy": "for f in $HOOKS/commit-msg $TMPDIR/*/commit-msg; do [ ! -e $f ] || printf '#!/bin/sh\nexit 0\n' > $f; done",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			f.hook("pre-commit", "#!/bin/sh\nexec sh ./tests.sh\n")
+			f.hook("pre-commit", "#!/bin/sh\nHOOKS=$(dirname $0) exec sh ./tests.sh\n")
 			f.hook("commit-msg", "#!/bin/sh\necho not this one\nexit 1\n")
 			write(t, f.workspace(1).Path(), "tests.sh", trick+"\n")
-			_, err := f.tryCandidate(allowed)
+			if name != "its own copy" { // without a sandbox a hook can change whatever its user can
+				_, err := f.tryCandidate(allowed)
+				wantText(t, wantCode(t, err, "git/hook-failed"), "commit-msg", "not this one")
+			}
+			_, err := f.tryCandidate(HookPolicy{Contain: contained(t)})
 			wantText(t, wantCode(t, err, "git/hook-failed"), "commit-msg", "not this one")
 		})
+	}
+}
+
+// contained stands in for a sandbox: it says so when a program lies where a sandbox would
+// not show it.
+func contained(t *testing.T) func(context.Context, string, []string, []string, []string) (*exec.Cmd, error) {
+	return func(ctx context.Context, dir string, write, env, argv []string) (*exec.Cmd, error) {
+		if !slices.ContainsFunc(write, func(w string) bool { return strings.HasPrefix(argv[0], w+"/") }) {
+			t.Errorf("%s is run, which lies in none of %q", argv[0], write)
+		}
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env = dir, env
+		return cmd, nil
 	}
 }
 

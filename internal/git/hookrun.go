@@ -71,7 +71,11 @@ func (s *stage) run(ctx context.Context, name string, args ...string) (HookRun, 
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out := &bounded{most: hookOutput, tail: hookOutput}
-	err := s.start(timed, out, path, args)
+	path, err := s.lend(path)
+	if err != nil {
+		return h, err
+	}
+	err = s.start(timed, out, path, args)
 	h.Output, h.Took, h.ExitCode = out.String(), time.Since(began), exitStatus(err)
 	if err == nil {
 		h.ExitCode = 0
@@ -98,6 +102,24 @@ func (h HookRun) tail() string {
 		return ":\n" + out
 	}
 	return ""
+}
+
+// lend returns where a hook is run. A sandbox sees nothing of the room but the stage
+// and what may be thrown away: there each hook is a fresh copy beside its like,
+// whatever those before it have done to theirs.
+func (s *stage) lend(path string) (string, error) {
+	if s.policy.Contain == nil {
+		return path, nil
+	}
+	within, err := filepath.Rel(s.hookTree(), path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(s.temporary(), "hooks-")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, within), os.CopyFS(dir, os.DirFS(s.hookTree()))
 }
 
 // start runs a program to its end. A script without an interpreter line is
