@@ -30,7 +30,7 @@ func (j *job) drive(ctx context.Context, token uint64) (*loomv1.Outcome, uint64,
 	fence := token
 	for range journeys {
 		t, err := j.seat.FormTrain(ctx, token)
-		if code := fault.Code(err); code == "train/none" || code == "request/denied" { // a leaf host's word is no evidence for others
+		if code := fault.Code(err); code == "train/none" || code == "request/denied" { // the host that was asked cannot see the repository
 			return nil, fence, nil
 		}
 		if err != nil {
@@ -39,7 +39,9 @@ func (j *job) drive(ctx context.Context, token uint64) (*loomv1.Outcome, uint64,
 		fence = t.Fence
 		r := &ride{job: j, train: t, token: token, checked: map[int][]*loomv1.CheckRun{}}
 		out, err := r.ride(ctx)
-		if fault.Code(err) != "train/changed" && fault.Code(err) != "outcome/no-evidence" {
+		switch fault.Code(err) {
+		case "train/changed", "outcome/no-evidence", "request/denied":
+		default:
 			return out, fence, err
 		}
 	}

@@ -181,15 +181,15 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.RecordTurn.Attempt, c.RecordTurn.Claimant = s.attempt, s.who
 	case *loomv1.Command_AnswerAttempt:
 		c.AnswerAttempt.Attempt, c.AnswerAttempt.Claimant = s.attempt, s.who
-		if l := c.AnswerAttempt.GetOutcome().GetLanding(); l != nil {
-			l.Head = "" // its word is no evidence for others
-		}
+		s.bindLanding(ctx, c.AnswerAttempt.GetOutcome().GetLanding())
 	case *loomv1.Command_AcquireLock:
 		c.AcquireLock.Request, c.AcquireLock.Holder = s.attempt, s.who
 	case *loomv1.Command_RenewLock:
 		c.RenewLock.Holder = s.who
 	case *loomv1.Command_ReleaseLock:
 		c.ReleaseLock.Holder = s.who
+	case *loomv1.Command_FormTrain, *loomv1.Command_RecordTrain:
+		return s.bindTrain(ctx, cmd)
 	case *loomv1.Command_ReserveCall:
 		c.ReserveCall.Attempt, c.ReserveCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_SettleCall:

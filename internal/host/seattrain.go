@@ -1,0 +1,90 @@
+package host
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// bindTrain is bind for the two commands of who drives a train. What it says of
+// the changes of others is held against the repository, so a host that has none
+// refuses: the driver then lands its own change alone.
+func (s *sitting) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
+	repo, _, err := s.source(ctx)
+	if err != nil {
+		return err
+	}
+	switch c := cmd.GetBody().(type) {
+	case *loomv1.Command_FormTrain:
+		c.FormTrain.Holder = s.who
+	case *loomv1.Command_RecordTrain:
+		c.RecordTrain.Holder = s.who
+		return attested(ctx, repo, c.RecordTrain.Cars)
+	}
+	return nil
+}
+
+// attested refuses cars whose commits are not in the repository what they are said
+// to be. Whether the tests passed on them is the driver's word, as it is of its
+// own change.
+func attested(ctx context.Context, repo *git.Repository, cars map[string]*loomv1.Car) error {
+	if len(cars) > project.MaxTrain {
+		return fault.New("train/changed", "%d cars are more than the %d that a train can have", len(cars), project.MaxTrain)
+	}
+	for attempt, car := range cars {
+		if car.GetRefused() != "" {
+			continue
+		}
+		execution := attempt[:max(strings.LastIndex(attempt, "-a"), 0)]
+		is, err := repo.Attest(ctx, execution, car.GetCandidate(), car.GetHead())
+		if err != nil {
+			return err
+		}
+		if !is {
+			return fault.New("request/denied", "commit %.12s is not that of attempt %q on a train to %.12s", car.GetCandidate().GetCommit(), attempt, car.GetHead())
+		}
+	}
+	return nil
+}
+
+// bindLanding leaves of a landing that it came with a train only what the
+// repository shows: by it the landings of others end.
+func (s *sitting) bindLanding(ctx context.Context, l *loomv1.Landing) {
+	if l.GetHead() == "" {
+		return
+	}
+	reached := false
+	repo, target, err := s.source(ctx)
+	if err == nil {
+		reached, err = repo.Reached(ctx, target, l.Head)
+	}
+	if !reached { // then the others learn of it in their turn
+		s.h.log.Info("what an agent of a leaf host says of a train is not seen here", "attempt", s.attempt, "head", l.Head, "error", err)
+		l.Head = ""
+	}
+}
+
+// source opens the repository of the attempt's project, and says its target.
+func (s *sitting) source(ctx context.Context) (*git.Repository, string, error) {
+	view, err := s.h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: s.project})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(view.Projects) != 1 {
+		return nil, "", fault.New("project/unknown", "project %q is not registered", s.project).At("project").Got(s.project)
+	}
+	p := view.Projects[0]
+	if _, err := os.Stat(p.Repository); err != nil {
+		return nil, "", fault.New("request/denied", "the repository of project %q is not on the host that was asked, so it cannot see a train", s.project).Because(err)
+	}
+	r, err := s.h.repository(ctx, p)
+	if err != nil {
+		return nil, "", err
+	}
+	return r.Source, p.TargetBranch, nil
+}
