@@ -133,7 +133,7 @@ func publish() {
 	msg := letter()
 	js, err := jetstream.New(stranger())
 	give(err)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 	give(err)
@@ -142,7 +142,7 @@ func publish() {
 
 // request sends a file to a service and prints the answer.
 func request() {
-	answer, err := stranger().RequestMsg(letter(), 2*time.Second)
+	answer, err := stranger().RequestMsg(letter(), patience)
 	give(err)
 	fmt.Println(string(answer.Data))
 }

@@ -33,6 +33,7 @@ import (
 type bench struct {
 	t      testing.TB
 	top    string
+	data   string // of the host
 	worker *agent.Worker
 	repo   *agent.Repository
 	asks   *asks
@@ -51,6 +52,7 @@ func newBench(t testing.TB, policy scripted.Policy, files ...git.File) *bench {
 		t.Fatal(err)
 	}
 	data := t.TempDir()
+	b.data = data
 	b.repo = &agent.Repository{Source: source}
 	if b.repo.Workspaces, err = git.NewWorkspaces(data, "shop", "main", source); err != nil {
 		t.Fatal(err)
