@@ -42,6 +42,7 @@ var stories = map[string]func(*play.Shop){
 	"abandoned":  play.Abandoned,
 	"imported":   play.Imported,
 	"planned":    play.Planned,
+	"teamed":     play.Teamed,
 }
 
 func TestWF10_StoredHistoriesGiveTheSameState(t *testing.T) {

@@ -31,6 +31,7 @@ func TestWF10_StoriesComeToTheirEnd(t *testing.T) {
 		{"voted", play.Voted, []string{"ballot-opened", "vote-cast", "ballot-referred", "ballot-closed", "decision-superseded", "approval-lapsed", "landed"}},
 		{"abandoned", play.Abandoned, []string{"decision-abandoned", "ballot-closed", "override-given", "approval-lapsed", "landed"}},
 		{"imported", play.Imported, []string{"decisions-imported", "decision-abandoned"}},
+		{"teamed", play.Teamed, []string{"task-given", "task-ended", "attempt-parked", "landed"}},
 		{"storm", play.Storm, []string{"governor-tripped", "governor-renewed"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
