@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -150,5 +151,7 @@ func TestP21_DamagedJournalIsNamed(t *testing.T) {
 	short, cancel := context.WithCancel(r.ctx)
 	cancel()
 	_, err := r.projects.Do(short, file("shop", "k2"))
-	wantCode(t, "a command on a damaged journal", err, "host/unavailable")
+	if code := fault.Code(err); code != "host/unavailable" && code != "journal/chain" { // whichever came first
+		t.Errorf("a command on a damaged journal: %v", err)
+	}
 }

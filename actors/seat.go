@@ -29,6 +29,8 @@ type Seat interface {
 	FormTrain(ctx context.Context, token uint64) (*loomv1.Train, error)
 	// RecordTrain makes durable what a train's tests have shown, by attempt.
 	RecordTrain(ctx context.Context, token uint64, cars map[string]*loomv1.Car) error
+	// SettleTrain tells of a train that has landed, which its driver has not said.
+	SettleTrain(ctx context.Context, token uint64, l *loomv1.Landing) error
 	// Park frees the agent until the lock is granted.
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
@@ -166,6 +168,11 @@ func (s *seat) FormTrain(ctx context.Context, token uint64) (*loomv1.Train, erro
 
 func (s *seat) RecordTrain(ctx context.Context, token uint64, cars map[string]*loomv1.Car) error {
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_RecordTrain{RecordTrain: &loomv1.RecordTrain{Token: token, Holder: s.who, Cars: cars}}})
+	return err
+}
+
+func (s *seat) SettleTrain(ctx context.Context, token uint64, l *loomv1.Landing) error {
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_SettleTrain{SettleTrain: &loomv1.SettleTrain{Token: token, Holder: s.who, Landing: l}}})
 	return err
 }
 

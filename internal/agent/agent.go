@@ -366,7 +366,10 @@ func (j *job) underLock(ctx context.Context, do guarded) (*loomv1.Outcome, error
 // hold carries out do under a grant and gives the grant back.
 func (j *job) hold(ctx context.Context, claim *loomv1.LockClaim, do guarded) (*loomv1.Outcome, error) {
 	held, stop := j.keep(ctx, claim)
-	out, err := do(held, claim.Token)
+	out, err := j.settleTrains(held, claim)
+	if out == nil && err == nil {
+		out, err = do(held, claim.Token)
+	}
 	stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the grant ends with the claim

@@ -189,6 +189,8 @@ type seat struct {
 	train    *loomv1.Train // nil is train/none
 	cars     map[string]*loomv1.Car
 	refuses  error                               // RecordTrain
+	open     []string                            // last commits of trains
+	arrived  []*loomv1.Landing                   // of trains that it was told of
 	permits  map[string]loomv1.PermissionVerdict // by tool; without one a call waits
 	wanted   []*loomv1.PermissionRequest
 	team     []*loomv1.TeamCall
@@ -227,7 +229,7 @@ func (s *seat) Record(ctx context.Context, recs ...*loomv1.TurnRecord) error {
 
 func (s *seat) AcquireLock(context.Context) (*loomv1.LockClaim, error) {
 	now := time.Now()
-	return &loomv1.LockClaim{Token: s.token, GrantedAt: timestamppb.New(now), Until: timestamppb.New(now.Add(5 * time.Minute))}, nil
+	return &loomv1.LockClaim{Token: s.token, GrantedAt: timestamppb.New(now), Until: timestamppb.New(now.Add(5 * time.Minute)), OpenTrains: s.open}, nil
 }
 
 func (s *seat) RenewLock(context.Context, uint64) error { return nil }
@@ -247,6 +249,11 @@ func (s *seat) FormTrain(context.Context, uint64) (*loomv1.Train, error) {
 func (s *seat) RecordTrain(_ context.Context, _ uint64, cars map[string]*loomv1.Car) error {
 	s.cars = cars
 	return s.refuses
+}
+
+func (s *seat) SettleTrain(_ context.Context, _ uint64, l *loomv1.Landing) error {
+	s.arrived = append(s.arrived, l)
+	return nil
 }
 
 func (s *seat) Park(context.Context) error { s.parked++; return nil }

@@ -48,6 +48,32 @@ func (j *job) drive(ctx context.Context, token uint64) (*loomv1.Outcome, uint64,
 	return nil, fence, nil
 }
 
+// settleTrains finds out which trains have landed whose drivers died before they
+// said so, and says it. Whoever holds the lock does it first, whatever it is for.
+// Where git cannot tell, the next holder tries again. An outcome is that of a holder
+// who has been overtaken.
+func (j *job) settleTrains(ctx context.Context, claim *loomv1.LockClaim) (*loomv1.Outcome, error) {
+	for _, head := range claim.OpenTrains {
+		landing, err := j.repo.Committer.Arrived(ctx, git.ArrivedRequest{
+			Deployment: j.brief.Deployment, Token: claim.Token, Target: j.brief.Project.TargetBranch, Head: head,
+		})
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case fault.Code(err) == "git/fenced":
+			return j.failure(err, ""), nil
+		case err != nil:
+			j.Logger.Warn("it is not known whether a train has landed", "commit", head, "error", err)
+		case landing != nil:
+			err := j.seat.SettleTrain(ctx, claim.Token, landing)
+			if err != nil && fault.Code(err) != "request/denied" { // the host that was asked cannot see it
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
 // ride is one train on its way.
 type ride struct {
 	*job

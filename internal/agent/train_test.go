@@ -152,6 +152,31 @@ func TestBYD08_TheLockHolderLandsWhatPassesTogether(t *testing.T) {
 	}
 }
 
+// A driver dies between git and the journal, and who is granted the lock next, to make
+// a candidate of something else, finds the train and says so before anything else.
+func TestBYD08_WhoCommitsNextSettlesTheTrain(t *testing.T) {
+	y := newYard(t, 4)
+	other := y.cars[3]
+	y.seat.train.Cars = y.cars[:3]
+	y.must(y.landing(1, 8)) // and nobody hears of it
+	head := y.seat.cars["shop-1-x1-a1"].Head
+	y.seat = &seat{token: 300, open: []string{head, strings.Repeat("1", 40)}}
+	commit := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT)
+	commit.Bead.Id, commit.Execution.Id, commit.Execution.Change = other.Bead, other.Execution, other.Change
+	commit.Execution.Approved = &loomv1.ApprovedChange{PatchDigest: other.Change.PatchDigest}
+	out := y.must(commit)
+	if l := y.seat.arrived; len(l) != 1 || l[0].Head != head || l[0].Ref != "refs/heads/main" || l[0].Token != 300 {
+		t.Errorf("the journal is told of %v, want the train of %s", l, head)
+	}
+	if out.Status != success || out.Candidate.GetBase() != head {
+		t.Errorf("its own candidate is %v, want one on %s", out, head)
+	}
+	y.seat = &seat{token: 200, open: []string{head}}
+	if late := y.must(commit); late.Code != "git/fenced" || len(y.seat.arrived) != 0 {
+		t.Errorf("who was overtaken says %v and %v", late, y.seat.arrived)
+	}
+}
+
 // commit is somebody else's work on the target.
 func (b *bench) commit(path string) {
 	b.t.Helper()

@@ -136,6 +136,91 @@ func (r *Repository) dropTrains(ctx context.Context, deployment, fence string) {
 	}
 }
 
+// ArrivedRequest asks whether a train has landed.
+type ArrivedRequest struct {
+	Deployment string
+	Token      uint64 // of the grant that the caller holds
+	Target     string // branch
+	Head       string // the train's last commit
+}
+
+// Arrived says whether a train has landed whose driver may have died before it said
+// so: it finishes what was begun, under the fence at Token, and returns where the
+// train's last commit is, or nil where it is not. Then an older driver can neither
+// land it any more nor take it back. It moves nothing else, and may be repeated.
+func (c *Committer) Arrived(ctx context.Context, req ArrivedRequest) (*loomv1.Landing, error) {
+	if err := checkTokens("deployment", req.Deployment); err != nil {
+		return nil, err
+	}
+	fence, err := c.repo.raise(ctx, req.Deployment, req.Token)
+	if err != nil {
+		return nil, err
+	}
+	c.step("fence raised")
+	name, _, err := c.repo.Branch(ctx, req.Target)
+	if err != nil {
+		return nil, err
+	}
+	l := &landing{
+		Repository: c.repo, req: LandRequest{Deployment: req.Deployment, Token: req.Token, Target: name, Head: req.Head},
+		ref: "refs/heads/" + name, fence: fence, step: c.step,
+	}
+	if err := l.finish(ctx); err != nil {
+		return nil, err
+	}
+	return l.whereTrainIs(ctx)
+}
+
+// whereTrainIs looks for the train's last commit where a train can land.
+func (l *landing) whereTrainIs(ctx context.Context) (*loomv1.Landing, error) {
+	places := []string{l.ref, landedBranch}
+	if l.remote != nil {
+		if _, err := l.newest(ctx, l.req.Target); err != nil {
+			return nil, err
+		}
+		places = []string{remoteRef(l.ref)}
+	}
+	for _, ref := range places {
+		head, err := l.arrivedWith(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if head == "" {
+			continue
+		}
+		if err := l.settled.references(l.common, []string{ref}); err != nil {
+			return nil, undurable(l.path, err)
+		}
+		l.dropLanded(ctx, head)
+		if ref == remoteRef(l.ref) {
+			ref = l.ref
+		}
+		done := l.describe(head, ref, l.howToTake(ref, "the target was checked out and in use"))
+		done.Head = head
+		return done, nil
+	}
+	return nil, nil
+}
+
+// dropLanded removes the candidates that a landed commit has in its history, which
+// is tidiness.
+func (l *landing) dropLanded(ctx context.Context, head string) {
+	out, err := l.git().run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", candidateRef(""))
+	if err != nil {
+		return
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		ref, oid, _ := strings.Cut(line, " ")
+		m, err := l.inspect(ctx, oid)
+		if err != nil || m.mark() == (mark{}) {
+			continue
+		}
+		if copied, err := l.marked(ctx, m.mark(), m.parent, head); err == nil && copied != "" {
+			_ = l.transact(ctx, "loom: landed", drop(ref, oid))
+		}
+	}
+}
+
 // bottom returns the commit that the candidate, or the train below it, sits on. It
 // checks that the train is what it is said to be, commit by commit.
 func (l *landing) bottom(ctx context.Context) (string, error) {

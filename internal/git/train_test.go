@@ -246,6 +246,49 @@ func TestBYD08_P6_ADriverThatSleptDropsNoTrain(t *testing.T) {
 	y.each(2)
 }
 
+// The next holder's look at the target fences the driver: what it has not landed by
+// then it lands no more, and what it has landed it takes back no more.
+func TestBYD08_P6_WhoLooksForATrainFencesItsDriver(t *testing.T) {
+	t.Parallel()
+	for step, landed := range map[string]bool{"checkouts held": false, "target moved": true} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t, 2)
+			y.bare()
+			y.changes, y.candidates = nil, nil
+			for n := 1; n <= 2; n++ {
+				y.changes = append(y.changes, y.propose(n+4, y.editing(fmt.Sprintf("car-%d.txt", n), "cargo\n")))
+				y.candidates = append(y.candidates, y.candidate(n+4, uint64(n+4), y.changes[n-1]))
+			}
+			req := TrainRequest{Deployment: deployment, Target: "main", Token: 11, Cars: []CarRequest{
+				{y.request(5, 10, y.changes[0]), y.candidates[0]}, {y.request(6, 11, y.changes[1]), y.candidates[1]},
+			}}
+			cars := y.stack(req)
+			y.com.step = func(s string) {
+				if s == step {
+					y.com.step = func(string) {}
+					l, err := y.com.Arrived(t.Context(), ArrivedRequest{Deployment: deployment, Token: 20, Target: "main", Head: cars[1].Commit})
+					if err != nil || (l != nil) != landed {
+						t.Errorf("the next holder is told %v, %v; landed %t", l, err, landed)
+					}
+				}
+			}
+			arrive := y.landRequest(6, 11, cars[1])
+			arrive.Below = cars[:1]
+			if _, err := y.com.Land(t.Context(), arrive); !landed {
+				wantCode(t, err, "git/fenced")
+			} else if err != nil {
+				t.Error(err)
+			}
+			if in := y.head("main") == cars[1].Commit; in != landed {
+				t.Errorf("the train is on the target: %t, want %t", in, landed)
+			}
+			_, err := y.com.Arrived(t.Context(), ArrivedRequest{Deployment: deployment, Token: 19, Target: "main", Head: cars[1].Commit})
+			wantCode(t, err, "git/fenced")
+		})
+	}
+}
+
 // A crash at any step of a train leaves every car out or in once, whatever is
 // done next: the train anew, or each car by itself.
 func TestBYD08_LOCK05_CrashBetweenAnyTwoStepsOfATrain(t *testing.T) {
@@ -309,6 +352,7 @@ func crashTrain(t *testing.T, prepare func(*fixture), step, stacking int) {
 	}
 	whole := y.copiesIfAny(2, "main")+y.copiesIfAny(2, "loom/landed") == 1
 	token := uint64(30)
+	y.whoCommitsNext(token, head, whole)
 	for n := range 2 { // each by itself: what has landed is found, the rest is made anew
 		token += 2
 		again := y.landRequest(n+1, token, y.candidates[n])
@@ -328,6 +372,21 @@ func crashTrain(t *testing.T, prepare func(*fixture), step, stacking int) {
 	}
 	if exists(filepath.Join(y.repo.common, "index.lock")) {
 		t.Error("the user's index is still locked")
+	}
+}
+
+// whoCommitsNext has a holder of the lock that has nothing to do with a train find
+// out whether it has landed, twice, before anything else is done.
+func (y *yard) whoCommitsNext(token uint64, head string, whole bool) {
+	y.t.Helper()
+	for range 2 {
+		l, err := y.com.Arrived(y.t.Context(), ArrivedRequest{Deployment: deployment, Token: token, Target: "main", Head: head})
+		if err != nil || (l != nil) != whole || whole && (l.Head != head || l.Ref != "refs/heads/main" && l.Ref != landedBranch) {
+			y.t.Errorf("the next holder is told %v, %v; the train has landed: %t", l, err, whole)
+		}
+	}
+	if refs := y.user("for-each-ref", "refs/loom/candidate"); whole && refs != "" {
+		y.t.Errorf("candidates that have landed are left: %s", refs)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// bindTrain is bind for the two commands of who drives a train. What it says of
+// bindTrain is bind for the commands of who drives a train, or finds that one has landed. What it says of
 // the changes of others is held against the repository, so a host that has none
 // refuses: the driver then lands its own change alone.
 func (s *sitting) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
@@ -25,6 +25,11 @@ func (s *sitting) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
 	case *loomv1.Command_RecordTrain:
 		c.RecordTrain.Holder = s.who
 		return attested(ctx, repo, c.RecordTrain.Cars)
+	case *loomv1.Command_SettleTrain:
+		c.SettleTrain.Holder = s.who
+		if s.bindLanding(ctx, c.SettleTrain.GetLanding()); c.SettleTrain.GetLanding().GetHead() == "" {
+			return fault.New("request/denied", "that a train has landed is not seen here")
+		}
 	}
 	return nil
 }

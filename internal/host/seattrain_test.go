@@ -337,6 +337,12 @@ func (y *yard) lies(th *thief, token uint64, train *loomv1.Train) {
 			y.t.Errorf("%s: no error", what)
 		}
 	}
+	for what, head := range map[string]string{"that is not there": nowhere, "that has not landed": train.Cars[0].Candidate.Commit, "that is none": ""} {
+		settle := &loomv1.SettleTrain{Token: token, Landing: &loomv1.Landing{Head: head, Ref: "refs/heads/main"}}
+		if _, err := th.do(&loomv1.Command{Body: &loomv1.Command_SettleTrain{SettleTrain: settle}}); fault.Code(err) != "request/denied" {
+			y.t.Errorf("a train settled by a commit %s: %v, want request/denied", what, err)
+		}
+	}
 	other := proto.CloneOf(th.seat)
 	other.Claimant.Agent, other.Body = lands+"/2", &loomv1.SeatRequest_Command{Command: form(token)}
 	if _, err := host.AskSeat(th.ctx, th.nc, other); fault.Code(err) != "lock/stale" {

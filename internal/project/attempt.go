@@ -207,7 +207,7 @@ func (d *decision) acquire(c *loomv1.AcquireLock) (*loomv1.Answer, error) {
 	if !ok {
 		return nil, fault.New("lock/unknown", "request %q is not in the queue", c.Request)
 	}
-	return &loomv1.Answer{Body: &loomv1.Answer_Lock{Lock: claim}}, nil
+	return &loomv1.Answer{Body: &loomv1.Answer_Lock{Lock: d.withOpenTrains(claim)}}, nil
 }
 
 // grantOf refuses a token whose grant is somebody else's than who's; nil is

@@ -130,6 +130,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return d.formTrain(c.FormTrain)
 	case *loomv1.Command_RecordTrain:
 		return nil, d.recordTrain(c.RecordTrain)
+	case *loomv1.Command_SettleTrain:
+		return nil, d.settleTrain(c.SettleTrain)
 	case *loomv1.Command_AddDecision:
 		return d.addDecision(c.AddDecision)
 	case *loomv1.Command_LinkDecision:

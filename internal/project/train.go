@@ -1,8 +1,11 @@
 package project
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/train"
@@ -167,8 +170,13 @@ func (d *decision) arrivals(x *loomv1.Execution) error {
 	if l.GetHead() == "" || x.Car.GetHead() != l.Head || x.Car.GetCandidate().GetCommit() != l.Commit {
 		return nil
 	}
+	return d.landedWith(l, func(y *loomv1.Execution) bool { return y.Id != x.Id && y.Car.GetToken() == x.Car.Token })
+}
+
+// landedWith ends the landings of those that rode on the train that a landing names.
+func (d *decision) landedWith(l *loomv1.Landing, which func(*loomv1.Execution) bool) error {
 	for _, y := range d.s.running() {
-		if y.Id == x.Id || d.s.held(y) || y.Car.GetToken() != x.Car.Token {
+		if d.s.held(y) || !which(y) {
 			continue
 		}
 		undo := d.about(y)
@@ -179,4 +187,49 @@ func (d *decision) arrivals(x *loomv1.Execution) error {
 		}
 	}
 	return nil
+}
+
+// openTrains is the most trains that a holder of the lock is told of: the newest.
+const openTrains = 64
+
+// withOpenTrains returns a claim as its holder is told of it: with the trains that
+// landed perhaps, though nobody said so. One that is not granted stays as it is.
+func (d *decision) withOpenTrains(claim *loomv1.LockClaim) *loomv1.LockClaim {
+	if claim.Token == 0 || d.s.p.GetConfig().GetTrain() < 2 && d.s.locks.Status(d.repository()).LastCar == 0 {
+		return claim
+	}
+	heads := map[string]uint64{}
+	for id := range d.s.open {
+		if x := d.s.p.Executions[id]; d.waitsForTrain(x, claim.Request) {
+			heads[x.Car.Head] = x.Car.Token
+		}
+	}
+	if len(heads) == 0 {
+		return claim
+	}
+	told := proto.CloneOf(claim)
+	told.OpenTrains = slices.SortedFunc(maps.Keys(heads), func(a, b string) int {
+		return cmp.Or(cmp.Compare(heads[b], heads[a]), cmp.Compare(a, b))
+	})
+	told.OpenTrains = told.OpenTrains[:min(openTrains, len(told.OpenTrains))]
+	return told
+}
+
+// waitsForTrain says whether an execution rode on a train that may have landed, by
+// another attempt than the holder's own.
+func (d *decision) waitsForTrain(x *loomv1.Execution, holder string) bool {
+	return x.Car != nil && d.run(x).Rides(holder) && !d.s.held(x)
+}
+
+// settleTrain ends the landings of all that rode on a train which the holder of the
+// lock has found on the target, but for the holder's own: it says so itself.
+func (d *decision) settleTrain(c *loomv1.SettleTrain) error {
+	if err := d.drives(c.Token, c.Holder); err != nil {
+		return err
+	}
+	if c.GetLanding().GetHead() == "" || c.Landing.Ref == "" {
+		return fault.New("command/malformed", "a train that has landed without its last commit, or nowhere").At("landing")
+	}
+	own, _ := d.s.attempt(d.s.locks.Status(d.repository()).GetHolder().GetRequest())
+	return d.landedWith(c.Landing, func(y *loomv1.Execution) bool { return y.Id != own.GetId() })
 }

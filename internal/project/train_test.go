@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -164,6 +165,101 @@ func TestBYD08_ATrainLandsInTheJournalAtOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The next holder of the lock settles a train whose driver died before it said that
+// it had landed, whatever that holder is there for, and answers for itself alone.
+func TestBYD08_WhoIsGrantedNextSettlesTheTrain(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	driver, clashing, rider, held := d.toLand(1, "a.go"), d.toLand(2, "a.go"), d.toLand(3, "c.go"), d.toLand(4, "d.go")
+	train, err := d.form(driver)
+	if err != nil || len(train.Cars) != 3 {
+		t.Fatalf("train %v, %v", train, err)
+	}
+	cars := rides(driver.token, train.Cars)
+	if err := d.record(driver, cars); err != nil {
+		t.Fatal(err)
+	}
+	d.give(pauses(loomv1.PauseScope_PAUSE_SCOPE_EXECUTION, held.bead+"-x1", "wait"))
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: driver.token, Holder: driver.who}}})
+	d.restart()
+	d.turn(&clashing)
+	head := cars[driver.attempt].Head
+	claim := d.ok(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: clashing.attempt, Holder: clashing.who}}}).GetLock()
+	if !slices.Equal(claim.GetOpenTrains(), []string{head}) {
+		t.Fatalf("the holder is told of trains %q, want %q", claim.GetOpenTrains(), head)
+	}
+	settle := func(w waits, l *loomv1.Landing) error {
+		_, err := d.do(&loomv1.Command{Body: &loomv1.Command_SettleTrain{SettleTrain: &loomv1.SettleTrain{Token: w.token, Holder: w.who, Landing: l}}})
+		return err
+	}
+	found := &loomv1.Landing{Commit: head, Head: head, Ref: "refs/heads/main", Target: "main", Token: clashing.token}
+	stranger, nobody := clashing, clashing
+	stranger.who, nobody.who = rider.who, nil
+	for name, tt := range map[string]struct {
+		code string
+		w    waits
+		l    *loomv1.Landing
+	}{
+		"who does not hold it": {"lock/stale", stranger, found},
+		"the driver, by now":   {"lock/stale", driver, found},
+		"nobody":               {"lock/invalid", nobody, found},
+		"no landing":           {"command/malformed", clashing, nil},
+		"no train":             {"command/malformed", clashing, &loomv1.Landing{Ref: "refs/heads/main"}},
+		"a train of nobody's":  {"", clashing, &loomv1.Landing{Head: "m-other", Ref: "refs/heads/main"}},
+	} {
+		n := len(d.events)
+		if err := settle(tt.w, tt.l); fault.Code(err) != tt.code || len(d.events) != n {
+			t.Errorf("%s: %v, and %d facts; want %q and none", name, err, len(d.events)-n, tt.code)
+		}
+	}
+	if err := settle(clashing, found); err != nil {
+		t.Fatal(err)
+	}
+	n := len(d.events)
+	if err := settle(clashing, found); err != nil || len(d.events) != n {
+		t.Errorf("again: %v, and %d facts", err, len(d.events)-n)
+	}
+	d.restart()
+	for w, want := range map[*waits]string{&driver: "closed", &rider: "closed", &held: "in_progress", &clashing: "in_progress"} {
+		if got := d.status(w.bead); got != want {
+			t.Errorf("bead %s is %s, want %s", w.bead, got, want)
+		}
+	}
+	if got := d.execution(driver.bead + "-x1").Landing.GetCommit(); got != cars[driver.attempt].Candidate.Commit {
+		t.Errorf("the driver's landing is of %s", got)
+	}
+	out := outcome(failed, map[string]any{"fault": ""})
+	out.Code = "git/target-moved"
+	d.arrive(clashing, out)
+}
+
+// One of the cars is granted the lock next: it is told of no train but for the others'
+// sake, and answers for its own change itself.
+func TestBYD08_ACarThatSettlesAnswersForItself(t *testing.T) {
+	d := newTrainDesk(t, 8)
+	driver, rider := d.toLand(1, "a.go"), d.toLand(2, "b.go")
+	train, err := d.form(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cars := rides(driver.token, train.Cars)
+	if err := d.record(driver, cars); err != nil {
+		t.Fatal(err)
+	}
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: driver.token, Holder: driver.who}}})
+	d.turn(&rider)
+	head := cars[rider.attempt].Head
+	d.ok(&loomv1.Command{Body: &loomv1.Command_SettleTrain{SettleTrain: &loomv1.SettleTrain{
+		Token: rider.token, Holder: rider.who, Landing: &loomv1.Landing{Commit: head, Head: head, Ref: "refs/heads/main", Target: "main"},
+	}}})
+	if a, b := d.status(driver.bead), d.status(rider.bead); a != "closed" || b != "in_progress" {
+		t.Errorf("the driver's bead is %s and the rider's %s", a, b)
+	}
+	d.arrive(rider, landed("m-"+rider.bead+"-x1"))
+	if got := d.status(rider.bead); got != "closed" {
+		t.Errorf("the rider's bead is %s", got)
 	}
 }
 

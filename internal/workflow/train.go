@@ -79,6 +79,27 @@ func (r Run) rode(commit string) bool {
 	return commit != "" && c.GetCandidate().GetCommit() == commit && c.Refused == "" && c.Verified == r.X.Candidate.GetCommit()
 }
 
+// Rides says whether an attempt, other than that of an id, waits to land a change
+// that was found good on a train, of which it is not known whether it landed.
+func (r Run) Rides(other string) bool {
+	c := r.X.Car
+	if c.GetHead() == "" || !r.rode(c.Candidate.GetCommit()) || r.X.Landing.GetCommit() == c.Candidate.Commit {
+		return false
+	}
+	_, a := r.landing()
+	return a != nil && a.Id != other
+}
+
+// landing returns the attempt to land that is not over, if there is one.
+func (r Run) landing() (*node, *loomv1.Attempt) {
+	for _, n := range r.Def.order {
+		if a := r.state(n).GetAttempt(); n.Kind == loomv1.NodeKind_NODE_KIND_LAND && a != nil && a.EndedAt == nil {
+			return n, a
+		}
+	}
+	return nil, nil
+}
+
 // Arrived ends the attempt to land of a change that rode on a train which has
 // landed as far as a landing says, with the evidence that the train has left. It
 // emits nothing for one that rode on no such train, has landed, or waits for no
@@ -89,20 +110,17 @@ func (r Run) Arrived(l *loomv1.Landing) error {
 	if l.GetHead() == "" || c.GetHead() != l.Head || !r.rode(commit) || r.X.Landing.GetCommit() == commit {
 		return nil
 	}
-	for _, n := range r.Def.order {
-		a := r.state(n).GetAttempt()
-		if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || a == nil || a.EndedAt != nil {
-			continue
-		}
-		own := proto.CloneOf(l)
-		own.Commit = commit
-		out := &loomv1.Outcome{Status: success, Summary: short(commit) + " landed on " + l.Ref + " with a train", Landing: own, Fields: blank(n)}
-		if err := r.conclude(n, a, r.judged(n, out)); err != nil {
-			return err
-		}
-		return r.advance()
+	n, a := r.landing()
+	if a == nil {
+		return nil
 	}
-	return nil
+	own := proto.CloneOf(l)
+	own.Commit = commit
+	out := &loomv1.Outcome{Status: success, Summary: short(commit) + " landed on " + l.Ref + " with a train", Landing: own, Fields: blank(n)}
+	if err := r.conclude(n, a, r.judged(n, out)); err != nil {
+		return err
+	}
+	return r.advance()
 }
 
 // blank gives every field that a node declares, without a value.

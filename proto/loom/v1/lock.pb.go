@@ -40,7 +40,11 @@ type LockClaim struct {
 	Until *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
 	// Its place in the merge train that the present holder drives: a token of its
 	// own, above the holder's, for the commit of its change; 0 for none.
-	Car           uint64 `protobuf:"varint,460,opt,name=car,proto3" json:"car,omitempty"`
+	Car uint64 `protobuf:"varint,460,opt,name=car,proto3" json:"car,omitempty"`
+	// Only in the answer to who holds the lock, and never kept: last commits of merge
+	// trains that were recorded, with changes of which the journal does not know
+	// whether they landed. The holder finds out first, see SettleTrain. At most 64.
+	OpenTrains    []string `protobuf:"bytes,790,rep,name=open_trains,json=openTrains,proto3" json:"open_trains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,6 +133,13 @@ func (x *LockClaim) GetCar() uint64 {
 		return x.Car
 	}
 	return 0
+}
+
+func (x *LockClaim) GetOpenTrains() []string {
+	if x != nil {
+		return x.OpenTrains
+	}
+	return nil
 }
 
 // CommitLock is the state of the lock of one repository.
@@ -261,7 +272,7 @@ var File_loom_v1_lock_proto protoreflect.FileDescriptor
 
 const file_loom_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xbb\x02\n" +
+	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xdd\x02\n" +
 	"\tLockClaim\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
@@ -271,7 +282,9 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\n" +
 	"granted_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x120\n" +
 	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x11\n" +
-	"\x03car\x18\xcc\x03 \x01(\x04R\x03car\"\xbd\x01\n" +
+	"\x03car\x18\xcc\x03 \x01(\x04R\x03car\x12 \n" +
+	"\vopen_trains\x18\x96\x06 \x03(\tR\n" +
+	"openTrains\"\xbd\x01\n" +
 	"\n" +
 	"CommitLock\x12\x1e\n" +
 	"\n" +
