@@ -75,6 +75,9 @@ func hostCrowd(ctx context.Context, dir string) error {
 	if os.Getenv(minuteHost) != "" {
 		beCommitter(&config)
 	}
+	if os.Getenv(teamHost) != "" {
+		beTeam(&config)
+	}
 	return host.Run(ctx, config, func(_ *host.Host, again bool) {
 		if again {
 			fmt.Fprintln(os.Stderr, servesAgain)
