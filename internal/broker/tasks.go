@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -118,6 +121,25 @@ func (b *Broker) forgetIntake(ctx context.Context) error {
 		return nil
 	}
 	return fault.New("host/unavailable", "stream %s does not answer", tasksStream).Because(err)
+}
+
+// dropRest drops what a kill left of the intake while it was made or removed. The
+// server takes it for no consumer, so forgetIntake cannot drop it; but it would
+// go on with the deliveries that are noted there, and never complete it.
+func (b *Broker) dropRest() error {
+	if b.Clustered() {
+		return nil
+	}
+	dir := b.config.Dir.Path("jetstream", edge, "streams", tasksStream, "obs", intake)
+	for _, file := range []string{"meta.inf", "meta.sum"} {
+		if _, err := os.Stat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fault.New("data/permissions", "what an earlier start left cannot be removed").At(dir).Because(err)
+		}
+	}
+	return nil
 }
 
 // unhurried returns a context that ends with ctx and has no deadline: the

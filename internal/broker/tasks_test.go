@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/broker"
+	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -255,4 +259,70 @@ func TestSUB01_TooLargeIsRefused(t *testing.T) {
 	if _, err := nc.Request("loom.v1.task.p", make([]byte, 256<<10+16<<10+1), 5*time.Second); err == nil {
 		t.Error("more than a client may send is taken")
 	}
+}
+
+// TestSUB01_F1_WhatAKillLeftOfTheIntakeIsDropped removes one file of the consumer's
+// description, as a kill does in the middle of its making or its removal: the
+// next start makes it anew, with nothing of what was being handled.
+func TestSUB01_F1_WhatAKillLeftOfTheIntakeIsDropped(t *testing.T) {
+	for _, lost := range []string{"meta.sum", "meta.inf"} {
+		t.Run(lost, func(t *testing.T) {
+			path := t.TempDir()
+			unfinished(t, path)
+			intake := filepath.Join(path, "jetstream", "EDGE", "streams", "TASKS", "obs", "intake")
+			if err := os.Remove(filepath.Join(intake, lost)); err != nil {
+				t.Fatal(err)
+			}
+			b, _ := start(t, path, broker.Config{})
+			if left, err := os.ReadDir(intake); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("left of the intake: %v, %v", left, err)
+			}
+			l := consume(t, b, func(int, broker.Task) error { return nil })
+			select {
+			case <-l.more:
+			case <-time.After(2 * time.Minute):
+				t.Fatal("the task does not come again")
+			}
+			for _, file := range []string{"meta.inf", "meta.sum"} {
+				if _, err := os.Stat(filepath.Join(intake, file)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// unfinished runs a broker until a task is being handled.
+func unfinished(t *testing.T, path string) {
+	t.Helper()
+	begun := make(chan struct{}, 100)
+	dir, err := datadir.Config{Path: path, Partitions: 2}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	b, err := broker.Start(t.Context(), broker.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, b)
+	if _, err := b.Edge().Request("loom.v1.error.web", []byte("x"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.ConsumeTasks(ctx, func(ctx context.Context, _ broker.Task) error {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return fault.New("host/unavailable", "the host is stopped")
+		})
+	}()
+	select {
+	case <-begun:
+	case <-time.After(2 * time.Minute):
+		t.Error("no task comes")
+	}
+	cancel()
+	<-ended
 }

@@ -170,6 +170,60 @@ func TestP3_DescriptionsAreChecked(t *testing.T) {
 	}
 }
 
+// TestP3_ConsumersAreChecked tells what a kill leaves of a consumer that is being
+// made or removed from damage.
+func TestP3_ConsumersAreChecked(t *testing.T) {
+	dir := server(t, "SOME", func(js jetstream.JetStream) {
+		s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SOME", Subjects: []string{"some.>"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "reader", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s, err := streamfile.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, name := range []string{"meta.inf", "meta.sum"} {
+		if files[name], err = os.ReadFile(filepath.Join(dir, "obs", "reader", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta, sum := string(files["meta.inf"]), string(files["meta.sum"])
+	for name, c := range map[string]struct {
+		meta, sum string // "-" for none
+		sound     bool
+	}{
+		"as it was":                         {meta, sum, true},
+		"killed before the sum":             {meta, "-", true},
+		"killed before the description":     {"-", "-", true},
+		"killed while it was removed":       {"-", sum, true},
+		"another description":               {strings.Replace(meta, "explicit", "implicit", 1), sum, false},
+		"another sum":                       {meta, strings.Repeat("0", len(sum)), false},
+		"an empty sum":                      {meta, "", false},
+		"half a sum":                        {meta, sum[:len(sum)/2], false},
+		"half a description without a sum":  {meta[:len(meta)/2], "-", false},
+		"an empty description without one":  {"", "-", false},
+		"another's description without one": {strings.ReplaceAll(meta, "reader", "writer"), "-", false},
+	} {
+		for file, text := range map[string]string{"meta.inf": c.meta, "meta.sum": c.sum} {
+			path := filepath.Join(dir, "obs", "reader", file)
+			if text != "-" {
+				write(t, path, []byte(text))
+			} else if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.Consumers()
+		if c.sound != (err == nil) || err != nil && (fault.Code(err) != "data/damaged" || !strings.Contains(err.Error(), `consumer "reader"`)) {
+			t.Errorf("%s: %v; want it sound: %t", name, err, c.sound)
+		}
+	}
+}
+
 // TestP3_DeletedMessagesAreNamed deletes from the middle and from the
 // beginning, over several blocks.
 func TestP3_DeletedMessagesAreNamed(t *testing.T) {
