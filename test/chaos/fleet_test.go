@@ -327,7 +327,11 @@ func (f *fleet) strike(ctx context.Context) {
 	case slept:
 		f.freeze(ctx, f.host(victim))
 	case apart:
-		f.wires.isolate(victim, len(f.kills)%4 == 0)
+		how := broken
+		if len(f.kills)%4 == 0 {
+			how = silently
+		}
+		f.wires.isolate(victim, how)
 		rest(ctx, sleep)
 		f.wires.heal()
 	default:

@@ -40,16 +40,26 @@ func (w *wires) from(i int) (list []string) {
 	return list
 }
 
-// isolate cuts host i off from the others: silently, so that what it says
-// arrives late, or so that both ends see their connections break.
-func (w *wires) isolate(i int, silently bool) {
+// How a host is cut off.
+const (
+	silently = "silently" // what it says and hears arrives late
+	broken   = "broken"   // both ends see their connections break
+	unheard  = "unheard"  // it hears the others, and they do not hear it
+)
+
+// isolate cuts host i off from the others.
+func (w *wires) isolate(i int, how string) {
 	for j := range fleetSize {
-		for _, way := range []*wire.Wire{w[i][j], w[j][i]} {
-			if silently {
-				way.Stall()
-			} else {
-				way.Cut()
-			}
+		switch how {
+		case silently:
+			w[i][j].Stall()
+			w[j][i].Stall()
+		case unheard:
+			w[i][j].Mute()
+			w[j][i].Deaf()
+		default:
+			w[i][j].Cut()
+			w[j][i].Cut()
 		}
 	}
 }

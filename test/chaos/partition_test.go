@@ -20,7 +20,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-var partitions = flag.Int("chaos.partitions", 1, "how often a host is cut off in the middle of a commit")
+var (
+	partitions = flag.Int("chaos.partitions", 1, "how often a host is cut off in the middle of a commit")
+	oneWay     = flag.Bool("chaos.one-way", false, "a host that is cut off always hears the others, who do not hear it; else every third one does")
+)
 
 // TestP5_PartitionOfTheHostThatServes covers P5, P6 and WF10: three hosts do the
 // main job, and in the middle of the commit, under the commit lock, the one
@@ -115,7 +118,7 @@ func (d *division) divide(i int) {
 	leave()
 	victim := d.victim(i)
 	observer := d.fleet.host((victim + 1) % fleetSize)
-	d.fleet.wires.isolate(victim, i%2 == 0)
+	d.fleet.wires.isolate(victim, d.how(i))
 	began := time.Now()
 	d.followed(victim)
 	d.took = append(d.took, time.Since(began))
@@ -130,6 +133,14 @@ func (d *division) divide(i int) {
 	d.fleet.wires.heal()
 	d.together(victim, j)
 	d.judge(j)
+}
+
+// how the host is cut off in whose commit job i is.
+func (d *division) how(i int) string {
+	if *oneWay {
+		return unheard
+	}
+	return []string{silently, broken, unheard}[i%3]
 }
 
 // victim is the host that serves, or, every second time, the one that has the

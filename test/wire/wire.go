@@ -29,6 +29,8 @@ type state int
 const (
 	open state = iota
 	stalled
+	mute // what the beginning says is held back
+	deaf // what the beginning would hear is held back
 	cut
 	closed
 )
@@ -60,13 +62,21 @@ func (w *Wire) Lead(to string) {
 // way arrives late, after Heal.
 func (w *Wire) Stall() { w.set(stalled) }
 
+// Mute holds back what who connects says, and lets through what it is told: the
+// other end does not hear it any more. Deaf holds back the other way. Connections
+// stay, and new ones are taken.
+func (w *Wire) Mute() { w.set(mute) }
+
+// Deaf is the other direction of Mute.
+func (w *Wire) Deaf() { w.set(deaf) }
+
 // Cut breaks all connections and refuses new ones, until Heal.
 func (w *Wire) Cut() {
 	w.set(cut)
 	w.Drop()
 }
 
-// Heal ends what Stall or Cut began.
+// Heal ends what Stall, Mute, Deaf or Cut began.
 func (w *Wire) Heal() { w.set(open) }
 
 // Drop breaks all connections; new ones are taken.
@@ -122,8 +132,8 @@ func (w *Wire) carry(c net.Conn) {
 		return
 	}
 	var back sync.WaitGroup
-	back.Go(func() { w.pipe(c, up) })
-	w.pipe(up, c)
+	back.Go(func() { w.pipe(c, up, deaf) })
+	w.pipe(up, c, mute)
 	back.Wait()
 }
 
@@ -134,7 +144,7 @@ func (w *Wire) hold(ends ...net.Conn) bool {
 	for _, c := range ends {
 		w.ends[c] = true
 	}
-	return w.state == open || w.state == stalled
+	return w.state < cut
 }
 
 func (w *Wire) release(ends ...net.Conn) {
@@ -145,15 +155,15 @@ func (w *Wire) release(ends ...net.Conn) {
 	}
 }
 
-// pipe carries bytes, holds them back while the wire is stalled, and closes
-// both ends when one is gone.
-func (w *Wire) pipe(to, from net.Conn) {
+// pipe carries bytes, holds them back while the wire is stalled, or in the state
+// that is against its direction, and closes both ends when one is gone.
+func (w *Wire) pipe(to, from net.Conn, against state) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if err != nil || !w.pass() {
+		if err != nil || !w.pass(against) {
 			return
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -162,12 +172,12 @@ func (w *Wire) pipe(to, from net.Conn) {
 	}
 }
 
-// pass waits while the wire is stalled, and returns whether it lets through.
-func (w *Wire) pass() bool {
+// pass waits while the wire holds back, and returns whether it lets through.
+func (w *Wire) pass(against state) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.state == stalled {
+	for w.state == stalled || w.state == against {
 		w.moved.Wait()
 	}
-	return w.state == open
+	return w.state < cut
 }

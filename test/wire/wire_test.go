@@ -114,3 +114,46 @@ func TestBYD01_WiresAreCutStalledAndHealed(t *testing.T) {
 		t.Error("a wire that is closed can be come in at")
 	}
 }
+
+// silent checks that nothing comes for a moment.
+func silent(t *testing.T, c net.Conn) {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if n, err := c.Read(make([]byte, 1)); err == nil {
+		t.Errorf("%d bytes came against the direction", n)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+}
+
+func TestBYD01_WiresCarryOneWay(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	w, err := wire.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	w.Lead(l.Addr().String())
+	here := dial(t, w)
+	there, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	_ = there.SetDeadline(time.Now().Add(patience))
+	for _, c := range []struct {
+		stop         func()
+		heard, stuck net.Conn // who is heard, and who is not
+	}{{w.Mute, there, here}, {w.Deaf, here, there}} {
+		c.stop()
+		say(t, c.heard, "one")
+		say(t, c.stuck, "two")
+		hear(t, c.stuck, "one")
+		silent(t, c.heard)
+		w.Heal()
+		hear(t, c.heard, "two")
+	}
+}
