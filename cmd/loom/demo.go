@@ -50,7 +50,7 @@ It opens no port and writes to a temporary directory, unless you say otherwise.`
 			}
 			o.View = &demoView{app: a, auto: auto, in: bufio.NewReader(a.in), spin: newSpinner(a)}
 			return a.recorded(record, "demo", o.Model, func(w *recording.Writer) error {
-				o.Tape = w
+				o.Tape, o.Secrets = w, a.confidential()
 				return a.runDemo(cmd.Context(), o)
 			})
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,13 @@ func (a *app) recorded(file, from string, m model.Provider, do func(*recording.W
 // confidential are the variables that may hold some, those of files included.
 func (a *app) confidential() []string {
 	list := os.Environ()
-	for _, name := range secretNames {
+	names := slices.Clone(secretNames)
+	if a.config != nil { // the demo has none
+		for _, s := range a.config.Get(secretFiles) {
+			names = append(names, s.Entry)
+		}
+	}
+	for _, name := range names {
 		if value := a.env(name); value != "" {
 			list = append(list, name+"="+value)
 		}

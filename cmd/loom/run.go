@@ -105,7 +105,7 @@ func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 	}
 	var r *errand.Result
 	err = a.recorded(f.record, "run", o.Model, func(w *recording.Writer) (err error) {
-		o.Tape = w
+		o.Tape, o.Secrets = w, a.confidential()
 		r, err = a.carryOut(ctx, o)
 		return err
 	})

@@ -53,7 +53,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				if err := a.fillSources(&c, sources); err != nil {
 					return err
 				}
-				c.Data, c.Logger = a.data, a.logger()
+				c.Data, c.Logger, c.Secrets = a.data, a.logger(), a.confidential()
 				return a.upLeaf(cmd, c)
 			}
 			if err := a.fillExternal(cmd, &c); err != nil {
@@ -65,7 +65,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 			if err := a.fillSources(&c, sources); err != nil {
 				return err
 			}
-			c.Data, c.Logger = a.data, a.logger()
+			c.Data, c.Logger, c.Secrets = a.data, a.logger(), a.confidential()
 			return a.recorded(record, "up", c.Model, func(w *recording.Writer) error {
 				c.Tape = w
 				return a.runHost(cmd.Context(), c)

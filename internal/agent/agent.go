@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -35,8 +36,8 @@ type Repository struct {
 	Source     *git.Repository
 }
 
-// Worker does the work of every role. All fields but Models, Tiers, Sources, Outside
-// and Live are required. It is
+// Worker does the work of every role. All fields but Models, Tiers, Sources, Outside,
+// Live and Secrets are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -72,6 +73,10 @@ type Worker struct {
 	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
 	// to 3, where there is one.
 	Tiers map[int]model.Provider
+
+	// Secrets are taken out of what models are told, what they say and what tools
+	// give; a change that holds one is not proposed. Nil has none.
+	Secrets *redact.Secrets
 
 	// Tape records what models answer and what tools give. Nil records nothing.
 	Tape *recording.Writer
@@ -240,6 +245,11 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 	}
 	if err != nil {
 		return nil, err
+	}
+	if names := j.Secrets.In(string(diff)); len(names) > 0 {
+		out.Status = loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE
+		out.Summary = fmt.Sprintf("the change holds the secret %s, so it was not proposed: take it out", strings.Join(names, ", "))
+		return out, nil
 	}
 	if change.Diff, err = j.Blobs.Put(ctx, diff, "text/x-diff"); err != nil {
 		return nil, err

@@ -102,6 +102,10 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 	if resp.By != "" {
 		a.Model, a.Scripted = resp.By, resp.Scripted
 	}
+	resp.Text = r.Secrets.Text(resp.Text)
+	for _, c := range resp.Calls {
+		c.Arguments = r.Secrets.Text(c.Arguments)
+	}
 	a.Usage, a.Summary = resp.Usage, cut(resp.Text, 60)
 	if a.Text, err = r.Blobs.Put(ctx, []byte(resp.Text), "text/markdown; charset=utf-8"); err != nil {
 		return err

@@ -38,6 +38,7 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 	if turn.Started(t) {
 		return r, r.tapePast(ctx)
 	}
+	prompt = j.Secrets.Text(prompt)
 	ref, err := j.Blobs.Put(ctx, []byte(prompt), "text/markdown; charset=utf-8")
 	if err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		msg.Text = turn.Clip(text, m.Clip) + m.Text
+		msg.Text = r.Secrets.Text(turn.Clip(text, m.Clip) + m.Text)
 		if m.Opaque != nil && r.asks(m.Model) {
 			msg.By = m.Model
 			if msg.Opaque, err = r.Blobs.Get(ctx, m.Opaque); err != nil {

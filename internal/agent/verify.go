@@ -159,6 +159,7 @@ func checkText(command string, res tool.Result) string {
 
 // result keeps a tool's output as a blob and returns what is recorded.
 func (j *job) result(ctx context.Context, r tool.Result) (*loomv1.ToolResult, error) {
+	r.Output, r.Summary = j.Secrets.Text(r.Output), j.Secrets.Text(r.Summary)
 	ref, err := j.Blobs.Put(ctx, []byte(r.Output), "text/plain; charset=utf-8")
 	if err != nil {
 		return nil, err

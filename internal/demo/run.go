@@ -51,6 +51,9 @@ type Options struct {
 	// Tape records what models answer and what tools give. Nil records nothing.
 	Tape *recording.Writer
 
+	// Secrets are values, "NAME=VALUE" each, that go into no prompt, event or change.
+	Secrets []string
+
 	// Unsandboxed lets tools run on this machine as it is. The scripted demo
 	// runs its own repository's tools in any case, also where there is no
 	// sandbox.
@@ -153,7 +156,7 @@ func (d *demo) start(ctx context.Context) error {
 	begun := time.Now()
 	keyFile := filepath.Join(d.dir, "ceo.nk")
 	h, err := host.Start(ctx, host.Config{
-		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape,
+		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape, Secrets: d.Secrets,
 		Projects:    []host.Project{{ID: projectID, Repository: d.repo, Branch: Branch}},
 		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && recording.PlayedBy(d.Model) == nil && !host.CanSandbox(),
 	})

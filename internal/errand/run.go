@@ -55,6 +55,9 @@ type Options struct {
 	Tiers  map[int]model.Provider
 	// Tape records what models answer and what tools give. Nil records nothing.
 	Tape *recording.Writer
+
+	// Secrets are values, "NAME=VALUE" each, that go into no prompt, event or change.
+	Secrets []string
 	// Agents is how many agents of a role there are.
 	Agents map[string]int
 	// CEOKey is the path of the CEO's key; empty means the user's own.
@@ -124,7 +127,7 @@ func (e *errand) start(ctx context.Context) (err error) {
 		p.Branch = Branch
 	}
 	e.host, err = host.Start(ctx, host.Config{
-		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
+		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, Secrets: e.Secrets, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
 		Projects: []host.Project{p}, Processes: e.Processes, Unsandboxed: e.Unsandboxed, Logger: e.Logger,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/staffing"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -58,6 +59,10 @@ type Seed interface {
 type Config struct {
 	// Data is the data directory; it is created if absent.
 	Data string
+
+	// Secrets are values, as "NAME=VALUE", that go into no log, prompt, turn or
+	// change: see package redact for which of them count.
+	Secrets []string
 
 	// Listen is the address for clients. Empty means that only this process
 	// can connect.
@@ -249,4 +254,12 @@ func (c Config) roles() *roles.Set {
 		return c.Roles
 	}
 	return roles.Builtin()
+}
+
+// log is the logger, without the secrets that it is given.
+func (c Config) log() *slog.Logger {
+	if c.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(redact.Of(c.Secrets).Handler(c.Logger.Handler()))
 }

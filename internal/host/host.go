@@ -28,6 +28,7 @@ import (
 	"github.com/loomrun/loom/internal/natsjournal"
 	"github.com/loomrun/loom/internal/natswire"
 	"github.com/loomrun/loom/internal/projection"
+	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/watermark"
 	"github.com/loomrun/loom/internal/web"
 	"github.com/loomrun/loom/processes"
@@ -89,10 +90,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	}
 	h := &Host{
 		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(),
-		config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: c.roles(),
-	}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
+		config: c, log: c.log(), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
@@ -278,7 +276,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
 		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Outside: h.outside, Logger: h.log, Live: h.live, Shared: h.shared,
-		Tape: h.config.Tape, Played: recording.PlayedBy(h.model),
+		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: redact.Of(h.config.Secrets),
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,10 +60,7 @@ func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, 
 	if err := c.checkLeaf(credentials); err != nil {
 		return nil, err
 	}
-	h := &Host{config: c, log: c.Logger, started: time.Now(), model: c.Model, roles: roles.Builtin()}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
+	h := &Host{config: c, log: c.log(), started: time.Now(), model: c.Model, roles: roles.Builtin()}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
 	for _, step := range []func(context.Context) error{

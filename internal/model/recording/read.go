@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/redact"
 )
 
 // Recording is one that was read.
@@ -47,7 +48,7 @@ func Open(file string, env []string) (*Recording, error) {
 
 // Read is [Open] for what is read already.
 func Read(in io.Reader, env []string) (*Recording, error) {
-	r := &Recording{parts: map[string]json.RawMessage{}, steps: map[string][]*Step{}, used: map[*Ask]bool{}, redact: Redactor(env)}
+	r := &Recording{parts: map[string]json.RawMessage{}, steps: map[string][]*Step{}, used: map[*Ask]bool{}, redact: redact.Of(env).Text}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r.Header) != nil || r.Header.Format != Format {

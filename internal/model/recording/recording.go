@@ -23,6 +23,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/redact"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -120,7 +121,7 @@ func Create(file string, h Header, env []string) (*Writer, error) {
 	if err != nil {
 		return nil, fault.New("usage/argument", "the recording cannot be made").At("--record").Got(file).Because(err)
 	}
-	w := &Writer{out: bufio.NewWriter(f), close: f, redact: Redactor(env), known: map[string]bool{}, turns: map[string]bool{}}
+	w := &Writer{out: bufio.NewWriter(f), close: f, redact: redact.Of(env).Text, known: map[string]bool{}, turns: map[string]bool{}}
 	h.Format, h.Note = Format, note
 	w.line(h)
 	return w, nil
