@@ -19,17 +19,18 @@ import (
 // for what was given up for another reason, and graph/invalid for a reason that
 // is empty or too long.
 func (g *Graph) Abandon(cmd *loomv1.AbandonDecision) ([]*loomv1.Event, error) {
-	events, problems := g.giveUp("", []*loomv1.AbandonDecision{cmd}, nil)
+	events, problems := g.giveUp("", []*loomv1.AbandonDecision{cmd}, nil, map[string]bool{})
 	return events, fault.Join(problems)
 }
 
 // giveUp returns what gives up several nodes, or all that is wrong with that:
-// taken are those that are superseded in the same breath. Where is a pattern for
-// the place of each in the command, or "".
-func (g *Graph) giveUp(where string, list []*loomv1.AbandonDecision, taken map[string]bool) ([]*loomv1.Event, []*fault.Error) {
+// taken are those that are superseded in the same breath, and void the decisions
+// whose votes that has ended. Where is a pattern for the place of each in the
+// command, or "".
+func (g *Graph) giveUp(where string, list []*loomv1.AbandonDecision, taken, void map[string]bool) ([]*loomv1.Event, []*fault.Error) {
 	var events []*loomv1.Event
 	var problems []*fault.Error
-	gone, void := map[string]string{}, map[string]bool{}
+	gone := map[string]string{}
 	for i, c := range list {
 		at := where
 		if at != "" {
@@ -48,7 +49,7 @@ func (g *Graph) giveUp(where string, list []*loomv1.AbandonDecision, taken map[s
 		if done || len(wrong) > 0 {
 			continue
 		}
-		events = append(events, g.voided(id, why, void)...)
+		events = append(events, g.voided(id, id+" was given up: "+why, void)...)
 		events = append(events, &loomv1.Event{Fact: &loomv1.Event_DecisionAbandoned{DecisionAbandoned: &loomv1.DecisionAbandoned{Id: id, Reason: why}}})
 	}
 	return events, problems
@@ -74,8 +75,8 @@ func (g *Graph) checkAbandon(where string, c *loomv1.AbandonDecision) (done bool
 	return false, problems
 }
 
-// voided returns what ends the open ballots that a node is part of; done are
-// those that have been ended.
+// voided returns what ends the open ballots that a node is part of, which counts
+// no more; done are those that have been ended.
 func (g *Graph) voided(id, why string, done map[string]bool) []*loomv1.Event {
 	var events []*loomv1.Event
 	for _, b := range g.votesOn(id) {
@@ -84,7 +85,7 @@ func (g *Graph) voided(id, why string, done map[string]bool) []*loomv1.Event {
 		}
 		done[b.Decision] = true
 		events = append(events, &loomv1.Event{Fact: &loomv1.Event_BallotClosed{BallotClosed: &loomv1.BallotClosed{
-			Decision: b.Decision, Reason: short(id+" was given up: "+why, MaxRationale),
+			Decision: b.Decision, Reason: short(why, MaxRationale),
 		}}})
 	}
 	return events

@@ -150,3 +150,85 @@ func TestGRAPH05_AVoteOnWhatIsGivenUpIsVoid(t *testing.T) {
 		})
 	}
 }
+
+// A vote on what is superseded is void as well, however that is done: else its
+// result would rest on what counts no more.
+func TestGRAPH05_AVoteOnWhatIsSupersededIsVoid(t *testing.T) {
+	better := &loomv1.DecisionNode{Type: option, Title: "in tenths"}
+	for name, replace := range map[string]func(w *world, id string) ([]*loomv1.Event, error){
+		"supersede": func(w *world, id string) ([]*loomv1.Event, error) {
+			return w.graph.Supersede(&loomv1.SupersedeDecision{Old: id, New: w.add(option, "in tenths"), Rationale: "it is exact"})
+		},
+		"link": func(w *world, id string) ([]*loomv1.Event, error) {
+			e := edge(w.add(option, "in tenths"), supersedes, id)
+			e.Rationale = "it is exact"
+			return w.graph.Link(&loomv1.LinkDecision{Edge: e})
+		},
+		"add": func(w *world, id string) ([]*loomv1.Event, error) {
+			e := to(supersedes, id)
+			e.Rationale = "it is exact"
+			return w.graph.Add(&loomv1.AddDecision{Node: better, Links: []*loomv1.DecisionEdge{e}})
+		},
+		"add, and give up another": func(w *world, id string) ([]*loomv1.Event, error) {
+			e := to(supersedes, id)
+			e.Rationale = "it is exact"
+			return w.graph.Add(&loomv1.AddDecision{Node: better, Links: []*loomv1.DecisionEdge{e}, Abandons: []*loomv1.AbandonDecision{giveUp("d4", "never")}})
+		},
+	} {
+		for _, id := range []string{"d1", "d3"} {
+			t.Run(name+" "+id, func(t *testing.T) {
+				w := meeting(t, majority, 0, "architect", "implementer")
+				w.vote("architect", "d3", 80)
+				ended := 0
+				for _, e := range w.take(replace(w, id)) {
+					if e.GetBallotClosed() != nil {
+						ended++
+					}
+				}
+				if b := w.ballot(); ended != 1 || b.Status != loomv1.BallotStatus_BALLOT_STATUS_CLOSED || b.Result != "" {
+					t.Fatalf("it ended %d times and is %v", ended, b)
+				}
+				if b := w.ballot(); name != "add, and give up another" && b.Reason != id+" was superseded by d5: it is exact" {
+					t.Errorf("the reason is %q", b.Reason)
+				}
+				if n, _ := w.graph.Node(id); n.Status != superseded {
+					t.Errorf("%s is %s", id, n.Status)
+				}
+				if len(w.graph.TickBallots(noon.Add(time.Hour), 9)) > 0 {
+					t.Error("it still waits")
+				}
+			})
+		}
+	}
+}
+
+// While a vote is open nobody chooses or rejects beside it.
+func TestGRAPH05_NothingIsChosenBesideAVote(t *testing.T) {
+	w := meeting(t, majority, 0, "architect")
+	for _, e := range []*loomv1.DecisionEdge{edge("d1", chosen, "d3"), edge("d1", rejected, "d2")} {
+		if _, err := w.graph.Link(&loomv1.LinkDecision{Edge: e}); fault.Code(err) != "graph/voting" || fault.From(err).Where != "/edge/from" {
+			t.Errorf("%s: %v", e.Type, err)
+		}
+		e.To = ""
+		if _, err := w.graph.Add(&loomv1.AddDecision{Node: &loomv1.DecisionNode{Type: option, Title: "a fourth"}, Links: []*loomv1.DecisionEdge{e}}); fault.Code(err) != "graph/voting" {
+			t.Errorf("%s a new one: %v", e.Type, err)
+		}
+	}
+	w.take(w.graph.Link(&loomv1.LinkDecision{Edge: edge("d1", leadsTo, "d4")}))
+	w.add(decision, "another chooses", to(chosen, "d3"))
+	w.vote("architect", "d3", 80)
+	w.take(w.graph.Link(&loomv1.LinkDecision{Edge: edge("d1", chosen, "d2")}))
+}
+
+func TestGRAPH05_VotersAreRoles(t *testing.T) {
+	w := newWorld(t)
+	w.add(decision, "how to round")
+	w.add(option, "at the end")
+	w.add(option, "each line")
+	for _, voter := range []string{"", "-a", "_a", "a b", "a,b", "Lead", "\x1b[2J", "a\n", "ä", strings.Repeat("a", 65)} {
+		_, err := w.graph.Open(noon, &loomv1.OpenBallot{Ballot: &loomv1.Ballot{Decision: "d1", Options: []string{"d2", "d3"}, Voters: []string{"lead", voter}}})
+		if fault.Code(err) != "graph/invalid" || fault.From(err).Where != "/ballot/voters/1" {
+			t.Errorf("%q: %v", voter, err)
+		}
+	}
+}

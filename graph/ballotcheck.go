@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -27,7 +28,7 @@ func (g *Graph) checkBallot(b *loomv1.Ballot) []*fault.Error {
 		bad("quorum", "a quorum of %d of %s can never be", b.Quorum, plural(n, "voter"))
 	}
 	for i, v := range b.Voters {
-		if v == "" || len(v) > maxID || slices.Contains(b.Voters[:i], v) {
+		if !isRole(v) || slices.Contains(b.Voters[:i], v) {
 			bad(fmt.Sprintf("voters/%d", i), "each voter is a role, once")
 		}
 	}
@@ -36,6 +37,16 @@ func (g *Graph) checkBallot(b *loomv1.Ballot) []*fault.Error {
 	}
 	return problems
 }
+
+// isRole reports whether a text can be the name of a role: 1 to 64 of a-z, 0-9, _
+// and -, beginning with a letter or digit.
+func isRole(s string) bool {
+	return s != "" && len(s) <= 64 && s[0] != '-' && s[0] != '_' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+}
+
+// isName reports whether a text can stand for a role of elsewhere: one printable
+// line.
+func isName(s string) bool { return len(s) <= maxID && line(s) == s }
 
 // checkOptions wants a decision that counts, and options that do.
 func (g *Graph) checkOptions(b *loomv1.Ballot) []*fault.Error {

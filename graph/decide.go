@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ import (
 // It refuses with every problem at once: see [Graph.Link] and [Graph.Abandon]
 // for the codes, and graph/confidence for a confidence above 100.
 func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
-	d := draft{g: g, id: name(len(g.nodes) + 1), kinds: map[kind]*loomv1.DecisionEdge{}}
+	d := draft{g: g, id: name(len(g.nodes) + 1), kinds: map[kind]*loomv1.DecisionEdge{}, void: map[string]bool{}}
 	d.problems = checkNode(cmd.GetNode())
 	if links := cmd.GetLinks(); len(links) > MaxLinks {
 		d.refuse(fault.New("graph/invalid", "%d links where %d is the most", len(links), MaxLinks).At("/links"))
@@ -48,14 +49,16 @@ func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
 //
 // Refusals: graph/unknown-type, graph/unknown-node, graph/self-loop,
 // graph/cycle, which names the way round, graph/duplicate when it is there
-// with another weight or rationale, graph/superseded and graph/abandoned, and
+// with another weight or rationale, graph/superseded and graph/abandoned,
+// graph/voting for what a decision with an open vote chooses or rejects, and
 // graph/invalid for a weight outside 0 to 1 or a text that is too long.
 func (g *Graph) Link(cmd *loomv1.LinkDecision) ([]*loomv1.Event, error) {
 	return g.link("/edge", "/edge/from", "/edge/to", cmd.GetEdge())
 }
 
-// Supersede puts one node in the place of another in one fact. Doing it again
-// with the same rationale changes nothing. Refusals are those of [Graph.Link];
+// Supersede puts one node in the place of another in one fact. Open ballots that
+// the old one is part of are void. Doing it again with the same rationale changes
+// nothing. Refusals are those of [Graph.Link];
 // graph/superseded or graph/abandoned when either of the two counts no more.
 func (g *Graph) Supersede(cmd *loomv1.SupersedeDecision) ([]*loomv1.Event, error) {
 	return g.link("", "/new", "/old", &loomv1.DecisionEdge{
@@ -79,7 +82,7 @@ func (g *Graph) link(where, from, to string, e *loomv1.DecisionEdge) ([]*loomv1.
 	if there, ok := g.kinds[kind{at, e.Type}]; ok {
 		return nil, repeated(where, g.edges[there], e)
 	}
-	if refusal := g.closes(where, e.Type, at); refusal != nil {
+	if refusal := cmp.Or(g.closes(where, e.Type, at), g.voting(from, e.Type, i)); refusal != nil {
 		return nil, refusal
 	}
 	if e.Type == supersedes {
@@ -92,7 +95,7 @@ func (g *Graph) link(where, from, to string, e *loomv1.DecisionEdge) ([]*loomv1.
 			}
 		}
 	}
-	return []*loomv1.Event{fact(drawn(e, e.From, e.To, len(g.edges)+1))}, nil
+	return g.recorded(drawn(e, e.From, e.To, len(g.edges)+1), map[string]bool{}), nil
 }
 
 // closes refuses an edge from a node to itself, or one that closes a cycle.
@@ -107,6 +110,15 @@ func (g *Graph) closes(where string, t loomv1.DecisionEdgeType, at ends) *fault.
 		return g.cycle(where, t, g.nodes[at.from].Id, way)
 	}
 	return nil
+}
+
+// voting refuses that a decision chooses or rejects beside its own vote.
+func (g *Graph) voting(where string, t loomv1.DecisionEdgeType, from int32) *fault.Error {
+	if t != chosen && t != rejected || !g.waiting[from] {
+		return nil
+	}
+	return fault.New("graph/voting", "a vote on %s is open, and its result chooses", g.nodes[from].Id).At(where).
+		Want("vote, or wait for the result")
 }
 
 // repeated is nil when an edge that is there says the same.
@@ -131,6 +143,16 @@ func drawn(e *loomv1.DecisionEdge, from, to string, id int) *loomv1.DecisionEdge
 	return &loomv1.DecisionEdge{
 		Id: uint64(id), From: from, To: to, Type: e.Type, Weight: weight(e), Rationale: e.Rationale,
 	}
+}
+
+// recorded returns the facts that record an edge: one that supersedes ends the
+// open ballots that its end is part of; done are those that have been ended.
+func (g *Graph) recorded(e *loomv1.DecisionEdge, done map[string]bool) []*loomv1.Event {
+	if e.Type != supersedes {
+		return []*loomv1.Event{fact(e)}
+	}
+	why := fmt.Sprintf("%s was superseded by %s%s", e.To, e.From, reasoned(e.Rationale))
+	return append(g.voided(e.To, why, done), fact(e))
 }
 
 // fact is what records an edge.

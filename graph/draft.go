@@ -11,6 +11,7 @@ type draft struct {
 	id       string // of the new node
 	links    []draftLink
 	kinds    map[kind]*loomv1.DecisionEdge
+	void     map[string]bool // decisions whose open votes it ends
 	problems []*fault.Error
 }
 
@@ -62,6 +63,10 @@ func (d *draft) connect(where, end string, e *loomv1.DecisionEdge, other string,
 		return
 	}
 	if e.Type == supersedes && !d.takes(where, end, l) {
+		return
+	}
+	if problem := d.g.voting(end, e.Type, i); problem != nil && !from {
+		d.refuse(problem)
 		return
 	}
 	d.kinds[k] = l.edge
@@ -117,7 +122,7 @@ func (d *draft) abandon(list []*loomv1.AbandonDecision) []*loomv1.Event {
 			taken[l.edge.To] = true
 		}
 	}
-	events, problems := d.g.giveUp("/abandons/%d", list, taken)
+	events, problems := d.g.giveUp("/abandons/%d", list, taken, d.void)
 	d.problems = append(d.problems, problems...)
 	return events
 }
@@ -127,7 +132,7 @@ func (d *draft) facts() []*loomv1.Event {
 	var events []*loomv1.Event
 	for i, l := range d.links {
 		l.edge.Id = uint64(len(d.g.edges) + i + 1)
-		events = append(events, fact(l.edge))
+		events = append(events, d.g.recorded(l.edge, d.void)...)
 	}
 	return events
 }

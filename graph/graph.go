@@ -14,8 +14,9 @@
 // After every fact of a log: an edge joins two different nodes that are there,
 // at most once for each type; no edge type that orders things (all but chosen
 // and rejected) has a cycle; a node is superseded exactly when one other has
-// taken its place, and no vote is open on what was given up; confidence is 0 to 100 and weight 0 to 1. Nodes and edges
-// are numbered from 1 in the order of the log and never go away.
+// taken its place, and no vote is open on what was given up; confidence is 0 to
+// 100 and weight 0 to 1. Nodes and edges are numbered from 1 in the order of the
+// log and never go away.
 //
 // # What it costs
 //

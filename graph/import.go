@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -98,6 +99,9 @@ func (g *Graph) takeNodes(nodes []*loomv1.DecisionNode) (func(), *fault.Error) {
 		if problems := checkText(where+"/abandoned/reason", n.Abandoned.GetReason(), MaxRationale); len(problems) > 0 {
 			return nil, problems[0]
 		}
+		if err := checkTimes(where, n.Time, n.Abandoned.GetAt()); err != nil {
+			return nil, err
+		}
 	}
 	before := slices.Clone(g.foreign)
 	g.foreign = append(slices.Clone(before), &loomv1.NodeSpan{First: uint64(first), Last: uint64(first + len(nodes) - 1)})
@@ -112,6 +116,16 @@ func (g *Graph) takeNodes(nodes []*loomv1.DecisionNode) (func(), *fault.Error) {
 			g.byType[t] = list[:n]
 		}
 	}, nil
+}
+
+// checkTimes refuses times that no calendar has, and JSON cannot say.
+func checkTimes(where string, times ...*timestamppb.Timestamp) *fault.Error {
+	for _, t := range times {
+		if t != nil && !t.IsValid() {
+			return fault.New("graph/invalid", "a time that no calendar has").At(where)
+		}
+	}
+	return nil
 }
 
 func (g *Graph) takeEdges(edges []*loomv1.DecisionEdge) (func(), *fault.Error) {
@@ -141,6 +155,9 @@ func (g *Graph) takeEdges(edges []*loomv1.DecisionEdge) (func(), *fault.Error) {
 func (g *Graph) takeEdge(where string, e *loomv1.DecisionEdge, was map[int32]*loomv1.DecisionNode) *fault.Error {
 	if problems := checkLink(where, e); len(problems) > 0 {
 		return problems[0]
+	}
+	if err := checkTimes(where, e.Time); err != nil {
+		return err
 	}
 	for _, end := range []struct{ where, id string }{{"/from", e.From}, {"/to", e.To}} {
 		if err := g.wantsForeign(where+end.where, end.id); err != nil {
@@ -212,12 +229,19 @@ func (g *Graph) checkForeign(where string, b *loomv1.Ballot) *fault.Error {
 	case b.Result != "" && !slices.Contains(b.Options, b.Result):
 		return bad("the ballot on %s has no option %q", b.Decision, b.Result)
 	}
-	for _, v := range b.Votes {
-		if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > 100 || len(v.Rationale) > MaxRationale {
-			return bad("a vote on %s for %q", b.Decision, v.GetOption())
+	for _, voter := range b.Voters {
+		if !isName(voter) {
+			return bad("the ballot on %s has a voter %q", b.Decision, voter)
 		}
 	}
-	return nil
+	times := []*timestamppb.Timestamp{b.OpenedAt, b.ClosedAt}
+	for _, v := range b.Votes {
+		if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > 100 || len(v.Rationale) > MaxRationale || !isName(v.Role) {
+			return bad("a vote on %s for %q", b.Decision, v.GetOption())
+		}
+		times = append(times, v.Time)
+	}
+	return checkTimes(where, times...)
 }
 
 // wantsForeign refuses a node that did not come with an import.

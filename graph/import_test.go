@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/graph"
@@ -170,6 +171,14 @@ func TestGRAPH06_FilesThatCannotBeAreRefused(t *testing.T) {
 		}},
 		{"a vote for nothing", "graph/invalid at /part/ballots/0", func(g *loomv1.DecisionGraph) {
 			g.Ballots = []*loomv1.Ballot{{Decision: "d3", Options: []string{"d4"}, Result: "d5", Status: loomv1.BallotStatus_BALLOT_STATUS_CLOSED}}
+		}},
+		{"a voter who steers terminals", "graph/invalid at /part/ballots/0", func(g *loomv1.DecisionGraph) {
+			g.Ballots = []*loomv1.Ballot{{Decision: "d3", Voters: []string{"\x1b[2J"}, Status: loomv1.BallotStatus_BALLOT_STATUS_CLOSED}}
+		}},
+		{"a time that is none", "graph/invalid at /part/nodes/1", func(g *loomv1.DecisionGraph) { g.Nodes[1].Time = &timestamppb.Timestamp{Seconds: 1 << 60} }},
+		{"a link at a time that is none", "graph/invalid at /part/edges/1", func(g *loomv1.DecisionGraph) { g.Edges[1].Time = &timestamppb.Timestamp{Nanos: -1} }},
+		{"a vote at a time that is none", "graph/invalid at /part/ballots/0", func(g *loomv1.DecisionGraph) {
+			g.Ballots = []*loomv1.Ballot{{Decision: "d3", ClosedAt: &timestamppb.Timestamp{Seconds: -1 << 60}, Status: loomv1.BallotStatus_BALLOT_STATUS_CLOSED}}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

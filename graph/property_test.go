@@ -70,7 +70,7 @@ func (w *world) act(decide func() ([]*loomv1.Event, error)) {
 	}
 	switch fault.Code(err) {
 	case "graph/unknown-node", "graph/unknown-type", "graph/self-loop", "graph/cycle", "graph/confidence",
-		"graph/superseded", "graph/abandoned", "graph/duplicate", "graph/invalid", "graph/closed", "graph/no-voter":
+		"graph/superseded", "graph/abandoned", "graph/duplicate", "graph/invalid", "graph/closed", "graph/no-voter", "graph/voting":
 	default:
 		w.t.Fatalf("refused with %v", err)
 	}

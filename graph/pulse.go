@@ -120,7 +120,7 @@ func (g *Graph) staleGoal(i int32, before time.Time) bool {
 		return false
 	}
 	last := n
-	if about := g.byBead[n.Bead]; len(about) > 0 {
+	if about := g.byBead[n.Bead]; len(about) > 0 && !g.isForeign(i) {
 		last = g.nodes[about[len(about)-1]]
 	}
 	for _, e := range g.out[i] {

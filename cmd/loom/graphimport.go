@@ -34,7 +34,8 @@ type graphImport struct {
 func newImport(project string, data []byte) (*graphImport, error) {
 	from := &loomv1.DecisionGraph{}
 	if err := protojson.Unmarshal(data, from); err != nil {
-		return nil, fault.New("graph/invalid", "not the JSON of a decision graph").At("FILE").Because(err)
+		return nil, fault.New("graph/invalid", "not the JSON of a decision graph").At("FILE").
+			Want("what \"loom graph export\" of this release or an earlier one wrote").Because(err)
 	}
 	parts, err := graph.Parts(from, importPart)
 	if err != nil {

@@ -120,9 +120,9 @@ func (a *app) voteShow() *cobra.Command {
 
 func ballotText(w io.Writer, b *loomv1.Ballot) {
 	rule := strings.ToLower(strings.TrimPrefix(b.Rule.String(), "VOTE_RULE_"))
-	fmt.Fprintf(w, "%s: %s of %s, quorum %d\n", b.Decision, rule, strings.Join(b.Voters, ", "), b.Quorum)
+	fmt.Fprintf(w, "%s: %s of %s, quorum %d\n", b.Decision, rule, line(strings.Join(b.Voters, ", "), 400), b.Quorum)
 	for _, v := range b.Votes {
-		fmt.Fprintf(w, "  %-20s %s (%d%%) %s\n", v.Role, v.Option, v.Confidence, line(v.Rationale, 100))
+		fmt.Fprintf(w, "  %-20s %s (%d%%) %s\n", line(v.Role, 64), v.Option, v.Confidence, line(v.Rationale, 100))
 	}
 	switch b.Status {
 	case loomv1.BallotStatus_BALLOT_STATUS_CLOSED:

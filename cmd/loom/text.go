@@ -36,14 +36,21 @@ func line(s string, n int) string {
 	return string(r)
 }
 
+// cellMost is the most runes of a cell; what can be longer is cut before.
+const cellMost = 1000
+
 // table writes rows with aligned columns, under heads in capitals, without
-// blanks at the ends of lines.
+// blanks at the ends of lines. A cell is one line, and steers no terminal.
 func table(w io.Writer, heads []string, rows [][]string) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(heads, "\t")))
 	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			cells[i] = line(cell, cellMost)
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	_ = t.Flush()
 	for l := range strings.Lines(b.String()) {

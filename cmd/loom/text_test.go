@@ -55,8 +55,8 @@ func TestCLI01_JSONIsPrintableAndSaysTheSame(t *testing.T) {
 
 func TestCLI01_TablesAlignAndEndWithoutBlanks(t *testing.T) {
 	var b bytes.Buffer
-	table(&b, []string{"bead", "goal"}, [][]string{{"shop-1", "mend"}, {"shop-22", ""}})
-	if want := "BEAD     GOAL\nshop-1   mend\nshop-22\n"; b.String() != want {
+	table(&b, []string{"bead", "goal"}, [][]string{{"shop-1", "mend"}, {"shop-22", ""}, {"a\tb\x1b[2J", "c\nd"}})
+	if want := "BEAD     GOAL\nshop-1   mend\nshop-22\na b[2J   c d\n"; b.String() != want {
 		t.Errorf("table:\n%s\nwant:\n%s", b.String(), want)
 	}
 }

@@ -106,6 +106,7 @@ var codes = map[string]Exit{
 	"graph/inconsistent":  Integrity,
 	"graph/closed":        Conflict,
 	"graph/no-voter":      Refused,
+	"graph/voting":        Conflict,
 	"graph/no-path":       Invalid,
 	"graph/contradiction": Conflict,
 	"team/invalid":        Invalid,

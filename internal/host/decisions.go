@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/graph"
@@ -66,50 +67,52 @@ func (h *Host) askStill(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gr
 	return reply, nil
 }
 
-// askThen asks the graph as it was: it is folded again from the journal, up to
-// the moment.
+// askThen asks the graph as it was: it is folded again, up to the moment, from
+// the newest snapshot before that or the journal's beginning.
 func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
-	if _, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: q.Project}); err != nil {
-		return nil, h.suggestProject(err)
-	}
-	past := &pastGraph{graph: graph.New(), q: q}
-	log := h.logs[h.partition(q.Project)]
-	if err := log.Read(ctx, 1, past.batch); err != nil {
+	m, err := momentOf(nil, q.Time, q.At)
+	if err != nil {
 		return nil, err
 	}
-	if past.last == nil || q.At > past.last.Number {
-		return nil, fault.New("position/beyond", "project %q has no such moment yet", q.Project).At("at").
-			Want("its last event is number %d", past.last.GetNumber())
+	known := &loomv1.GraphRequest{Project: q.Project, Question: loomv1.GraphQuestion_GRAPH_QUESTION_RECENT, Limit: 1, AtLeast: proto.Uint64(0)}
+	if _, err := h.projects.Ask(ctx, known); err != nil {
+		return nil, h.suggestProject(err)
 	}
-	return project.AskAt(past.graph, past.last.Number, past.last.Time.AsTime(), q)
+	return h.pasts.ask(ctx, m, q)
+}
+
+// ask asks a graph as it was at a moment.
+func (p *pasts) ask(ctx context.Context, m moment, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	var past *pastGraph
+	_, err := p.upTo(ctx, q.Project, m, func(from *loomv1.ProjectState) (core, error) {
+		g, err := graph.Restore(from.GetGraph())
+		past = &pastGraph{Graph: g, number: from.GetLastNumber(), time: from.GetLastTime()}
+		return past, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if past.number == 0 {
+		return nil, fault.New("position/before", "project %q had not begun then", q.Project).At("at")
+	}
+	return project.AskAt(past.Graph, past.number, past.time.AsTime(), q)
 }
 
 // pastGraph is the decision graph of a project up to a moment.
 type pastGraph struct {
-	graph *graph.Graph
-	q     *loomv1.GraphRequest
-	last  *loomv1.Event
+	*graph.Graph
+	number uint64
+	time   *timestamppb.Timestamp
 }
 
-func (p *pastGraph) batch(_ uint64, b *loomv1.Batch) error {
-	for _, e := range b.Events {
-		if e.Project != p.q.Project || p.after(e) {
-			continue
-		}
-		if err := p.graph.Apply(e); err != nil {
-			return err
-		}
-		p.last = e
+func (p *pastGraph) Number() uint64 { return p.number }
+
+func (p *pastGraph) Apply(e *loomv1.Event) error {
+	if err := p.Graph.Apply(e); err != nil {
+		return err
 	}
+	p.number, p.time = e.Number, e.Time
 	return nil
-}
-
-// after reports whether an event is later than the moment that is asked for.
-func (p *pastGraph) after(e *loomv1.Event) bool {
-	if p.q.Time != nil {
-		return e.Time.AsTime().After(p.q.Time.AsTime())
-	}
-	return e.Number > p.q.At
 }
 
 // serveDecide writes to a decision graph, for operators.

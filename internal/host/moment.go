@@ -65,7 +65,7 @@ func (m moment) covers(s *loomv1.Snapshot) bool {
 	return true
 }
 
-// pasts shows executions as of earlier moments.
+// pasts shows executions and decision graphs as of earlier moments.
 type pasts struct {
 	history
 	snapshots journal.Snapshots
@@ -82,34 +82,60 @@ func newPasts(h history, s journal.Snapshots, base func(context.Context, int) (*
 	return p
 }
 
-// state returns an execution that exists as of a moment. It reads the journal
-// from the newest snapshot before that moment, else from its beginning.
+// core is what is folded up to a moment. State and graph of a project are.
+type core interface {
+	Number() uint64 // of the last event
+	Apply(e *loomv1.Event) error
+}
+
+// starts gives what a fold begins with: what a snapshot holds, or nothing yet
+// where that is nil.
+type starts func(from *loomv1.ProjectState) (core, error)
+
+// state returns an execution that exists as of a moment.
 func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateReply, error) {
+	if m.time.After(time.Now()) {
+		return nil, fault.New("position/beyond", "that moment has not come yet").At("time").Got(m.time.Format(time.RFC3339Nano))
+	}
+	owner := project.Of(id)
+	var state *project.State
+	f, err := p.upTo(ctx, owner, m, func(from *loomv1.ProjectState) (c core, err error) {
+		if state = project.New(p.config(owner)); from != nil {
+			state, err = project.Adopt(p.config(owner), from)
+		}
+		return state, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.reply(state, id)
+}
+
+// upTo folds what a project did up to a moment. It reads the journal from the
+// newest snapshot before that moment, else from its beginning.
+func (p *pasts) upTo(ctx context.Context, owner string, m moment, start starts) (*folded, error) {
 	select {
 	case <-p.one:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() { p.one <- struct{}{} }()
-	owner := project.Of(id)
 	log := p.logs[p.partition(owner)]
 	if err := p.checkPosition(ctx, log, m.at); err != nil {
 		return nil, err
 	}
-	if m.time.After(time.Now()) {
-		return nil, fault.New("position/beyond", "that moment has not come yet").At("time").Got(m.time.Format(time.RFC3339Nano))
-	}
-	f, err := p.fold(ctx, log, id, m, p.snapshot(ctx, log.Partition(), owner, m))
+	f := &folded{owner: owner, moment: m, start: start}
+	err := f.fold(ctx, log, p.snapshot(ctx, log.Partition(), owner, m))
 	if errors.Is(err, errForeign) || errors.Is(err, errShort) {
-		f, err = p.foldBase(ctx, log, id, m)
+		err = p.foldBase(ctx, log, f)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fault.New("host/unavailable", "the journal cannot be read that far back in the time of a request")
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && m.number > f.core.Number() {
+		return nil, fault.New("position/beyond", "the newest event of project %q is number %d", owner, f.core.Number()).At("number")
 	}
-	return f.reply(owner, m)
+	return f, err
 }
 
 // errShort says that the journal does not have what follows where a fold begins.
@@ -117,28 +143,28 @@ var errShort = errors.New("the journal begins later")
 
 // foldBase folds from what the journal begins with: nothing, or the base of its
 // cut. A moment before that is in an archive.
-func (p *pasts) foldBase(ctx context.Context, log journal.Log, id string, m moment) (*folded, error) {
+func (p *pasts) foldBase(ctx context.Context, log journal.Log, f *folded) error {
 	base, err := p.base(ctx, log.Partition())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if base == nil {
-		return p.fold(ctx, log, id, m, nil)
+		return f.fold(ctx, log, nil)
 	}
 	from := &loomv1.Snapshot{Partition: base.Partition, Epoch: base.Epoch, Sequence: base.Sequence, Hash: base.Hash, State: &loomv1.ProjectState{}}
 	for _, b := range base.Projects {
-		if b.Project == project.Of(id) {
+		if b.Project == f.owner {
 			from.State = b.State
 		}
 	}
-	if from.State.LastNumber > 0 && !m.covers(from) {
+	if from.State.LastNumber > 0 && !f.moment.covers(from) {
 		cut, err := p.cut(ctx, log.Partition())
 		if gone := archived(cut, base.Sequence); err == nil && gone != nil {
-			return nil, gone.At("at")
+			return gone.At("at")
 		}
-		return nil, err
+		return err
 	}
-	return p.fold(ctx, log, id, m, from)
+	return f.fold(ctx, log, from)
 }
 
 // checkPosition refuses a position that the journal does not have.
@@ -211,37 +237,35 @@ func (p *pasts) snapshot(ctx context.Context, partition int, owner string, m mom
 // errForeign says that a snapshot is not as of what the journal has there.
 var errForeign = errors.New("the snapshot is of another journal")
 
-// fold folds what the project did up to the moment.
-func (p *pasts) fold(ctx context.Context, log journal.Log, id string, m moment, from *loomv1.Snapshot) (*folded, error) {
-	owner := project.Of(id)
-	f := &folded{id: id, owner: owner, moment: m, from: from, state: project.New(p.config(owner))}
-	if from != nil {
-		var err error
-		if f.state, err = project.Adopt(p.config(owner), from.State); err != nil {
-			return nil, errForeign
-		}
+// folded is what a project was at a moment.
+type folded struct {
+	owner  string
+	moment moment
+	start  starts
+	from   *loomv1.Snapshot
+	core   core
+	at     *loomv1.Position // of the newest event that it has seen, or a later one of others
+	time   *timestamppb.Timestamp
+	begun  bool // it has seen a batch
+}
+
+// fold folds what the project did up to the moment, after a snapshot or from
+// the beginning.
+func (f *folded) fold(ctx context.Context, log journal.Log, from *loomv1.Snapshot) (err error) {
+	f.from, f.at, f.time, f.begun = from, nil, nil, false
+	if f.core, err = f.start(from.GetState()); err != nil {
+		return errForeign
 	}
-	err := log.Read(ctx, max(from.GetSequence(), 1), func(seq uint64, b *loomv1.Batch) error {
+	err = log.Read(ctx, max(from.GetSequence(), 1), func(seq uint64, b *loomv1.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		return f.batch(seq, b)
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return nil, err
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	return f, nil
-}
-
-// folded is an execution on its way to a moment.
-type folded struct {
-	id, owner string
-	moment    moment
-	from      *loomv1.Snapshot
-	state     *project.State   // of the whole project: what holds an execution may be others'
-	at        *loomv1.Position // of the newest event that it has seen, or a later one of others
-	time      *timestamppb.Timestamp
-	begun     bool // it has seen a batch
+	return err
 }
 
 func (f *folded) batch(seq uint64, b *loomv1.Batch) error {
@@ -264,8 +288,8 @@ func (f *folded) batch(seq uint64, b *loomv1.Batch) error {
 		if f.moment.past(e, seq, uint32(i)) {
 			return errEnough
 		}
-		if e.Number > f.state.Number() { // else the snapshot has it
-			if err := f.state.Apply(e); err != nil {
+		if e.Number > f.core.Number() { // else the snapshot has it
+			if err := f.core.Apply(e); err != nil {
 				return fault.New("project/quarantined", "the project's history cannot be read: %s", err).At(f.owner)
 			}
 		}
@@ -275,16 +299,13 @@ func (f *folded) batch(seq uint64, b *loomv1.Batch) error {
 	return nil
 }
 
-func (f *folded) reply(owner string, m moment) (*loomv1.StateReply, error) {
-	if m.number > f.state.Number() {
-		return nil, fault.New("position/beyond", "the newest event of project %q is number %d", owner, f.state.Number()).At("number")
-	}
-	v, err := f.state.Look(project.Executions, &loomv1.Query{Id: f.id})
+func (f *folded) reply(s *project.State, id string) (*loomv1.StateReply, error) {
+	v, err := s.Look(project.Executions, &loomv1.Query{Id: id})
 	if fault.Code(err) == "execution/unknown" {
-		return nil, fault.New("position/before", "execution %q had not begun then", f.id).At("at")
+		return nil, fault.New("position/before", "execution %q had not begun then", id).At("at")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &loomv1.StateReply{Execution: v.Executions[0], Definition: v.Definition, Number: f.state.Number(), Time: f.time, Position: f.at}, nil
+	return &loomv1.StateReply{Execution: v.Executions[0], Definition: v.Definition, Number: s.Number(), Time: f.time, Position: f.at}, nil
 }

@@ -18,16 +18,15 @@ func (d *decision) abandonDecision(c *loomv1.AbandonDecision) error {
 
 // giveUp gives up a decision, for whoever may.
 func (d *decision) giveUp(c *loomv1.AbandonDecision) error {
-	events, err := d.s.graph.Abandon(c)
+	return d.endings(d.s.graph.Abandon(c))
+}
+
+// endings emits facts of the decision graph, or passes on its refusal; those that
+// end something are about what that was about.
+func (d *decision) endings(events []*loomv1.Event, err error) error {
 	if err != nil {
 		return err
 	}
-	return d.endings(events)
-}
-
-// endings emits facts of the decision graph; those that end something are about
-// what that was about.
-func (d *decision) endings(events []*loomv1.Event) error {
 	for _, e := range events {
 		var err error
 		switch f := e.Fact.(type) {

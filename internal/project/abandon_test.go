@@ -136,15 +136,30 @@ func TestBYD07_GivingUpEndsAContradiction(t *testing.T) {
 	}
 }
 
-// A vote that waits for the CEO asks no more once it is void.
+// A vote that waits for the CEO asks no more once it is void: an option of it was
+// given up, or superseded.
 func TestGRAPH05_TheCEOIsNotAskedAboutAVoidVote(t *testing.T) {
+	t.Run("given up", func(t *testing.T) {
+		theCEOIsNotAsked(t, func(_ *desk, option string) *loomv1.Command { return abandons(option, "it cannot be built") })
+	})
+	t.Run("superseded", func(t *testing.T) {
+		theCEOIsNotAsked(t, func(d *desk, option string) *loomv1.Command {
+			return &loomv1.Command{Body: &loomv1.Command_SupersedeDecision{SupersedeDecision: &loomv1.SupersedeDecision{
+				Old: option, New: d.add(loomv1.DecisionType_DECISION_TYPE_OPTION, "straight on"), Rationale: "it cannot be built",
+			}}}
+		})
+	})
+}
+
+func theCEOIsNotAsked(t *testing.T, end func(d *desk, option string) *loomv1.Command) {
 	d := newDesk(t)
 	decision, left, right := d.tie()
 	d.now = d.now.Add(2 * time.Minute)
 	d.ok(&loomv1.Command{Body: &loomv1.Command_Tick{Tick: &loomv1.Tick{}}})
 	a := d.inbox()
+	c := end(d, right)
 	n := len(d.events)
-	d.ok(abandons(right, "it cannot be built"))
+	d.ok(c)
 	lapsed := false
 	for _, e := range d.since(n) {
 		lapsed = lapsed || e.GetApprovalLapsed().GetApproval() == a.Id
@@ -155,5 +170,23 @@ func TestGRAPH05_TheCEOIsNotAskedAboutAVoidVote(t *testing.T) {
 	err := d.present(ceo, d.sign(a, loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, func(c *loomv1.CeoCommand) { c.GetDecide().Choice = left }))
 	if fault.Code(err) != "approval/lapsed" || !strings.Contains(err.Error(), "it cannot be built") {
 		t.Errorf("answered all the same: %v", err)
+	}
+}
+
+// A decision is about work that there is, and of its own project.
+func TestGRAPH02_ADecisionIsAboutWorkThatIsThere(t *testing.T) {
+	d := newDesk(t)
+	bead := d.report().Bead
+	for want, node := range map[string]*loomv1.DecisionNode{
+		"":                  {Bead: bead, Execution: d.execution(bead).Id},
+		"bead/unknown":      {Bead: "desk-1"},
+		"execution/unknown": {Execution: bead},
+	} {
+		node.Type, node.Title = loomv1.DecisionType_DECISION_TYPE_GOAL, "it works"
+		n := len(d.events)
+		_, err := d.do(&loomv1.Command{Body: &loomv1.Command_AddDecision{AddDecision: &loomv1.AddDecision{Node: node}}})
+		if fault.Code(err) != want || want != "" && len(d.events) > n {
+			t.Errorf("%v: %v, want %q", node, err, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -164,6 +165,11 @@ func checkQuestion(g *graph.Graph, q *loomv1.GraphRequest) error {
 			if _, ok := g.Node(end.id); !ok {
 				errs = append(errs, fault.New("graph/unknown-node", "there is no such decision").At(end.where).Got(end.id).Want("d1, d2 and so on"))
 			}
+		}
+	}
+	for i, t := range q.EdgeTypes {
+		if _, ok := loomv1.DecisionEdgeType_name[int32(t)]; !ok || t == 0 {
+			bad(fmt.Sprintf("edge_types/%d", i), "no type of links %d", t)
 		}
 	}
 	if q.Question == loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT && q.Id == "" && q.Bead == "" && q.Execution == "" && q.Text == "" {

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -262,7 +263,7 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 		n, _ := d.s.graph.Node(r.Id)
 		return decided(n), nil
 	}
-	if err := d.ownAll(c.Abandons); err != nil {
+	if err := cmp.Or(d.s.knowsWork(c.GetNode()), d.ownAll(c.Abandons)); err != nil {
 		return nil, err
 	}
 	events, err := d.s.graph.Add(c)
@@ -278,11 +279,22 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 		}
 		e.Bead, e.Execution = c.GetNode().GetBead(), c.GetNode().GetExecution()
 	}
-	if err := d.endings(events); err != nil {
+	if err := d.endings(events, nil); err != nil {
 		return nil, err
 	}
 	n, _ := d.s.graph.Node(events[0].GetDecisionAdded().GetNode().GetId())
 	return decided(n), nil
+}
+
+// knowsWork refuses a decision about a bead or an execution that is not there.
+func (s *State) knowsWork(n *loomv1.DecisionNode) error {
+	if id := n.GetBead(); id != "" && s.p.Beads[id] == nil {
+		return unknownBead(s.cfg.ID, id)
+	}
+	if id := n.GetExecution(); id != "" && s.p.Executions[id] == nil {
+		return fault.New("execution/unknown", "execution %q is not known in project %q", id, s.cfg.ID).At("execution")
+	}
+	return nil
 }
 
 func decided(n *loomv1.DecisionNode) *loomv1.Answer {

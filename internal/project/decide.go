@@ -135,9 +135,9 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	case *loomv1.Command_AddDecision:
 		return d.addDecision(c.AddDecision)
 	case *loomv1.Command_LinkDecision:
-		return nil, d.all(d.s.graph.Link(c.LinkDecision))
+		return nil, d.endings(d.s.graph.Link(c.LinkDecision))
 	case *loomv1.Command_SupersedeDecision:
-		return nil, d.all(d.s.graph.Supersede(c.SupersedeDecision))
+		return nil, d.endings(d.s.graph.Supersede(c.SupersedeDecision))
 	case *loomv1.Command_AbandonDecision:
 		return nil, d.abandonDecision(c.AbandonDecision)
 	case *loomv1.Command_ImportDecisions:

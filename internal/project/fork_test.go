@@ -34,6 +34,13 @@ func TestWF16_AForkGoesOnAtANodeAndTheOriginalIsLeftAlone(t *testing.T) {
 	if y.Approved != nil || y.Usage.GetInputTokens() != 0 || len(y.Nodes["triage"].History) != 1 {
 		t.Errorf("the fork has %v", y)
 	}
+	r := &project.Replica{}
+	for _, e := range d.events {
+		r.Apply(e)
+	}
+	if _, err := r.Ask(&loomv1.GraphRequest{Project: "shop", Execution: f.Execution}); err != nil {
+		t.Errorf("a host that does not serve it knows no fork: %v", err)
+	}
 	if now := d.execution(bead); now.Nodes["approve"].Approval != x.Nodes["approve"].Approval || d.status(bead) != "waiting" {
 		t.Errorf("the original was changed: %v", now)
 	}

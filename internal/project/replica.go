@@ -70,7 +70,7 @@ func (r *Replica) Apply(e *loomv1.Event) {
 	if b := e.GetBeadFiled().GetBead(); b != nil {
 		p.known[b.Id] = true
 	}
-	if e.GetExecutionStarted() != nil {
+	if e.GetExecutionStarted() != nil || e.GetExecutionForked() != nil {
 		p.known[e.Execution] = true
 	}
 }

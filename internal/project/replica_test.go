@@ -151,6 +151,7 @@ func TestGRAPH02_AReplicaKnowsWhatThereIs(t *testing.T) {
 		{"an execution", &loomv1.GraphRequest{Project: "shop", Execution: x}, ""},
 		{"a decision", &loomv1.GraphRequest{Project: "shop", Question: loomv1.GraphQuestion_GRAPH_QUESTION_ANCESTORS, Id: option}, ""},
 		{"no bead", &loomv1.GraphRequest{Project: "shop", Bead: "shop-9"}, "bead/unknown"},
+		{"links of no type", &loomv1.GraphRequest{Project: "shop", Id: option, Question: loomv1.GraphQuestion_GRAPH_QUESTION_ANCESTORS, EdgeTypes: []loomv1.DecisionEdgeType{33}}, "usage/argument"},
 		{"no project", &loomv1.GraphRequest{Project: "desk"}, "project/unknown"},
 		{"the last event", &loomv1.GraphRequest{Project: "shop", AtLeast: proto.Uint64(beyond - 1)}, ""},
 		{"an event to come", &loomv1.GraphRequest{Project: "shop", AtLeast: &beyond}, "position/beyond"},
