@@ -39,6 +39,8 @@ type chain struct {
 
 type layout struct {
 	items  []item
+	dense  bool        // rows were wrapped
+	ways   map[way]int // items that bundles share
 	layers [][]int
 	chains []chain
 	tops   []float64 // of the layers
@@ -62,10 +64,13 @@ func arrange(nodes []Node, edges []Edge) *layout {
 	}
 	down := direct(len(nodes), ends, edges)
 	l.rank(len(nodes), ends)
+	l.wrap(len(nodes), ends)
+	bundles := l.bundles(ends, down, edges)
 	for i, e := range edges {
-		l.thread(ends[i], down[i], e)
+		l.thread(ends[i], down[i], e, bundles[i])
 	}
 	l.fill()
+	l.part()
 	l.order()
 	l.placeAcross()
 	l.placeDown()
@@ -140,8 +145,8 @@ func (l *layout) rank(nodes int, ends [][2]int) {
 }
 
 // thread makes the items that an edge passes, with its label beside the end
-// where it begins.
-func (l *layout) thread(ends [2]int, forth bool, e Edge) {
+// where it begins. Those of a bundle share them.
+func (l *layout) thread(ends [2]int, forth bool, e Edge, shared *bundle) {
 	first, last := l.items[ends[0]].layer, l.items[ends[1]].layer
 	c := chain{items: []int{ends[0]}, reversed: !forth}
 	at := first + 1
@@ -156,12 +161,14 @@ func (l *layout) thread(ends [2]int, forth bool, e Edge) {
 		if label := clean(e.Label, labelSize, labelMost); layer == at && label != "" {
 			pass.label, pass.w, pass.h = label, measure(label, labelSize)+8, labelSize+6
 		}
-		c.items = append(c.items, len(l.items))
-		l.items = append(l.items, pass)
+		c.items = append(c.items, l.pass(shared, pass))
 	}
 	c.items = append(c.items, ends[1])
 	for i := 1; i < len(c.items); i++ {
 		a, b := c.items[i-1], c.items[i]
+		if shared != nil && slices.Contains(l.items[b].up, a) {
+			continue
+		}
 		l.items[a].down = append(l.items[a].down, b)
 		l.items[b].up = append(l.items[b].up, a)
 	}

@@ -98,7 +98,7 @@ func (l *layout) wish(n int, above, below bool) (x, weight float64) {
 		for _, m := range links {
 			w := 2 * max(it.pull, l.items[m].pull)
 			if it.node < 0 && l.items[m].node < 0 {
-				w *= 4
+				w *= 4 * float64(max(len(it.down), len(l.items[m].down))) // more for a way that many share
 			}
 			x += w * l.items[m].x
 			weight += w
@@ -197,8 +197,18 @@ func (l *layout) spread(n int, chains []int, at []float64, next func(chain) int)
 	slices.SortStableFunc(chains, func(a, b int) int {
 		return cmp.Compare(l.items[next(l.chains[a])].pos, l.items[next(l.chains[b])].pos)
 	})
-	step := min(22, l.items[n].flat/float64(max(1, len(chains)-1)))
+	var places []int // those that share their way have one
 	for i, c := range chains {
-		at[c] = l.items[n].x + (float64(i)-float64(len(chains)-1)/2)*step
+		if i == 0 || next(l.chains[c]) != next(l.chains[chains[i-1]]) {
+			places = append(places, 0)
+		}
+		places[len(places)-1]++
+	}
+	step := min(22, l.items[n].flat/float64(max(1, len(places)-1)))
+	for i, many := range places {
+		for _, c := range chains[:many] {
+			at[c] = l.items[n].x + (float64(i)-float64(len(places)-1)/2)*step
+		}
+		chains = chains[many:]
 	}
 }

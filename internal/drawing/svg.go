@@ -67,8 +67,9 @@ func (p part) draw(b *strings.Builder) {
 	for i, e := range p.edges {
 		p.drawEdge(b, p.chains[i], e, upper[i], lower[i])
 	}
+	drawn := map[int]bool{}
 	for i, e := range p.edges {
-		p.drawLabel(b, p.chains[i], e)
+		p.drawLabel(b, p.chains[i], e, drawn)
 	}
 	for i, n := range p.nodes {
 		drawNode(b, n, p.items[i])
@@ -121,12 +122,15 @@ func (l *layout) trace(c chain, from, to float64) (steps []string, x, y float64)
 	return append(steps, "V"+px(stop)), tipX, tipY
 }
 
-func (l *layout) drawLabel(b *strings.Builder, c chain, e Edge) {
+// drawLabel writes an edge's label, unless it is drawn already for another with
+// which it shares its way.
+func (l *layout) drawLabel(b *strings.Builder, c chain, e Edge, drawn map[int]bool) {
 	for _, n := range c.items {
 		it := l.items[n]
-		if it.label == "" {
+		if it.label == "" || drawn[n] {
 			continue
 		}
+		drawn[n] = true
 		fmt.Fprintf(b, `<g class="label" data-from="%s" data-to="%s">%s<rect class="back" x="%s" y="%s" width="%s" height="%s"/>`,
 			xml(e.From), xml(e.To), hint(e.Hint), px(it.x-it.w/2), px(it.y-it.h/2), px(it.w), px(it.h))
 		fmt.Fprintf(b, `<text class="label" x="%s" y="%s">%s</text></g>`+"\n", px(it.x), px(it.y+4), xml(it.label))
