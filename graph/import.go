@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -17,10 +18,10 @@ const MaxPart = 512 << 10
 
 // Import adds a part of a graph of elsewhere: nodes, edges or ballots. Nodes get
 // the next ids, in their order, and keep all else; edges and ballots are among
-// imported nodes. An edge of type supersedes supersedes its end. All of it is
-// added or nothing, and so it is refused, with the codes of [Graph.Add],
-// [Graph.Link] and [Graph.Open].
-func (g *Graph) Import(cmd *loomv1.ImportDecisions) ([]*loomv1.Event, error) {
+// imported nodes. An edge of type supersedes supersedes its end. Ballots that are
+// not decided go on from now, see [Parts]. All of it is added or nothing, and so it
+// is refused, with the codes of [Graph.Add], [Graph.Link] and [Graph.Open].
+func (g *Graph) Import(now time.Time, cmd *loomv1.ImportDecisions) ([]*loomv1.Event, error) {
 	part := proto.CloneOf(cmd.GetPart())
 	if err := checkPart(part); err != nil {
 		return nil, err
@@ -31,12 +32,17 @@ func (g *Graph) Import(cmd *loomv1.ImportDecisions) ([]*loomv1.Event, error) {
 	for i, e := range part.Edges {
 		e.Id, e.Weight = uint64(len(g.edges)+i+1), weight(e)
 	}
+	opened, err := g.resume(now, part)
+	if err != nil {
+		return nil, err
+	}
 	undo, err := g.takeIn(part)
 	if err != nil {
 		return nil, err
 	}
 	undo()
-	return []*loomv1.Event{{Fact: &loomv1.Event_DecisionsImported{DecisionsImported: &loomv1.DecisionsImported{Part: part}}}}, nil
+	imported := &loomv1.Event{Fact: &loomv1.Event_DecisionsImported{DecisionsImported: &loomv1.DecisionsImported{Part: part}}}
+	return append([]*loomv1.Event{imported}, opened...), nil
 }
 
 // checkPart wants one kind of content, and not too much of it.

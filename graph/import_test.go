@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func (w *world) takeIn(from *loomv1.DecisionGraph, bytes int) error {
 		return err
 	}
 	for _, part := range parts {
-		w.act(func() ([]*loomv1.Event, error) { return w.graph.Import(&loomv1.ImportDecisions{Part: part}) })
+		w.act(func() ([]*loomv1.Event, error) { return w.graph.Import(noon, &loomv1.ImportDecisions{Part: part}) })
 	}
 	return nil
 }
@@ -69,8 +70,8 @@ func (w *world) grow(random *rand.Rand, i int) {
 	}
 }
 
-// What is exported and imported elsewhere is the same there, but for votes that
-// were open; and so it is exported again.
+// What is exported and imported elsewhere is the same there, and so it is exported
+// again; votes that were open go on there, if what they are on still counts.
 func TestGRAPH06_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -95,11 +96,7 @@ func TestGRAPH06_RoundTrip(t *testing.T) {
 		if err := there.takeIn(read, bytes); err != nil {
 			t.Fatalf("%v, of\n%s", err, text)
 		}
-		for _, b := range from.Ballots {
-			if b.Status != loomv1.BallotStatus_BALLOT_STATUS_CLOSED {
-				b.Status, b.Until, b.Result, b.Reason = loomv1.BallotStatus_BALLOT_STATUS_CLOSED, nil, "", "it was open when it was exported"
-			}
-		}
+		asItGoesOn(from, there.graph)
 		if diff := same(from, pages(t, there.graph, 100, 1<<20)); diff != "" {
 			t.Fatalf("imported, it differs (-there +here): %s", diff)
 		}
@@ -118,6 +115,25 @@ func TestGRAPH06_RoundTrip(t *testing.T) {
 	})
 }
 
+// asItGoesOn makes the ballots of an export what they are elsewhere, where that is
+// as it should be: open to the same, with the same votes, and all the time again.
+func asItGoesOn(from *loomv1.DecisionGraph, there *graph.Graph) {
+	var closed, open []*loomv1.Ballot
+	for _, b := range from.Ballots {
+		if b.Status == loomv1.BallotStatus_BALLOT_STATUS_CLOSED {
+			closed = append(closed, b)
+			continue
+		}
+		now, _ := there.Ballot(b.Decision)
+		b.OpenedBy, b.OpenedAt, b.Bead, b.Execution = now.GetOpenedBy(), now.GetOpenedAt(), "", ""
+		if b.Until != nil {
+			b.Until = timestamppb.New(noon.Add(time.Duration(b.Seconds) * time.Second))
+		}
+		open = append(open, b)
+	}
+	from.Ballots = append(closed, open...)
+}
+
 // What comes from elsewhere gets numbers of its own, and is about no work here.
 func TestGRAPH06_WhatIsImportedIsAboutElsewhere(t *testing.T) {
 	from, w := story(t), story(t)
@@ -127,7 +143,7 @@ func TestGRAPH06_WhatIsImportedIsAboutElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.act(func() ([]*loomv1.Event, error) { return w.graph.Import(&loomv1.ImportDecisions{Part: parts[0]}) })
+	w.act(func() ([]*loomv1.Event, error) { return w.graph.Import(noon, &loomv1.ImportDecisions{Part: parts[0]}) })
 	n, ok := w.graph.Node("d9")
 	if !ok || n.Title != file.Nodes[0].Title || n.Bead != "demo-1" || !n.Time.AsTime().Equal(file.Nodes[0].Time.AsTime()) || !w.graph.Imported("d9") || w.graph.Imported("d8") {
 		t.Errorf("imported as %v", n)
@@ -141,7 +157,7 @@ func TestGRAPH06_WhatIsImportedIsAboutElsewhere(t *testing.T) {
 	if got := ids(w.graph.Search("payments", graph.Filter{})); got != "[d9 d1]" {
 		t.Errorf("found: %s", got)
 	}
-	_, err = w.graph.Import(&loomv1.ImportDecisions{Part: &loomv1.DecisionGraph{Edges: []*loomv1.DecisionEdge{edge("d1", leadsTo, "d9")}}})
+	_, err = w.graph.Import(noon, &loomv1.ImportDecisions{Part: &loomv1.DecisionGraph{Edges: []*loomv1.DecisionEdge{edge("d1", leadsTo, "d9")}}})
 	if fault.Code(err) != "graph/invalid" {
 		t.Errorf("a link from what was here: %v", err)
 	}
@@ -196,8 +212,123 @@ func TestGRAPH06_FilesThatCannotBeAreRefused(t *testing.T) {
 		"nodes and more": {Nodes: w.graph.Snapshot().Nodes[:1], Edges: w.graph.Snapshot().Edges[:1]},
 		"a state":        {Nodes: w.graph.Snapshot().Nodes[:1], Imported: []*loomv1.NodeSpan{{First: 1, Last: 1}}},
 	} {
-		if _, err := w.graph.Import(&loomv1.ImportDecisions{Part: part}); fault.Code(err) != "graph/invalid" {
+		if _, err := w.graph.Import(noon, &loomv1.ImportDecisions{Part: part}); fault.Code(err) != "graph/invalid" {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A vote that was open goes on where it is imported, for whom it waited: it ends
+// as it would have ended.
+func TestGRAPH06_OpenVotesGoOnElsewhere(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before func(w *world)
+		after  func(w *world)
+		status loomv1.BallotStatus
+		result string
+	}{
+		{"voters", func(w *world) { w.vote("architect", "d3", 80) }, func(w *world) { w.vote("implementer", "d3", 60) }, loomv1.BallotStatus_BALLOT_STATUS_OPEN, "d3"},
+		{
+			"the lead",
+			func(w *world) { w.vote("architect", "d3", 80); w.vote("implementer", "d2", 60) },
+			func(w *world) { w.vote("lead", "d4", 60) }, loomv1.BallotStatus_BALLOT_STATUS_LEAD, "d4",
+		},
+		{
+			"the CEO",
+			func(w *world) {
+				w.vote("architect", "d3", 80)
+				w.vote("implementer", "d2", 60)
+				w.take(w.graph.TickBallots(noon.Add(time.Hour), 1), nil)
+			},
+			func(w *world) { w.take(w.graph.Settle("d1", "d2", "so be it")) }, loomv1.BallotStatus_BALLOT_STATUS_CEO, "d2",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, there := meeting(t, majority, 0, "architect", "implementer"), newWorld(t)
+			tt.before(w)
+			if err := there.takeIn(pages(t, w.graph, 100, 1<<20), 300); err != nil {
+				t.Fatal(err)
+			}
+			was, b := w.ballot(), there.ballot()
+			if b.Status != tt.status || len(b.Votes) != len(was.Votes) || b.Reason != was.Reason || b.Quorum != was.Quorum || b.Rule != was.Rule {
+				t.Fatalf("it goes on as %v, and was %v", b, was)
+			}
+			for i, v := range b.Votes {
+				if diff := same(&loomv1.DecisionGraph{Ballots: []*loomv1.Ballot{{Votes: []*loomv1.Vote{v}}}}, &loomv1.DecisionGraph{Ballots: []*loomv1.Ballot{{Votes: []*loomv1.Vote{was.Votes[i]}}}}); diff != "" {
+					t.Errorf("a vote is another: %s", diff)
+				}
+			}
+			if until := noon.Add(time.Minute); tt.status != loomv1.BallotStatus_BALLOT_STATUS_CEO && !b.Until.AsTime().Equal(until) {
+				t.Errorf("it waits until %v, want %v", b.Until.AsTime(), until)
+			}
+			tt.after(there)
+			if b := there.ballot(); b.Result != tt.result {
+				t.Errorf("it ends as %v", b)
+			}
+			again := graph.New()
+			for _, e := range there.log {
+				if err := again.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := same(again.Snapshot(), there.graph.Snapshot()); diff != "" {
+				t.Errorf("replayed, it differs: %s", diff)
+			}
+		})
+	}
+}
+
+// An open vote that cannot go on is void where it is imported, and says why; one
+// that nobody could have opened is refused when it is sent as it is.
+func TestGRAPH06_OpenVotesThatCannotGoOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		want  string
+		spoil func(g *loomv1.DecisionGraph)
+	}{
+		"d3 is superseded by d4": {"counts no more", func(g *loomv1.DecisionGraph) {
+			g.Nodes[2].Status = superseded
+			e := edge("d4", supersedes, "d3")
+			e.Id = uint64(len(g.Edges) + 1)
+			g.Edges = append(g.Edges, e)
+		}},
+		"d1 has chosen already": {"chosen already", func(g *loomv1.DecisionGraph) {
+			e := edge("d1", chosen, "d3")
+			e.Id = uint64(len(g.Edges) + 1)
+			g.Edges = append(g.Edges, e)
+		}},
+		"each voter is a role, once": {"make no vote", func(g *loomv1.DecisionGraph) { g.Ballots[0].Voters[1] = "a b" }},
+		`a vote of "tester" on d1`: {"make no vote", func(g *loomv1.DecisionGraph) {
+			g.Ballots[0].Votes = append(g.Ballots[0].Votes, &loomv1.Vote{Role: "tester", Option: "d3"})
+		}},
+		`a vote of "architect" on d1`: {"make no vote", func(g *loomv1.DecisionGraph) {
+			g.Ballots[0].Votes = append(g.Ballots[0].Votes, g.Ballots[0].Votes[0])
+		}},
+		"neither open nor decided": {"make no vote", func(g *loomv1.DecisionGraph) { g.Ballots[0].Quorum = 0 }},
+		"a quorum of 3":            {"make no vote", func(g *loomv1.DecisionGraph) { g.Ballots[0].Quorum = 3 }},
+	} {
+		w, there := meeting(t, majority, 0, "architect", "implementer"), newWorld(t)
+		w.vote("architect", "d3", 80)
+		file := proto.CloneOf(pages(t, w.graph, 100, 1<<20))
+		tt.spoil(file)
+		if err := there.takeIn(file, 1<<20); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		b := there.ballot()
+		if b.Status != loomv1.BallotStatus_BALLOT_STATUS_CLOSED || b.Result != "" || !strings.HasPrefix(b.Reason, "it was open when it was exported, and cannot go on: ") || !strings.HasSuffix(b.Reason, tt.want) {
+			t.Errorf("%s: it is %v", name, b)
+		}
+		there = newWorld(t)
+		parts, err := graph.Parts(file, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts[:len(parts)-1] {
+			there.act(func() ([]*loomv1.Event, error) { return there.graph.Import(noon, &loomv1.ImportDecisions{Part: part}) })
+		}
+		if _, err := there.graph.Import(noon, &loomv1.ImportDecisions{Part: &loomv1.DecisionGraph{Ballots: file.Ballots}}); err == nil {
+			t.Errorf("%s: it is opened all the same", name)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -48,8 +50,9 @@ func (g *Graph) item(at int, part *loomv1.DecisionGraph) (proto.Message, func())
 
 // Parts cuts a graph that was exported into what [Graph.Import] takes, of at most
 // so many bytes each, and tries all of it on an empty graph: what comes back can
-// be imported, in its order. Nodes are numbered anew from d1, in their order;
-// votes that are open are void, since nobody could go on with them elsewhere. The
+// be imported, in its order. Nodes are numbered anew from d1, in their order. Votes
+// that are open go on elsewhere, with what was cast and the full time again; one
+// on what no longer counts, or that cannot go on for another reason, is void. The
 // first that cannot be is refused, with its place.
 func Parts(from *loomv1.DecisionGraph, bytes int) ([]*loomv1.DecisionGraph, error) {
 	c := &cutter{most: bytes, ids: map[string]string{}, trial: New()}
@@ -69,6 +72,9 @@ func Parts(from *loomv1.DecisionGraph, bytes int) ([]*loomv1.DecisionGraph, erro
 		c.add(&loomv1.DecisionGraph{Edges: []*loomv1.DecisionEdge{e}})
 	}
 	c.cut()
+	if err := c.try(); err != nil {
+		return nil, err
+	}
 	for i, b := range from.GetBallots() {
 		b, err := c.ballot(fmt.Sprintf("/ballots/%d", i), b)
 		if err != nil {
@@ -77,7 +83,7 @@ func Parts(from *loomv1.DecisionGraph, bytes int) ([]*loomv1.DecisionGraph, erro
 		c.add(&loomv1.DecisionGraph{Ballots: []*loomv1.Ballot{b}})
 	}
 	c.cut()
-	return c.parts, c.try(from)
+	return c.parts, cmp.Or(c.try(), c.agrees(from))
 }
 
 // cutter is an exported graph on its way to parts.
@@ -88,6 +94,7 @@ type cutter struct {
 	part  *loomv1.DecisionGraph
 	size  int
 	trial *Graph
+	tried int // parts that the trial has
 }
 
 func (c *cutter) add(one *loomv1.DecisionGraph) {
@@ -145,16 +152,31 @@ func (c *cutter) ballot(where string, b *loomv1.Ballot) (*loomv1.Ballot, error) 
 	if err := c.rename(where, ids...); err != nil {
 		return nil, err
 	}
-	if b.Status != ballotClosed {
-		b.Status, b.Until, b.Result, b.Reason = ballotClosed, nil, "", "it was open when it was exported"
+	if b.Status == ballotClosed {
+		return b, nil
+	}
+	if why := c.trial.checkResumed(b); why != nil {
+		b.Status, b.Until, b.Result = ballotClosed, nil, ""
+		b.Reason = "it was open when it was exported, and cannot go on: " + hindrance(why)
 	}
 	return b, nil
 }
 
-// try imports all parts into an empty graph, and compares what counts there.
-func (c *cutter) try(from *loomv1.DecisionGraph) error {
-	for _, part := range c.parts {
-		events, err := c.trial.Import(&loomv1.ImportDecisions{Part: part})
+// hindrance says why a vote cannot go on, without ids, which are others soon.
+func hindrance(why *fault.Error) string {
+	switch why.Code {
+	case "graph/superseded", "graph/abandoned":
+		return "what it is on counts no more"
+	case "graph/duplicate":
+		return "its decision has chosen already"
+	}
+	return "its options, voters and votes make no vote"
+}
+
+// try imports the parts that there are into a graph of its own.
+func (c *cutter) try() error {
+	for ; c.tried < len(c.parts); c.tried++ {
+		events, err := c.trial.Import(time.Time{}, &loomv1.ImportDecisions{Part: c.parts[c.tried]})
 		if err != nil {
 			return err
 		}
@@ -165,6 +187,11 @@ func (c *cutter) try(from *loomv1.DecisionGraph) error {
 			}
 		}
 	}
+	return nil
+}
+
+// agrees compares what counts in the file and in the trial.
+func (c *cutter) agrees(from *loomv1.DecisionGraph) error {
 	for i, n := range from.GetNodes() {
 		if n.Status == superseded != (c.trial.nodes[i].Status == superseded) {
 			return fault.New("graph/invalid", "whether %s is superseded is not what the links of the file say", n.Id).

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -174,7 +173,8 @@ func (a *app) graphImport() *cobra.Command {
 and votes, with their authors and times. They get new numbers after those that
 are there; what they say of beads and executions is about where they came from.
 The whole file is tried first, and nothing is sent of one that makes no sense.
-Votes that are open become void. Importing the same file again within 7 days
+Votes that are open go on, with what was cast and the full time again; those on
+what no longer counts become void. Importing the same file again within 7 days
 adds nothing, and goes on where an interrupted import stopped.`,
 		Example: "  loom graph export --project old > old.json\n  loom graph import old.json --project new",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -190,9 +190,7 @@ adds nothing, and goes on where an interrupted import stopped.`,
 				if err := im.run(cmd.Context(), c); err != nil {
 					return err
 				}
-				return a.print(&loomv1.DecisionGraph{Nodes: im.added}, func(w io.Writer) {
-					fmt.Fprintf(w, "decisions %d, links %d, votes %d\n", im.nodes, im.edges, im.ballots)
-				})
+				return a.print(&loomv1.DecisionGraph{Nodes: im.added, Ballots: im.open}, im.report)
 			})
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -28,6 +29,7 @@ type graphImport struct {
 	nodes, edges, ballots int
 	ids                   []string // of the nodes that were added, in their order
 	added                 []*loomv1.DecisionNode
+	open                  []*loomv1.Ballot // that were open in the file: they go on, or are void
 }
 
 // newImport reads a file and refuses one that cannot be imported whole.
@@ -44,7 +46,7 @@ func newImport(project string, data []byte) (*graphImport, error) {
 	}
 	sum := sha256.Sum256(data)
 	return &graphImport{
-		project: project, digest: hex.EncodeToString(sum[:16]), parts: parts,
+		open: wereOpen(from, parts), project: project, digest: hex.EncodeToString(sum[:16]), parts: parts,
 		nodes: len(from.Nodes), edges: len(from.Edges), ballots: len(from.Ballots),
 	}, nil
 }
@@ -63,6 +65,32 @@ func (im *graphImport) run(ctx context.Context, c *client.Client) error {
 		}
 	}
 	return nil
+}
+
+// wereOpen returns the votes that are open in a file, as they are imported.
+func wereOpen(from *loomv1.DecisionGraph, parts []*loomv1.DecisionGraph) (open []*loomv1.Ballot) {
+	i := 0
+	for _, part := range parts {
+		for _, b := range part.Ballots {
+			if from.Ballots[i].Status != loomv1.BallotStatus_BALLOT_STATUS_CLOSED {
+				open = append(open, b)
+			}
+			i++
+		}
+	}
+	return open
+}
+
+// report says what was added, and what became of the votes that were open.
+func (im *graphImport) report(w io.Writer) {
+	fmt.Fprintf(w, "decisions %d, links %d, votes %d\n", im.nodes, im.edges, im.ballots)
+	for _, b := range im.open {
+		if b.Status == loomv1.BallotStatus_BALLOT_STATUS_CLOSED {
+			fmt.Fprintf(w, "the vote on %s is void: %s\n", b.Decision, line(b.Reason, 200))
+		} else {
+			fmt.Fprintf(w, "the vote on %s goes on\n", b.Decision)
+		}
+	}
 }
 
 // note takes down the ids of the nodes of a part, which follow the first.

@@ -17,7 +17,7 @@ func (d *decision) importDecisions(c *loomv1.ImportDecisions) (*loomv1.Answer, e
 	if r, ok := d.s.p.Requests[key]; ok {
 		return d.importedFrom(r.Id), nil
 	}
-	events, err := d.s.graph.Import(c)
+	events, err := d.s.graph.Import(d.now, c)
 	if err != nil {
 		return nil, err
 	}
