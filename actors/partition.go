@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -72,6 +73,10 @@ type Partition struct {
 	// Members says which hosts live, this one included. Nil means that this one
 	// alone does.
 	Members func() Members
+	// Format is what this build reads; the zero value is all that it can. Agreed
+	// says what all hosts read, and must not block. Nil limits nothing.
+	Format format.Build
+	Agreed func() format.Agreed
 
 	here *atomic.Bool // whether this host serves it
 }
@@ -318,7 +323,7 @@ func (p *partition) tellReady(err error) {
 func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved int) *actor.PID {
 	pid := p.child(c, "project-"+id, &projectActor{
 		id: id, host: p.Host, state: s, keeper: p.keeper, parent: c.Self(), clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery, unsaved: unsaved,
-		first: p.firstCommands(id, s),
+		first: p.firstCommands(id, s), agreed: p.Agreed,
 	})
 	p.projects[id] = pid
 	return pid
@@ -461,5 +466,5 @@ func (p *partition) close() {
 }
 
 func (p *partition) config(id string) project.Config {
-	return project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease, Roles: p.Known}
+	return project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease, Roles: p.Known, Format: p.Format}
 }

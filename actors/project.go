@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/journal"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -33,6 +34,7 @@ type projectActor struct {
 	snaps  *snapshotter
 	every  int
 	first  []*loomv1.Command // what is decided before anything else
+	agreed func() format.Agreed
 
 	graph, lock *actor.PID
 	ticket      uint64
@@ -180,6 +182,9 @@ func (p *projectActor) decide(c actor.Context, m *request) {
 			c.Send(p.parent, &projectFailed{c.Self(), m.cmd, fmt.Errorf("project %q on %T: %v", p.id, m.cmd.Body, r)})
 		}
 	}()
+	if p.agreed != nil {
+		p.state.Agree(p.agreed())
+	}
 	events, answer, err := p.state.Do(p.clock.Now(), m.cmd)
 	if err != nil {
 		panic(err)

@@ -16,7 +16,7 @@ var (
 	contract = []string{"proto/loom/v1", "proto/subject", "internal/fault", "internal/suggest"}
 	cores    = []string{
 		"graph", "roles", "processes",
-		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/drawing", "internal/intent",
+		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/drawing", "internal/format", "internal/intent",
 		"internal/journal", "internal/membership", "internal/notice", "internal/permission", "internal/plan", "internal/project", "internal/staffing", "internal/strictyaml",
 		"internal/team", "internal/train", "internal/turn", "internal/verify", "internal/workflow",
 	}

@@ -104,6 +104,9 @@ func clusterText(w io.Writer, s *loomv1.ClusterStatus) {
 	} else {
 		fmt.Fprintf(w, "it takes NO writes: %s\n", printable(s.Missing))
 	}
+	if s.Format > 0 { // else the host is of an older build
+		fmt.Fprintln(w, formatText(s.Format, s.FormatRead, s.FormatHeldBy))
+	}
 	fmt.Fprintln(w)
 	for _, h := range s.Hosts {
 		fmt.Fprintf(w, "  %-20s %-10s leads %-3d behind in %-3d %s\n", printable(h.Host), presence(h), h.Leads, h.Behind, printable(h.Address))
@@ -115,6 +118,15 @@ func clusterText(w io.Writer, s *loomv1.ClusterStatus) {
 	for _, t := range s.Streams {
 		fmt.Fprintf(w, "  %-26s %9d  %s\n", printable(t.Name), t.Messages, streamText(t))
 	}
+}
+
+// formatText says in which format events are written, and who keeps others from
+// a newer one.
+func formatText(written, read uint32, by string) string {
+	if read > written {
+		return fmt.Sprintf("events are written in format %d, and not %d, until host %s is upgraded", written, read, printable(by))
+	}
+	return fmt.Sprintf("events are written in format %d", written)
 }
 
 // lacking says what keeps the deployment from being whole.

@@ -13,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/doctor"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/provider"
 	"github.com/loomrun/loom/internal/model/wire"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -30,8 +32,8 @@ memory, the sandbox, keys of models. It tries to get out of the real sandbox in
 about a hundred ways. What is not good comes with something to do; it exits 1
 when something failed, 0 with warnings alone. It takes the flags of "loom up".
 
-It changes nothing and contacts nobody. With --online it asks each model for one
-word, which costs a few tokens.`,
+It changes nothing and contacts nobody but a host that runs here. With --online
+it asks each model for one word, which costs a few tokens.`,
 		Example: "  loom doctor\n  loom doctor --json --data /var/lib/loom\n  loom doctor --online --model openai:gpt-5",
 	}
 	cmd.Flags().BoolVar(&online, "online", false, "ask each model for one word")
@@ -70,6 +72,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 			m.Secrets = append(m.Secrets, doctor.Secret{Name: k.Name, From: k.From, File: a.secretFile(k.Name), Problem: k.err})
 		}
 	}
+	m.Hosts = a.hostsHere
 	if text("no-listen") == "true" {
 		m.Listen = ""
 	}
@@ -86,6 +89,16 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	}
 	err = a.modelsOf(flags, &m)
 	return m, err
+}
+
+// hostsHere asks the host that runs on the data directory.
+func (a *app) hostsHere(ctx context.Context) (*loomv1.HostsReply, error) {
+	c, err := client.Dial(a.data)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Hosts(ctx)
 }
 
 // modelsOf adds each model that a role would have, once.

@@ -165,6 +165,9 @@ func hostsText(w io.Writer, reply *loomv1.HostsReply) {
 		rows = append(rows, []string{h.Host, hostState(h), agentsOf(h), dash(partitions(h)), dash(labels(h)), h.Version, uptime(h)})
 	}
 	table(w, []string{"host", "state", "agents", "partitions", "labels", "version", "up"}, rows)
+	if held := holding(reply); held != "" {
+		fmt.Fprintf(w, "\n%s\n", held)
+	}
 	fmt.Fprintln(w)
 	rows = nil
 	for _, r := range agentsInAll(reply) {
@@ -172,6 +175,17 @@ func hostsText(w io.Writer, reply *loomv1.HostsReply) {
 		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy)), wanted(said)})
 	}
 	table(w, []string{"role", "desired", "agents", "busy", "wanted"}, rows)
+}
+
+// holding says which host keeps the others from writing what it cannot read;
+// empty when none does.
+func holding(reply *loomv1.HostsReply) string {
+	for _, h := range reply.Hosts {
+		if h.Format > reply.Format && reply.Format > 0 {
+			return formatText(reply.Format, h.Format, reply.FormatHeldBy)
+		}
+	}
+	return ""
 }
 
 func hostState(h *loomv1.HostPresence) string {

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/loomrun/loom/internal/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -84,6 +85,9 @@ type Machine struct {
 	Open func(spec string) error
 	// Ask asks a model something, over the network. Nil asks nobody.
 	Ask func(ctx context.Context, spec string) error
+	// Hosts asks the host that runs on Data which hosts its deployment has. Nil
+	// asks nobody.
+	Hosts func(ctx context.Context) (*loomv1.HostsReply, error)
 }
 
 // check is one look at the machine.
@@ -106,6 +110,7 @@ var checks = []check{
 	{"ports", ports},
 	{"network", network},
 	{"nats", natsVersion},
+	{"builds", builds},
 	{"namespaces", namespaces},
 	{"seccomp", seccomp},
 	{"landlock", landlock},

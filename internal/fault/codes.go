@@ -249,10 +249,13 @@ var codes = map[string]Exit{
 	"cluster/change":      Invalid,
 	"cluster/running":     Conflict,
 	"cluster/moved":       Conflict,
-	"host/unavailable":    Unavailable,
-	"host/not-running":    Unavailable,
-	"host/stopping":       Unavailable,
-	"host/no-git":         Unavailable,
+
+	"deployment/older-host": Conflict,
+
+	"host/unavailable": Unavailable,
+	"host/not-running": Unavailable,
+	"host/stopping":    Unavailable,
+	"host/no-git":      Unavailable,
 
 	// HTTP: bearer tokens, and requests that are refused before anything is done.
 	"token/unknown":     Refused,

@@ -13,7 +13,9 @@ import (
 )
 
 func (h *Host) serveCluster(ctx context.Context, _ call) proto.Message {
-	return &loomv1.ClusterReply{Status: h.broker.Status(ctx)}
+	s, agreed := h.broker.Status(ctx), h.agreed()
+	s.Format, s.FormatHeldBy, s.FormatRead = agreed.Number, agreed.Host, h.config.Format.Number()
+	return &loomv1.ClusterReply{Status: s}
 }
 
 // serveMembers changes which hosts belong to the deployment, for operators.

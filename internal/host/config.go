@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/broker"
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/project"
@@ -135,6 +136,10 @@ type Config struct {
 	// Worker, if it is set, does the work of agents in the place of models and
 	// tools. It is for measuring everything around them.
 	Worker actors.Worker
+
+	// Format is what the host reads and says that it reads, for tests of upgrades.
+	// The zero value is all that this build can.
+	Format format.Build
 
 	// Unsandboxed lets tools, checks and hooks start processes on this machine
 	// as it is. Without it they run in the sandbox, and where there is none

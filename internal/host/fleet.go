@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/lease"
 	"github.com/loomrun/loom/internal/natswire"
 	"github.com/loomrun/loom/internal/staffing"
@@ -32,6 +34,8 @@ type fleet struct {
 	mu   sync.Mutex
 	self *lease.Held
 	seen map[string]*loomv1.HostPresence // by name, this one too
+
+	agreed atomic.Pointer[format.Agreed] // what all hosts read; nil on a host that is alone
 }
 
 // Leases of a deployment.
@@ -76,6 +80,8 @@ func (h *Host) startFleet(ctx context.Context) error {
 	h.fleet.done.Go(func() { h.fleet.leases.Watch(h.ctx, hostKeys, h.hostSeen) })
 	h.fleet.done.Go(h.stayPresent)
 	h.broker.Sign(ctx, h.selfPresence)
+	h.agree(ctx)
+	h.fleet.done.Go(h.stayAgreed)
 	return nil
 }
 
@@ -137,7 +143,7 @@ func (h *Host) selfPresence() *loomv1.HostPresence {
 	m := h.dir.Manifest()
 	p := &loomv1.HostPresence{
 		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: h.ownAgents(),
-		Url: h.broker.URL(), Alive: true,
+		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(),
 	}
 	h.mu.Lock()
 	pools, web := h.pools, h.web

@@ -254,7 +254,7 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
-	p.Members = h.everybody
+	p.Members, p.Format, p.Agreed = h.everybody, h.config.Format, h.agreed
 	p.Base = func(ctx context.Context) (*loomv1.JournalBase, error) { return h.baseOf(ctx, log.Partition()) }
 	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
 		p.Lease = leaseTurn{h, n}

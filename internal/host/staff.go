@@ -187,6 +187,7 @@ func (h *Host) serveHosts(ctx context.Context, _ call) proto.Message {
 	defer cancel()
 	wanted, err := h.wanted(ctx)
 	reply := &loomv1.HostsReply{Hosts: h.registeredHosts(ctx), By: h.name(), Staffing: wanted}
+	reply.Format, reply.FormatHeldBy = h.agreed().Number, h.agreed().Host
 	if err != nil { // what is known of the hosts is needed most when something is wrong
 		reply.Unknown, reply.Staffing = fault.From(err).Proto(), nil
 	}

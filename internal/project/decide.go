@@ -170,6 +170,9 @@ func (d *decision) emit(e *loomv1.Event) error {
 	if d.broken != nil {
 		return d.broken
 	}
+	if err := d.writable(e); err != nil {
+		return err
+	}
 	if err := d.emitPreface(); err != nil {
 		return err
 	}
@@ -181,6 +184,17 @@ func (d *decision) emit(e *loomv1.Event) error {
 	d.events = append(d.events, e)
 	d.followBudget(e)
 	return d.follow(e)
+}
+
+// writable returns deployment/older-host for a fact that not all hosts read. The
+// command is refused; if it has brought facts already, the state is broken, and
+// none of them is written.
+func (d *decision) writable(e *loomv1.Event) error {
+	err := d.s.cfg.Format.Check(e, d.s.agreed)
+	if err != nil && len(d.events) > 0 {
+		d.broken = err
+	}
+	return err
 }
 
 // size returns how many bytes the facts have so far.

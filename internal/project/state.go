@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/commitlock"
+	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -36,6 +37,8 @@ type Config struct {
 	// Roles are those that definitions may name; what is stored already stays.
 	// Nil means the built-in ones.
 	Roles *roles.Set
+	// Format is what this build reads; the zero value is all that it can.
+	Format format.Build
 }
 
 // State is the state of all cores of one project. It is not safe for
@@ -57,6 +60,8 @@ type State struct {
 	index   index
 	spent   amount          // by all model calls
 	thirsty map[string]bool // attempts that wait for room in a budget
+
+	agreed format.Agreed // what all hosts read
 }
 
 type recall struct {
@@ -221,6 +226,10 @@ func (s *State) Hash() [sha256.Size]byte {
 	}
 	return sha256.Sum256(data)
 }
+
+// Agree says which events all hosts read, from the next command on. Before that,
+// nothing is limited.
+func (s *State) Agree(a format.Agreed) { s.agreed = a }
 
 // Beads returns how many beads there are.
 func (s *State) Beads() int { return len(s.p.Beads) }

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -13,9 +12,11 @@ import (
 	"strconv"
 	"syscall"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -25,9 +26,14 @@ import (
 // answer at once, on the place whose directory it names.
 const crowdHost = "LOOM_CHAOS_CROWD"
 
-// crowdVersion is the variable that gives such a host the name of another
-// release.
+// crowdVersion is the variable that makes such a host one of another release,
+// with a kind of event that earlier ones do not read: that a role is scaled.
 const crowdVersion = "LOOM_CHAOS_VERSION"
+
+// nextFormat is what a host of another release reads.
+var nextFormat = format.Build{Reads: format.Newest + 1, Kinds: map[protoreflect.FieldNumber]uint32{
+	(&loomv1.Event{}).ProtoReflect().Descriptor().Fields().ByName("role_scaled").Number(): format.Newest + 1,
+}}
 
 // crowd is the project of hosts with instant agents.
 const crowd = "crowd"
@@ -45,7 +51,6 @@ const servesAgain = "serves again"
 func runCrowdHost(dir string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	host.Version = cmp.Or(os.Getenv(crowdVersion), host.Version)
 	if err := hostCrowd(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, "loom:", err)
 		return 1
@@ -68,6 +73,9 @@ func hostCrowd(ctx context.Context, dir string) error {
 		Model: scripted.New("instant", nil), Worker: instant{ledger}, Agents: crowdAgents, SnapshotEvery: 500,
 		Projects: []host.Project{{ID: crowd, Repository: filepath.Join(dir, "repositories", crowd)}},
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	}
+	if version := os.Getenv(crowdVersion); version != "" {
+		host.Version, config.Format = version, nextFormat
 	}
 	if err := joinFleet(dir, &config); err != nil {
 		return err

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/format"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -26,7 +28,9 @@ const newer = "newer"
 // TestOPS01_RollingUpgrade covers P29 and F46: three hosts work on orders that
 // keep coming, and are stopped one after the other and started again with
 // another build. While one is away the others take orders. All are done, nothing
-// is lost, nothing is done twice, and all hosts tell the same journal.
+// is lost, nothing is done twice, and all hosts tell the same journal. What only
+// the newer build reads is refused until the last host is upgraded, also while
+// that is away, and taken from then on.
 func TestOPS01_RollingUpgrade(t *testing.T) {
 	f := newFleet(t, false)
 	program, err := os.Executable()
@@ -48,6 +52,9 @@ func TestOPS01_RollingUpgrade(t *testing.T) {
 		f.until(ctx, "all orders are done", func() bool { return f.closed(ctx) == *fleetOrders })
 	})
 	f.agree()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	f.until(ctx, "what is new is written", func() bool { return f.scale(ctx, 0) == nil })
 }
 
 // build makes the host of a revision: the program of its tests.
@@ -82,14 +89,41 @@ func (f *fleet) upgrade(ctx context.Context, i int, program string, share int) {
 		f.t.Errorf("host %d was told to stop, and ended with status %d\n%s", i, status, old.text())
 	}
 	f.until(ctx, "the others take orders", func() bool { return f.filed.Load() >= due })
+	if i == fleetSize-1 {
+		f.older(ctx, i)
+	}
 	f.places[i].program = program
 	f.places[i].env = append(f.places[i].env, crowdVersion+"="+newer)
 	f.begin(i).serves()
 	f.known(ctx, i)
 }
 
+// older checks that upgraded hosts do not write what the last one, which is
+// away, cannot read, and name it.
+func (f *fleet) older(ctx context.Context, last int) {
+	f.t.Helper()
+	f.until(ctx, "what is new is refused", func() bool {
+		err := f.scale(ctx, 0)
+		if err == nil {
+			f.t.Fatal("what an older host cannot read was written")
+		}
+		return fault.Code(err) == "deployment/older-host" && fault.From(err).Where == f.name(last)
+	})
+}
+
+// scale has host i write what only the newer build reads.
+func (f *fleet) scale(ctx context.Context, i int) error {
+	err := errors.New("nobody was asked")
+	f.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
+		_, err = c.Scale(ctx, &loomv1.ScaleRole{Role: "researcher", Agents: new(uint32), Reason: "new"})
+		return err
+	})
+	return err
+}
+
 // known waits until each host, asked itself, says that all live, and that those
-// up to the last are of the newer build and the others are not.
+// up to the last are of the newer build and the others are not; those say as well
+// in which format all write.
 func (f *fleet) known(ctx context.Context, last int) {
 	f.t.Helper()
 	said := map[string]bool{}
@@ -97,7 +131,7 @@ func (f *fleet) known(ctx context.Context, last int) {
 		for i := range fleetSize {
 			f.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
 				reply, err := c.Hosts(ctx)
-				said[reply.GetBy()] = err == nil && f.mixed(reply.GetHosts(), last)
+				said[reply.GetBy()] = err == nil && f.mixed(reply.GetHosts(), last) && f.agreed(reply, last)
 				return err
 			})
 		}
@@ -118,6 +152,18 @@ func (f *fleet) mixed(hosts []*loomv1.HostPresence, last int) bool {
 		}
 	}
 	return alive == fleetSize
+}
+
+// agreed says whether a host, if it is of the newer build, writes the newer
+// format when all read it, and else knows whom it waits for.
+func (f *fleet) agreed(reply *loomv1.HostsReply, last int) bool {
+	switch {
+	case f.index(reply.By) > last:
+		return true
+	case last == fleetSize-1:
+		return reply.Format == nextFormat.Reads
+	}
+	return reply.Format == format.Newest && f.index(reply.FormatHeldBy) > last
 }
 
 // agree checks that all hosts tell the same journal.

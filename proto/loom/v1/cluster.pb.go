@@ -140,8 +140,13 @@ type ClusterStatus struct {
 	Waiting []string `protobuf:"bytes,421,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	// How often the list of hosts was changed by command, and which hosts were
 	// taken out of it.
-	Generation    uint64         `protobuf:"varint,422,opt,name=generation,proto3" json:"generation,omitempty"`
-	Removed       []*RemovedHost `protobuf:"bytes,423,rep,name=removed,proto3" json:"removed,omitempty"`
+	Generation uint64         `protobuf:"varint,422,opt,name=generation,proto3" json:"generation,omitempty"`
+	Removed    []*RemovedHost `protobuf:"bytes,423,rep,name=removed,proto3" json:"removed,omitempty"`
+	// Up to which number events are written now, as all hosts read those, and a
+	// host that reads no more; up to which number the host that answers reads.
+	Format        uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
+	FormatHeldBy  string `protobuf:"bytes,751,opt,name=format_held_by,json=formatHeldBy,proto3" json:"format_held_by,omitempty"`
+	FormatRead    uint32 `protobuf:"varint,752,opt,name=format_read,json=formatRead,proto3" json:"format_read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +270,27 @@ func (x *ClusterStatus) GetRemoved() []*RemovedHost {
 		return x.Removed
 	}
 	return nil
+}
+
+func (x *ClusterStatus) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *ClusterStatus) GetFormatHeldBy() string {
+	if x != nil {
+		return x.FormatHeldBy
+	}
+	return ""
+}
+
+func (x *ClusterStatus) GetFormatRead() uint32 {
+	if x != nil {
+		return x.FormatRead
+	}
+	return 0
 }
 
 // RemovedHost is a host that belongs to the deployment no more.
@@ -841,7 +867,7 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x0eClusterRequest\"d\n" +
 	"\fClusterReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12.\n" +
-	"\x06status\x18\x02 \x01(\v2\x16.loom.v1.ClusterStatusR\x06status\"\xac\x03\n" +
+	"\x06status\x18\x02 \x01(\v2\x16.loom.v1.ClusterStatusR\x06status\"\x8e\x04\n" +
 	"\rClusterStatus\x12\x1e\n" +
 	"\n" +
 	"deployment\x18\x01 \x01(\tR\n" +
@@ -859,7 +885,11 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\xa6\x03 \x01(\x04R\n" +
 	"generation\x12/\n" +
-	"\aremoved\x18\xa7\x03 \x03(\v2\x14.loom.v1.RemovedHostR\aremoved\"u\n" +
+	"\aremoved\x18\xa7\x03 \x03(\v2\x14.loom.v1.RemovedHostR\aremoved\x12\x17\n" +
+	"\x06format\x18\xee\x05 \x01(\rR\x06format\x12%\n" +
+	"\x0eformat_held_by\x18\xef\x05 \x01(\tR\fformatHeldBy\x12 \n" +
+	"\vformat_read\x18\xf0\x05 \x01(\rR\n" +
+	"formatRead\"u\n" +
 	"\vRemovedHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x0e\n" +

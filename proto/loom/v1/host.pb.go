@@ -54,7 +54,10 @@ type HostPresence struct {
 	Leaf bool `protobuf:"varint,400,opt,name=leaf,proto3" json:"leaf,omitempty"`
 	// The projects whose work it takes, of a host that only runs agents; empty
 	// means all.
-	Projects      []string `protobuf:"bytes,770,rep,name=projects,proto3" json:"projects,omitempty"`
+	Projects []string `protobuf:"bytes,770,rep,name=projects,proto3" json:"projects,omitempty"`
+	// Up to which number its build reads events; 0 means 1: a build from before
+	// there were numbers.
+	Format        uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -208,6 +211,13 @@ func (x *HostPresence) GetProjects() []string {
 	return nil
 }
 
+func (x *HostPresence) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
 // HostsRequest asks which hosts a deployment has.
 //
 // Subject: loom.v1.svc.hosts. Answer: HostsReply.
@@ -258,7 +268,11 @@ type HostsReply struct {
 	Staffing *Staffing `protobuf:"bytes,4,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	// Why what is wanted of roles and hosts is not known now; then staffing is
 	// empty, and no host is said to be drained.
-	Unknown       *Error `protobuf:"bytes,400,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	Unknown *Error `protobuf:"bytes,400,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// Up to which number events are written now, as all hosts read those, and a
+	// host that reads no more.
+	Format        uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
+	FormatHeldBy  string `protobuf:"bytes,751,opt,name=format_held_by,json=formatHeldBy,proto3" json:"format_held_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +342,20 @@ func (x *HostsReply) GetUnknown() *Error {
 	return nil
 }
 
+func (x *HostsReply) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *HostsReply) GetFormatHeldBy() string {
+	if x != nil {
+		return x.FormatHeldBy
+	}
+	return ""
+}
+
 // StaffingReply answers a change of what is wanted, once it is durable.
 type StaffingReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -385,7 +413,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xc7\x05\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xe0\x05\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -407,21 +435,24 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\tlast_seen\x18\xa5\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
 	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x12\x13\n" +
 	"\x04leaf\x18\x90\x03 \x01(\bR\x04leaf\x12\x1b\n" +
-	"\bprojects\x18\x82\x06 \x03(\tR\bprojects\x1a9\n" +
+	"\bprojects\x18\x82\x06 \x03(\tR\bprojects\x12\x17\n" +
+	"\x06format\x18\xee\x05 \x01(\rR\x06format\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
 	"\bOwnEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x0e\n" +
-	"\fHostsRequest\"\xc9\x01\n" +
+	"\fHostsRequest\"\x89\x02\n" +
 	"\n" +
 	"HostsReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12+\n" +
 	"\x05hosts\x18\x02 \x03(\v2\x15.loom.v1.HostPresenceR\x05hosts\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12-\n" +
 	"\bstaffing\x18\x04 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12)\n" +
-	"\aunknown\x18\x90\x03 \x01(\v2\x0e.loom.v1.ErrorR\aunknown\"d\n" +
+	"\aunknown\x18\x90\x03 \x01(\v2\x0e.loom.v1.ErrorR\aunknown\x12\x17\n" +
+	"\x06format\x18\xee\x05 \x01(\rR\x06format\x12%\n" +
+	"\x0eformat_held_by\x18\xef\x05 \x01(\tR\fformatHeldBy\"d\n" +
 	"\rStaffingReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12-\n" +
 	"\bstaffing\x18\x02 \x01(\v2\x11.loom.v1.StaffingR\bstaffingB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
