@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -18,8 +19,9 @@ import (
 // host reaches another.
 type fleet struct {
 	*rig
-	free chan struct{} // holds a token while nobody holds the partition
-	idle time.Duration // GraphIdle of its hosts
+	free chan struct{}          // holds a token while nobody holds the partition
+	idle time.Duration          // GraphIdle of its hosts
+	logs map[string]journal.Log // of hosts that reach the journal in another way
 
 	mu     sync.Mutex
 	holder *member // whom the others reach
@@ -42,9 +44,14 @@ type tenure struct {
 	f    *fleet
 	lost chan struct{}
 	once sync.Once
+
+	lapsed atomic.Bool // and its holder has not heard of it
 }
 
 func (t *tenure) Valid() bool {
+	if t.lapsed.Load() {
+		return false
+	}
 	select {
 	case <-t.lost:
 		return false
@@ -74,8 +81,12 @@ func (f *fleet) host(name string) *member {
 	f.mu.Lock()
 	f.alive[name] = 1
 	f.mu.Unlock()
+	var log journal.Log = f.log
+	if other := f.logs[name]; other != nil {
+		log = other
+	}
 	m.projects = m.sys.StartPartitions(m.ctx, []actors.Partition{{
-		Log: f.log, Snapshots: f.snaps, Notices: f.notices, Work: f.queue, Clock: &clock{real: actors.NewClock()}, Logger: quiet,
+		Log: log, Snapshots: f.snaps, Notices: f.notices, Work: f.queue, Clock: &clock{real: actors.NewClock()}, Logger: quiet,
 		Deployment: "dp-1", CEO: ceoKey.Public().(ed25519.PublicKey), Host: name, Start: 1, Epoch: 1, Sweep: time.Hour,
 		Lease: m, Open: m.open, Members: f.members, GraphIdle: f.idle,
 	}}, func(string) int { return 0 }, f)
@@ -222,6 +233,69 @@ func TestOPS01_AStoppingHostHandsOver(t *testing.T) {
 	b.took()
 	f.use(b)
 	f.must(file("shop", "k1"))
+}
+
+// late is a journal that appends reach late, from when it is held until it is let.
+type late struct {
+	journal.Log
+	held      atomic.Bool
+	sent, let chan struct{}
+}
+
+func (l *late) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+	if l.held.Load() {
+		l.sent <- struct{}{}
+		<-l.let
+	}
+	return l.Log.Append(context.WithoutCancel(ctx), last, b)
+}
+
+// TestP6_OPS01_WhatComesInLateIsKnown has a host sleep over the end of its lease
+// while an append is on its way: it comes in, and is told of, after the next host has
+// read the journal, which must not answer from what it has read.
+func TestP6_OPS01_WhatComesInLateIsKnown(t *testing.T) {
+	f := newFleet(t)
+	slow := &late{Log: f.log, sent: make(chan struct{}, 1), let: make(chan struct{})}
+	f.logs = map[string]journal.Log{"h1": slow}
+	beads := func(m *member) int {
+		t.Helper()
+		v, err := m.projects.Look(m.ctx, "bead", &loomv1.Query{Project: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(v.Beads)
+	}
+	a := f.host("h1")
+	first := a.took()
+	f.use(a)
+	f.register("shop", "researcher")
+	f.must(file("shop", "k1"))
+	slow.held.Store(true)
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.projects.Do(a.ctx, file("shop", "k2"))
+		done <- err
+	}()
+	<-slow.sent
+	a.barred.Store(true)
+	first.once.Do(func() {
+		first.lapsed.Store(true)
+		f.free <- struct{}{}
+	})
+	b := f.host("h2")
+	b.took()
+	if n := beads(b); n != 1 {
+		t.Errorf("the next host knows %d beads; want the one that was filed", n)
+	}
+	slow.held.Store(false)
+	close(slow.let)
+	if err := <-done; err != nil {
+		t.Fatalf("what came in late is answered %v", err)
+	}
+	if n := beads(b); n != 2 {
+		t.Errorf("the next host knows %d beads after the second was told of; want 2", n)
+	}
+	close(first.lost)
 }
 
 // TestWF10_WhatADeadHostHeldIsFreed has an agent of one host claim, and the

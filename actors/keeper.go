@@ -40,6 +40,7 @@ type keeper struct {
 	waiting []*propose
 	flying  []*propose // in the append under way; nil when there is none
 	broken  bool
+	sure    bool // nobody else can append after head: an append of an earlier tenure may still be on its way until ours is in
 }
 
 // propose asks the keeper to make events durable. Without events it asks to be
@@ -89,14 +90,19 @@ func (k *keeper) next(c actor.Context) {
 		for _, p := range batch {
 			events = append(events, p.events...)
 		}
-		if len(events) == 0 {
+		if len(events) == 0 && k.sure {
 			k.publish(batch)
 			k.ack(c, batch)
 			continue
 		}
-		k.serial++
 		k.flying = batch
-		root, self, id := c.ActorSystem().Root, c.Self(), fmt.Sprintf("%s-%d", k.writer, k.serial)
+		root, self := c.ActorSystem().Root, c.Self()
+		if len(events) == 0 {
+			k.aside(func() { root.Send(self, k.confirm()) })
+			continue
+		}
+		k.serial++
+		id := fmt.Sprintf("%s-%d", k.writer, k.serial)
 		k.aside(func() { root.Send(self, k.append(id, events)) })
 	}
 }
@@ -148,19 +154,45 @@ func (k *keeper) append(id string, events []*loomv1.Event) (out *appended) {
 // settle asks the journal until it says whether b is in. It never appends, and
 // it gives up when the journal itself is what is wrong.
 func (k *keeper) settle(b *loomv1.Batch, unknown error) (journal.Head, error) {
+	var head journal.Head
+	var in bool
+	err := k.ask(func() (err error) {
+		in, head, err = journal.Settle(k.ctx, k.log, k.head, b)
+		return err
+	})
+	switch {
+	case err == nil && in:
+		return head, nil
+	case err == nil || k.ctx.Err() != nil:
+		return journal.Head{}, fmt.Errorf("batch %s is not known to be in the journal: %w", b.Id, unknown)
+	}
+	return journal.Head{}, fmt.Errorf("batch %s: %w", b.Id, err)
+}
+
+// confirm finds out whether the journal still ends where this keeper began: what
+// an earlier holder of the partition had sent may have come in since, and what
+// is answered without an append would not know of it. This is the read of
+// Raft's section 6.4, with the journal in the place of a majority.
+func (k *keeper) confirm() *appended {
+	err := k.ask(func() error {
+		last, _, err := k.log.Last(k.ctx)
+		if err == nil && last != k.head.Sequence {
+			return fault.New("journal/moved", "the journal ends at %d and not at %d", last, k.head.Sequence)
+		}
+		return err
+	})
+	return &appended{head: k.head, err: err}
+}
+
+// ask asks the journal until it answers, or the recovery ends.
+func (k *keeper) ask(question func() error) error {
 	wait := 50 * time.Millisecond
 	for {
-		in, head, err := journal.Settle(k.ctx, k.log, k.head, b)
-		if err == nil && in {
-			return head, nil
+		err := question()
+		if err == nil || k.ctx.Err() != nil || fault.Status(err) != fault.Unavailable {
+			return err
 		}
-		switch {
-		case err == nil || k.ctx.Err() != nil:
-			return journal.Head{}, fmt.Errorf("batch %s is not known to be in the journal: %w", b.Id, unknown)
-		case fault.Status(err) != fault.Unavailable:
-			return journal.Head{}, fmt.Errorf("batch %s: %w", b.Id, err)
-		}
-		k.slog.Warn("journal does not say what became of a batch", "batch", b.Id, "error", err)
+		k.slog.Warn("the journal does not answer", "partition", k.log.Partition(), "error", err)
 		select {
 		case <-time.After(wait):
 			wait = min(2*wait, 2*time.Second)
@@ -180,6 +212,7 @@ func (k *keeper) settled(c actor.Context, m *appended) {
 	k.head = m.head
 	for _, p := range batch { // before anybody is told, so that no floor passes one who is not
 		if len(p.events) > 0 {
+			k.sure = true
 			k.snaps.touched(p.events[0].Project, k.head)
 		}
 	}

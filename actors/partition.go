@@ -278,8 +278,8 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	p.beside.aside(func() { out.sendNotices(ctx) })
 	p.beside.aside(func() { snaps.run(ctx) })
 	p.keeper = p.child(c, "keeper", &keeper{
-		snaps: snaps,
-		log:   p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
+		snaps: snaps, sure: p.Lease == nil,
+		log: p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
 		out: p.out, parent: c.Self(), slog: p.Logger, ctx: p.ctx, aside: p.beside.aside,
 	})
 	p.projects = map[string]*actor.PID{}
