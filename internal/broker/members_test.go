@@ -2,7 +2,6 @@ package broker_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -45,6 +44,24 @@ func written(t *testing.T, b *broker.Broker, n int) {
 	}
 }
 
+// changed changes the hosts of a deployment, once the streams bear it and the
+// host that is asked has noticed that the one to remove has stopped.
+func changed(ctx context.Context, b *broker.Broker, change membership.Change) error {
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for {
+		_, err := b.ChangeMembers(ctx, change, "operator")
+		if code := fault.Code(err); code != "cluster/change" && code != "cluster/running" {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // invite changes the hosts of a deployment as an operator does who wants a
 // newcomer, and returns the newcomer's join file.
 func invite(t *testing.T, c *brokertest.Cluster, i int, change membership.Change) datadir.Join {
@@ -56,7 +73,7 @@ func invite(t *testing.T, c *brokertest.Cluster, i int, change membership.Change
 		t.Fatal(err)
 	}
 	change.Authority = invitation.Authority()
-	if _, err := c.Broker(i).ChangeMembers(ctx, change, "operator"); err != nil {
+	if err := changed(ctx, c.Broker(i), change); err != nil {
 		t.Fatal(err)
 	}
 	join, err := invitation.Join(c.Broker(i).Join())
@@ -81,7 +98,7 @@ func TestOPS01_ALostHostIsReplaced(t *testing.T) {
 	c.Stop(2)
 
 	join := invite(t, c, 0, membership.Change{Remove: lost, Reason: "its disk is gone"})
-	if _, err := c.Broker(1).ChangeMembers(ctx, membership.Change{Remove: lost}, "operator"); err != nil {
+	if err := changed(ctx, c.Broker(1), membership.Change{Remove: lost}); err != nil {
 		t.Errorf("removing it again: %v", err)
 	}
 	newcomer := c.Join(join)
@@ -174,17 +191,5 @@ func TestOPS01_GrowsAndShrinks(t *testing.T) {
 
 // remove takes a host out as soon as the streams bear it.
 func remove(ctx context.Context, b *broker.Broker, host string) error {
-	look := time.NewTicker(200 * time.Millisecond)
-	defer look.Stop()
-	for {
-		_, err := b.ChangeMembers(ctx, membership.Change{Remove: host}, "operator")
-		if code := fault.Code(err); code != "cluster/change" && code != "cluster/running" {
-			return err
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		}
-	}
+	return changed(ctx, b, membership.Change{Remove: host})
 }
