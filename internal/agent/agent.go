@@ -216,10 +216,15 @@ func (j *job) refresh(ctx context.Context, tree *git.Worktree) ([]string, error)
 }
 
 func conflictText(files []string) string {
+	return conflictSection("The target branch moved; these files have git's conflict marks and must be resolved", files)
+}
+
+// conflictSection names files with conflict marks, and says why they have them.
+func conflictSection(why string, files []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	text := "\n## Conflicts\nThe target branch moved; these files have git's conflict marks and must be resolved:\n"
+	text := "\n## Conflicts\n" + why + ":\n"
 	for _, f := range files {
 		text += fmt.Sprintf("%q\n", f)
 	}

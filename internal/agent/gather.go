@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -33,14 +32,7 @@ func (j *job) beginning(ctx context.Context) (text string, err error) {
 }
 
 func joinText(files []string) string {
-	if len(files) == 0 {
-		return ""
-	}
-	text := "\n## Conflicts\nYour work begins with changes that were made side by side; these files have git's conflict marks, where one of both must win or both be brought together:\n"
-	for _, f := range files {
-		text += fmt.Sprintf("%q\n", f)
-	}
-	return text
+	return conflictSection("Your work begins with changes that were made side by side; these files have git's conflict marks, where one of both must win or both be brought together", files)
 }
 
 // seen is the commit that work looks at which changes nothing: what its own tasks
