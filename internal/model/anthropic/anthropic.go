@@ -22,29 +22,15 @@ const Origin = "https://api.anthropic.com"
 // New returns the model that s names.
 func New(s wire.Server) model.Provider {
 	s.Provider = "anthropic"
-	return &provider{server: s, line: wire.NewLine(s)}
+	return &provider{wire.NewLine(s)}
 }
 
-type provider struct {
-	server wire.Server
-	line   *wire.Line
-}
-
-func (p *provider) Name() string   { return p.server.Spec }
-func (p *provider) Scripted() bool { return false }
-
-// Window is documented at [model.Windowed].
-func (p *provider) Window() int { return p.server.Window }
-
-// MostCost is documented at [model.Priced].
-func (p *provider) MostCost(input, output uint64) (uint64, bool) {
-	return p.server.MostCost(input, output)
-}
+type provider struct{ *wire.Line }
 
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
 	params := p.params(r)
-	return p.line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
+	return p.Line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
 		client := p.client(c)
 		stream := client.Messages.NewStreaming(ctx, params)
 		defer stream.Close()
@@ -60,11 +46,11 @@ func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model
 // environment, no retries.
 func (p *provider) client(c *wire.Call) sdk.Client {
 	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), option.WithBaseURL(p.server.Base),
+		option.WithoutEnvironmentDefaults(), option.WithBaseURL(p.Server().Base),
 		option.WithHTTPClient(c), option.WithMaxRetries(0),
 	}
-	if p.server.Key != "" {
-		options = append(options, option.WithAPIKey(p.server.Key))
+	if p.Server().Key != "" {
+		options = append(options, option.WithAPIKey(p.Server().Key))
 	}
 	return sdk.NewClient(options...)
 }
@@ -73,7 +59,7 @@ func (p *provider) client(c *wire.Call) sdk.Client {
 const defaultTokens = 8192
 
 func (p *provider) params(r *model.Request) sdk.MessageNewParams {
-	params := sdk.MessageNewParams{Model: p.server.Model, MaxTokens: int64(r.MaxTokens), Messages: p.messages(r)}
+	params := sdk.MessageNewParams{Model: p.Server().Model, MaxTokens: int64(r.MaxTokens), Messages: p.messages(r)}
 	if r.MaxTokens <= 0 {
 		params.MaxTokens = defaultTokens
 	}
@@ -83,7 +69,7 @@ func (p *provider) params(r *model.Request) sdk.MessageNewParams {
 	for _, t := range r.Tools {
 		params.Tools = append(params.Tools, p.tool(t))
 	}
-	if p.server.Official {
+	if p.Server().Official {
 		params.CacheControl = sdk.NewCacheControlEphemeralParam() // a turn repeats its conversation with every call
 	}
 	return params
@@ -94,7 +80,7 @@ func (p *provider) tool(t model.ToolSpec) sdk.ToolUnionParam {
 		Name: t.Name, Description: sdk.String(t.Description),
 		InputSchema: param.Override[sdk.ToolInputSchemaParam](t.Arguments()),
 	}
-	if p.server.Official {
+	if p.Server().Official {
 		tool.EagerInputStreaming = sdk.Bool(true) // else a long argument comes after a long silence
 	}
 	return sdk.ToolUnionParam{OfTool: &tool}

@@ -129,11 +129,11 @@ const unsigned = "context_engineering_is_the_way_to_go"
 // Gemini 3 do.
 func (p *provider) strict() bool {
 	for _, before := range []string{"gemini-1", "gemini-2"} {
-		if strings.HasPrefix(p.server.Model, before) {
+		if strings.HasPrefix(p.Server().Model, before) {
 			return false
 		}
 	}
-	return strings.HasPrefix(p.server.Model, "gemini-")
+	return strings.HasPrefix(p.Server().Model, "gemini-")
 }
 
 func result(m model.Message, tool string) part {

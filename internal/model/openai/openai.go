@@ -22,31 +22,17 @@ const Origin = "https://api.openai.com/v1"
 // New returns the model that s names.
 func New(s wire.Server) model.Provider {
 	s.Provider = "openai"
-	return &provider{server: s, line: wire.NewLine(s)}
+	return &provider{wire.NewLine(s)}
 }
 
-type provider struct {
-	server wire.Server
-	line   *wire.Line
-}
-
-func (p *provider) Name() string   { return p.server.Spec }
-func (p *provider) Scripted() bool { return false }
-
-// Window is documented at [model.Windowed].
-func (p *provider) Window() int { return p.server.Window }
-
-// MostCost is documented at [model.Priced].
-func (p *provider) MostCost(input, output uint64) (uint64, bool) {
-	return p.server.MostCost(input, output)
-}
+type provider struct{ *wire.Line }
 
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
 	request := p.request(r)
-	return p.line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
-		config := sdk.DefaultConfig(p.server.Key)
-		config.BaseURL, config.HTTPClient = p.server.Base, c
+	return p.Line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
+		config := sdk.DefaultConfig(p.Server().Key)
+		config.BaseURL, config.HTTPClient = p.Server().Base, c
 		stream, err := sdk.NewClientWithConfig(config).CreateChatCompletionStream(ctx, request)
 		if err != nil {
 			return beforehand(c, err)
@@ -98,7 +84,7 @@ func kind(e *sdk.APIError) string {
 
 func (p *provider) request(r *model.Request) sdk.ChatCompletionRequest {
 	request := sdk.ChatCompletionRequest{
-		Model: p.server.Model, Messages: messages(r),
+		Model: p.Server().Model, Messages: messages(r),
 		StreamOptions: &sdk.StreamOptions{IncludeUsage: true},
 	}
 	p.bound(&request, r.MaxTokens)
@@ -120,7 +106,7 @@ func (p *provider) bound(request *sdk.ChatCompletionRequest, tokens int) {
 	if tokens <= 0 {
 		tokens = defaultTokens
 	}
-	if p.server.Official {
+	if p.Server().Official {
 		request.MaxCompletionTokens = tokens
 	} else {
 		request.MaxTokens = tokens //nolint:staticcheck // the only name that other servers know

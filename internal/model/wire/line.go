@@ -34,6 +34,23 @@ func NewLine(s Server) *Line {
 	}
 }
 
+// Server is where the line leads.
+func (l *Line) Server() Server { return l.server }
+
+// Name is documented at [model.Provider]: that of the model.
+func (l *Line) Name() string { return l.server.Spec }
+
+// Scripted is documented at [model.Provider]: a server is none.
+func (l *Line) Scripted() bool { return false }
+
+// Window is documented at [model.Windowed].
+func (l *Line) Window() int { return l.server.Window }
+
+// MostCost is documented at [model.Priced].
+func (l *Line) MostCost(input, output uint64) (microUSD uint64, known bool) {
+	return l.server.MostCost(input, output)
+}
+
 // client returns a client that follows no redirect: a key goes to the address
 // it was given for.
 func client(given *http.Client) *http.Client {
