@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,9 +23,11 @@ type fleet struct {
 	free chan struct{}          // holds a token while nobody holds the partition
 	idle time.Duration          // GraphIdle of its hosts
 	logs map[string]journal.Log // of hosts that reach the journal in another way
+	// told hears of every taking of the partition; nil means the member itself.
+	told func(taking)
 
 	mu     sync.Mutex
-	holder *member // whom the others reach
+	opened []*member // whom the others reach: the last of them
 	alive  actors.Members
 }
 
@@ -38,6 +41,12 @@ type member struct {
 	cancel   context.CancelFunc
 	taken    chan *tenure
 	barred   atomic.Bool // takes the partition no more
+}
+
+// taking is that a host has taken the partition.
+type taking struct {
+	m *member
+	t *tenure
 }
 
 type tenure struct {
@@ -109,7 +118,11 @@ func (m *member) Acquire(ctx context.Context) (actors.Tenure, error) {
 			return nil, ctx.Err()
 		}
 		t := &tenure{f: m.f, lost: make(chan struct{})}
-		m.taken <- t
+		if m.f.told != nil {
+			m.f.told(taking{m, t})
+		} else {
+			m.taken <- t
+		}
 		return t, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -119,25 +132,23 @@ func (m *member) Acquire(ctx context.Context) (actors.Tenure, error) {
 func (m *member) open() func() {
 	m.f.mu.Lock()
 	defer m.f.mu.Unlock()
-	m.f.holder = m
-	return func() {
+	m.f.opened = append(m.f.opened, m)
+	return func() { // another may have opened before, whose turn it is by now
 		m.f.mu.Lock()
 		defer m.f.mu.Unlock()
-		if m.f.holder == m {
-			m.f.holder = nil
-		}
+		m.f.opened = slices.DeleteFunc(m.f.opened, func(o *member) bool { return o == m })
 	}
 }
 
 // Ask implements actors.Elsewhere.
 func (f *fleet) Ask(ctx context.Context, n int, r *loomv1.PartitionRequest) (*loomv1.PartitionReply, error) {
 	f.mu.Lock()
-	holder := f.holder
+	opened := slices.Clone(f.opened)
 	f.mu.Unlock()
-	if holder == nil {
+	if len(opened) == 0 {
 		return nil, fault.New("host/unavailable", "nobody serves partition %d", n)
 	}
-	return holder.projects.Serve(ctx, n, r), nil
+	return opened[len(opened)-1].projects.Serve(ctx, n, r), nil
 }
 
 func (f *fleet) members() actors.Members {

@@ -94,6 +94,19 @@ func letGo(t Tenure) {
 	t.Release(ctx)
 }
 
+// unheard waits until the partition has what was recovered, and lets go of the
+// tenure if the recovery ends before: a partition that stops, or starts again, may
+// never read its mail.
+func (m *recovered) unheard(ctx context.Context) {
+	select {
+	case <-m.heard:
+	case <-ctx.Done():
+		if m.take() {
+			letGo(m.tenure)
+		}
+	}
+}
+
 // triesWithin is how often a host tries to recover a partition before it lets
 // another one try.
 const triesWithin = 3

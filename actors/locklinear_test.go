@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -94,11 +96,13 @@ type history struct {
 	ops    []porcupine.Operation
 	grants int
 	now    func() int64
+	news   chan struct{} // closed when the lock may be free, or it is not known what became of it
+	won    chan struct{} // closed when somebody has heard of a grant
 }
 
 func newHistory() *history {
 	began := time.Now()
-	return &history{now: func() int64 { return time.Since(began).Nanoseconds() }}
+	return &history{now: func() int64 { return time.Since(began).Nanoseconds() }, news: make(chan struct{}), won: make(chan struct{})}
 }
 
 func (h *history) record(op lockOp, do func() (*loomv1.Answer, error)) lockAnswer {
@@ -115,6 +119,12 @@ func (h *history) record(op lockOp, do func() (*loomv1.Answer, error)) lockAnswe
 	defer h.mu.Unlock()
 	if out.token > 0 {
 		h.grants++
+		close(h.won)
+		h.won = make(chan struct{})
+	}
+	if out.unknown || op.verb == "release" {
+		close(h.news)
+		h.news = make(chan struct{})
 	}
 	h.ops = append(h.ops, porcupine.Operation{ClientId: op.client, Input: op, Output: out, Call: call, Return: done})
 	return out
@@ -124,6 +134,30 @@ func (h *history) granted(n int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.grants >= n
+}
+
+// await waits until so many grants were heard of; it is false where ctx ends first.
+func (h *history) await(ctx context.Context, n int) bool {
+	for {
+		h.mu.Lock()
+		grants, won := h.grants, h.won
+		h.mu.Unlock()
+		if grants >= n {
+			return true
+		}
+		select {
+		case <-won:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// changed is closed when whoever waits should ask again.
+func (h *history) changed() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.news
 }
 
 // site is a rig that is restarted while clients use it.
@@ -139,6 +173,7 @@ func (s *site) ask(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	s.mu.RLock()
 	ctx, projects, up := s.ctx, s.projects, s.up
 	s.mu.RUnlock()
+	cmd = proto.CloneOf(cmd) // a try that was given up may still be read
 	cmd.Project, cmd.Actor = "shop", &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "h2"}
 	answer, err := projects.Do(ctx, cmd)
 	if err != nil && fault.Code(err) != "lock/stale" {
@@ -161,19 +196,24 @@ func (s *site) restart() {
 	s.up = make(chan struct{})
 }
 
-// committer is a client: it has an attempt, and takes the lock over and over.
-func (s *site) committer(h *history, n int, attempt string, who *loomv1.Claimant, rounds int) {
+// commits is a client: it has an attempt, and takes the lock over and over.
+func commits(t *testing.T, ask func(*loomv1.Command) (*loomv1.Answer, error), h *history, n int, attempt string, who *loomv1.Claimant, rounds int) {
 	acquire := &loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: attempt, Holder: who}}}
-	for rounds > 0 && !s.t.Failed() {
-		got := h.record(lockOp{n, "acquire", 0}, func() (*loomv1.Answer, error) { return s.ask(acquire) })
+	for rounds > 0 && !t.Failed() {
+		changed := h.changed()
+		got := h.record(lockOp{n, "acquire", 0}, func() (*loomv1.Answer, error) { return ask(acquire) })
 		if got.token == 0 {
+			select {
+			case <-changed:
+			case <-time.After(20 * time.Millisecond): // a release may have come in that nobody has heard of
+			}
 			continue
 		}
 		h.record(lockOp{n, "renew", got.token}, func() (*loomv1.Answer, error) {
-			return s.ask(&loomv1.Command{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: got.token}}})
+			return ask(&loomv1.Command{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: got.token}}})
 		})
 		gone := h.record(lockOp{n, "release", got.token}, func() (*loomv1.Answer, error) {
-			return s.ask(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: got.token}}})
+			return ask(&loomv1.Command{Body: &loomv1.Command_ReleaseLock{ReleaseLock: &loomv1.ReleaseLock{Token: got.token}}})
 		})
 		if !gone.unknown { // else it may still hold it
 			rounds--
@@ -192,7 +232,7 @@ func lockHistory(t *testing.T, clients, rounds, kills int) []porcupine.Operation
 		brief := s.must(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
 			Attempt: fmt.Sprintf("shop-%d-x1-a1", n+1), Generation: 1, Claimant: who,
 		}}}).GetBrief()
-		wg.Go(func() { s.committer(h, n, brief.Attempt.Id, who, rounds) })
+		wg.Go(func() { commits(t, s.ask, h, n, brief.Attempt.Id, who, rounds) })
 	}
 	for k := range kills {
 		for !h.granted((k + 1) * clients * rounds / (kills + 2)) { // a share of the work, however long that takes

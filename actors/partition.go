@@ -136,11 +136,21 @@ type list struct{ reply func(*loomv1.PartitionReply) }
 // awaitReady asks to be told when the partition serves, or why it never will.
 type awaitReady struct{ done chan<- error }
 
+// recovered is what a recovery has come to. Its tenure is the partition's once that
+// has taken it.
 type recovered struct {
 	incarnation uint64
 	tenure      Tenure
 	*recovery
-	err error
+	err   error
+	taken sync.Once
+	heard chan struct{} // closed when it is taken
+}
+
+// take reports whether nobody has taken it before.
+func (m *recovered) take() (first bool) {
+	m.taken.Do(func() { first = true; close(m.heard) })
+	return first
 }
 
 type (
@@ -207,14 +217,12 @@ func (p *partition) recover(c actor.Context) {
 		if before != nil {
 			before.done.Wait()
 		}
-		m := &recovered{incarnation: inc}
+		m := &recovered{incarnation: inc, heard: make(chan struct{})}
 		if m.tenure, m.err = p.tenureOf(ctx, held); m.err == nil {
 			m.recovery, m.err = p.replay(ctx)
 		}
-		if ctx.Err() != nil { // nobody may be left to hear of it
-			letGo(m.tenure)
-		}
 		root.Send(self, m)
+		m.unheard(ctx)
 	})
 }
 
@@ -244,7 +252,7 @@ func (g *group) close() {
 }
 
 func (p *partition) recovered(c actor.Context, m *recovered) {
-	if m.incarnation != p.incarnation {
+	if m.incarnation != p.incarnation || !m.take() {
 		return
 	}
 	p.tenure = m.tenure

@@ -341,11 +341,18 @@ func (j *job) checkout(ctx context.Context, commit string) (dir string, done fun
 	return dir, done, nil
 }
 
-// renewEvery is how often a holder renews the commit lock: well within its
-// lease.
-func renewEvery(c *loomv1.LockClaim) time.Duration {
-	lease := c.Until.AsTime().Sub(c.GrantedAt.AsTime())
-	return min(max(lease/3, 100*time.Millisecond), time.Minute)
+// renewals says when a holder first renews the commit lock, and how often after
+// that: well within what is left of the grant, and within its lease. An agent that
+// asks again for what it holds may have little left, and a grant that was renewed
+// says nothing of its lease by its times.
+func renewals(c *loomv1.LockClaim) (first, every time.Duration) {
+	lease, left := c.GetLease().AsDuration(), c.GetLeft().AsDuration()
+	if c.Lease == nil { // of a host of an earlier release
+		lease = c.Until.AsTime().Sub(c.GrantedAt.AsTime())
+		left = lease
+	}
+	within := func(d time.Duration) time.Duration { return min(max(d/3, 100*time.Millisecond), time.Minute) }
+	return within(min(left, lease)), within(lease)
 }
 
 // grants is how many grants of the commit lock an attempt may lose: a host that
@@ -411,7 +418,8 @@ func (j *job) keep(ctx context.Context, claim *loomv1.LockClaim) (held context.C
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t := time.NewTicker(renewEvery(claim))
+		first, every := renewals(claim)
+		t := time.NewTimer(first)
 		defer t.Stop()
 		for {
 			select {
@@ -421,6 +429,7 @@ func (j *job) keep(ctx context.Context, claim *loomv1.LockClaim) (held context.C
 				if err := j.seat.RenewLock(held, claim.Token); err != nil {
 					cancel(err)
 				}
+				t.Reset(every)
 			}
 		}
 	}()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/turn"
@@ -208,7 +209,20 @@ func (d *decision) acquire(c *loomv1.AcquireLock) (*loomv1.Answer, error) {
 	if !ok {
 		return nil, fault.New("lock/unknown", "request %q is not in the queue", c.Request)
 	}
-	return &loomv1.Answer{Body: &loomv1.Answer_Lock{Lock: d.withOpenTrains(claim)}}, nil
+	return &loomv1.Answer{Body: &loomv1.Answer_Lock{Lock: d.told(claim)}}, nil
+}
+
+// told returns a claim as its holder is told of it: with what it must know of time,
+// whatever its own clock says, and of what has landed perhaps. One that is not
+// granted stays as it is.
+func (d *decision) told(claim *loomv1.LockClaim) *loomv1.LockClaim {
+	if claim.Token == 0 {
+		return claim
+	}
+	told := proto.CloneOf(claim)
+	told.Lease, told.Left = durationpb.New(d.s.cfg.LockLease), durationpb.New(claim.Until.AsTime().Sub(d.now))
+	told.OpenTrains = d.openTrains(claim)
+	return told
 }
 
 // grantOf refuses a token whose grant is somebody else's than who's; nil is

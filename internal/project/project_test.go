@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/commitlock"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -219,6 +220,28 @@ func TestLOCK01_AParkedAttemptIsQueuedAgainWhenTheLockIsItsTurn(t *testing.T) {
 	}
 	if _, err := d.do(&loomv1.Command{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: first.Token}}}); fault.Code(err) != "lock/stale" {
 		t.Errorf("renewal with an old token: %v, want lock/stale", err)
+	}
+}
+
+func TestLOCK01_AHolderIsToldWhatIsLeftOfItsGrant(t *testing.T) {
+	d := newDesk(t)
+	d.toApproval("p1")
+	d.approve()
+	b, who := d.claim("engineering-manager")
+	ask := func() *loomv1.LockClaim {
+		return d.ok(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: b.Attempt.Id, Holder: who}}}).GetLock()
+	}
+	held := ask()
+	d.now = d.now.Add(commitlock.DefaultLease - time.Minute)
+	d.ok(&loomv1.Command{Body: &loomv1.Command_RenewLock{RenewLock: &loomv1.RenewLock{Token: held.Token, Holder: who}}})
+	d.now = d.now.Add(commitlock.DefaultLease - time.Minute)
+	again := ask()
+	if again.Token != held.Token || again.Lease.AsDuration() != commitlock.DefaultLease || again.Left.AsDuration() != time.Minute {
+		t.Errorf("asked again it holds %v, want a minute of the lease to be left", again)
+	}
+	v, err := d.s.Look(project.Lock, &loomv1.Query{})
+	if err != nil || v.Locks[0].Holder.Lease != nil || v.Locks[0].Holder.Left != nil {
+		t.Errorf("the lock keeps what only its holder is told: %v, %v", v, err)
 	}
 }
 

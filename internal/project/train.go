@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/train"
 	"github.com/loomrun/loom/internal/verify"
@@ -189,14 +187,14 @@ func (d *decision) landedWith(l *loomv1.Landing, which func(*loomv1.Execution) b
 	return nil
 }
 
-// openTrains is the most trains that a holder of the lock is told of: the newest.
-const openTrains = 64
+// mostTrains is the most trains that a holder of the lock is told of: the newest.
+const mostTrains = 64
 
-// withOpenTrains returns a claim as its holder is told of it: with the trains that
-// landed perhaps, though nobody said so. One that is not granted stays as it is.
-func (d *decision) withOpenTrains(claim *loomv1.LockClaim) *loomv1.LockClaim {
-	if claim.Token == 0 || d.s.p.GetConfig().GetTrain() < 2 && d.s.locks.Status(d.repository()).LastCar == 0 {
-		return claim
+// openTrains returns the last commits of trains that landed perhaps, though nobody
+// said so to the holder of a claim, the newest first.
+func (d *decision) openTrains(claim *loomv1.LockClaim) []string {
+	if d.s.p.GetConfig().GetTrain() < 2 && d.s.locks.Status(d.repository()).LastCar == 0 {
+		return nil
 	}
 	heads := map[string]uint64{}
 	for id := range d.s.open {
@@ -204,15 +202,10 @@ func (d *decision) withOpenTrains(claim *loomv1.LockClaim) *loomv1.LockClaim {
 			heads[x.Car.Head] = x.Car.Token
 		}
 	}
-	if len(heads) == 0 {
-		return claim
-	}
-	told := proto.CloneOf(claim)
-	told.OpenTrains = slices.SortedFunc(maps.Keys(heads), func(a, b string) int {
+	list := slices.SortedFunc(maps.Keys(heads), func(a, b string) int {
 		return cmp.Or(cmp.Compare(heads[b], heads[a]), cmp.Compare(a, b))
 	})
-	told.OpenTrains = told.OpenTrains[:min(openTrains, len(told.OpenTrains))]
-	return told
+	return list[:min(mostTrains, len(list))]
 }
 
 // waitsForTrain says whether an execution rode on a train that may have landed, by

@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -44,7 +45,12 @@ type LockClaim struct {
 	// Only in the answer to who holds the lock, and never kept: last commits of merge
 	// trains that were recorded, with changes of which the journal does not know
 	// whether they landed. The holder finds out first, see SettleTrain. At most 64.
-	OpenTrains    []string `protobuf:"bytes,790,rep,name=open_trains,json=openTrains,proto3" json:"open_trains,omitempty"`
+	OpenTrains []string `protobuf:"bytes,790,rep,name=open_trains,json=openTrains,proto3" json:"open_trains,omitempty"`
+	// Only in the answer to who holds the lock, and never kept: how long a renewal
+	// makes the grant last, and how much of it was left when it was answered. Hosts of
+	// earlier releases leave both unset.
+	Lease         *durationpb.Duration `protobuf:"bytes,830,opt,name=lease,proto3" json:"lease,omitempty"`
+	Left          *durationpb.Duration `protobuf:"bytes,831,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,6 +144,20 @@ func (x *LockClaim) GetCar() uint64 {
 func (x *LockClaim) GetOpenTrains() []string {
 	if x != nil {
 		return x.OpenTrains
+	}
+	return nil
+}
+
+func (x *LockClaim) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *LockClaim) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
 	}
 	return nil
 }
@@ -272,7 +292,7 @@ var File_loom_v1_lock_proto protoreflect.FileDescriptor
 
 const file_loom_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xdd\x02\n" +
+	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xbf\x03\n" +
 	"\tLockClaim\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
@@ -284,7 +304,9 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x11\n" +
 	"\x03car\x18\xcc\x03 \x01(\x04R\x03car\x12 \n" +
 	"\vopen_trains\x18\x96\x06 \x03(\tR\n" +
-	"openTrains\"\xbd\x01\n" +
+	"openTrains\x120\n" +
+	"\x05lease\x18\xbe\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12.\n" +
+	"\x04left\x18\xbf\x06 \x01(\v2\x19.google.protobuf.DurationR\x04left\"\xbd\x01\n" +
 	"\n" +
 	"CommitLock\x12\x1e\n" +
 	"\n" +
@@ -317,20 +339,23 @@ var file_loom_v1_lock_proto_goTypes = []any{
 	(*CommitLocks)(nil),           // 2: loom.v1.CommitLocks
 	(*Claimant)(nil),              // 3: loom.v1.Claimant
 	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
 }
 var file_loom_v1_lock_proto_depIdxs = []int32{
 	3, // 0: loom.v1.LockClaim.holder:type_name -> loom.v1.Claimant
 	4, // 1: loom.v1.LockClaim.asked_at:type_name -> google.protobuf.Timestamp
 	4, // 2: loom.v1.LockClaim.granted_at:type_name -> google.protobuf.Timestamp
 	4, // 3: loom.v1.LockClaim.until:type_name -> google.protobuf.Timestamp
-	0, // 4: loom.v1.CommitLock.holder:type_name -> loom.v1.LockClaim
-	0, // 5: loom.v1.CommitLock.queue:type_name -> loom.v1.LockClaim
-	1, // 6: loom.v1.CommitLocks.locks:type_name -> loom.v1.CommitLock
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	5, // 4: loom.v1.LockClaim.lease:type_name -> google.protobuf.Duration
+	5, // 5: loom.v1.LockClaim.left:type_name -> google.protobuf.Duration
+	0, // 6: loom.v1.CommitLock.holder:type_name -> loom.v1.LockClaim
+	0, // 7: loom.v1.CommitLock.queue:type_name -> loom.v1.LockClaim
+	1, // 8: loom.v1.CommitLocks.locks:type_name -> loom.v1.CommitLock
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_lock_proto_init() }
