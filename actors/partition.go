@@ -49,7 +49,7 @@ type Partition struct {
 	// Epoch of the journal.
 	Epoch uint64
 	// SnapshotEvery is after how many events of a project its state is saved; of
-	// one with many beads, after four times as many events as it has beads. Zero
+	// one with many beads, after eight times as many events as it has beads. Zero
 	// means 2,000.
 	SnapshotEvery int
 	// Trouble is told of internal errors, once each, and must not block. Nil

@@ -164,7 +164,7 @@ func (p *projectActor) sweep(c actor.Context) {
 // them before its state is saved again. What a snapshot costs grows with the
 // beads, so snapshots together cost no more than a multiple of the work; what a
 // recovery reads beside the snapshot grows with them, too.
-const eventsPerBead = 4
+const eventsPerBead = 8
 
 // save has the state kept as of what was acknowledged last.
 func (p *projectActor) save() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -11,17 +12,16 @@ import (
 
 // How far [Graph.Context] looks.
 const (
-	contextWork    = 50  // newest nodes of the work itself
-	contextSteps   = 3   // edges away from them
-	contextNear    = 200 // nodes within those
-	contextEdges   = 64  // newest edges of one node
-	contextFound   = 20  // nodes that match the text
-	contextGoals   = 20  // newest active goals of the project
-	contextRecent  = 50  // newest decisions of the project
-	contextTitle   = 160 // bytes of a title in a line
-	contextDetail  = 240 // bytes of a description or rationale in a line
-	bytesPerToken  = 4   // the estimate that budgets count by
-	contextLineEnd = 1   // byte
+	contextWork   = 50  // newest nodes of the work itself
+	contextSteps  = 3   // edges away from them
+	contextNear   = 200 // nodes within those
+	contextEdges  = 64  // newest edges of one node
+	contextFound  = 20  // nodes that match the text
+	contextGoals  = 20  // newest active goals of the project
+	contextRecent = 50  // newest decisions of the project
+	contextTitle  = 160 // bytes of a title in a line
+	contextDetail = 240 // bytes of a description or rationale in a line
+	bytesPerToken = 4   // the estimate that budgets count by
 )
 
 // The ranks of a context: all of one come before any of the next.
@@ -54,15 +54,25 @@ type Work struct {
 // the work. What does not fit is left out and counted, and what comes after it
 // is tried. It costs what it looks at, whatever the size of the graph.
 func (g *Graph) Context(w Work, tokens int) *loomv1.DecisionContext {
-	c := &chooser{g: g, at: map[int32]bool{}}
+	return g.choose(w).fill(tokens, true)
+}
+
+// Told is [Graph.Context] without its items: the text alone, for who reads
+// nothing else.
+func (g *Graph) Told(w Work, tokens int) *loomv1.DecisionContext {
+	return g.choose(w).fill(tokens, false)
+}
+
+func (g *Graph) choose(w Work) *chooser {
+	c := &chooser{g: g, at: make(map[int32]bool, contextGoals+contextRecent), items: make([]candidate, 0, contextGoals+contextRecent)}
 	work := g.work(w)
 	c.goals(work)
-	c.take(work, rankWork, func(int32) string { return "about the work" })
+	c.take(work, rankWork, aboutWork)
 	c.near(work)
 	c.found(w.Text)
-	c.take(g.newest(goal, contextGoals), rankGoals, func(int32) string { return "an active goal" })
-	c.take(g.newest(decided, contextRecent), rankRecent, func(int32) string { return "a recent decision" })
-	return c.fill(tokens)
+	c.take(g.newest(goal, contextGoals), rankGoals, activeGoal)
+	c.take(g.newest(decided, contextRecent), rankRecent, recentDecision)
+	return c
 }
 
 // work returns the nodes of the work itself, oldest first.
@@ -101,27 +111,62 @@ type chooser struct {
 	items []candidate
 }
 
+// candidate is a node and why it is one. Most are never told, so words for it
+// are made when it is.
 type candidate struct {
 	place int32
-	item  *loomv1.ContextItem
+	rank  uint32
+	score float64
+	why   reason
+	step  step
 }
 
-func (c *chooser) add(i int32, rank uint32, steps int, why string) {
+// reason says why a node is a candidate.
+type reason uint8
+
+const (
+	aboutWork reason = iota
+	goalOfWork
+	goalBefore // step says of what
+	nearWork   // step says how far, and from what
+	hasWords
+	activeGoal
+	recentDecision
+)
+
+func (c *chooser) add(i int32, rank uint32, why reason, at step) {
 	if c.at[i] || !c.g.tells(i) {
 		return
 	}
 	c.at[i] = true
-	n := c.g.nodes[i]
-	score := (float64(n.Confidence)/100 + float64(i+1)/float64(len(c.g.nodes))) / 2
-	c.items = append(c.items, candidate{i, &loomv1.ContextItem{
-		Node: n, Rank: rank, Score: score / float64(max(steps, 1)), Why: why,
-	}})
+	score := (float64(c.g.nodes[i].Confidence)/100 + float64(i+1)/float64(len(c.g.nodes))) / 2
+	c.items = append(c.items, candidate{i, rank, score / float64(max(at.steps, 1)), why, at})
 }
 
-func (c *chooser) take(nodes []int32, rank uint32, why func(int32) string) {
+func (c *chooser) take(nodes []int32, rank uint32, why reason) {
 	for _, i := range nodes {
-		c.add(i, rank, 1, why(i))
+		c.add(i, rank, why, step{})
 	}
+}
+
+// words says why a node was chosen.
+func (c *chooser) words(x candidate) string {
+	switch x.why {
+	case goalOfWork:
+		return "goal of the work"
+	case goalBefore:
+		return "goal that led to " + c.g.nodes[x.step.from].Id
+	case nearWork:
+		return fmt.Sprintf("%s away from %s", plural(x.step.steps, "step"), c.g.nodes[x.step.from].Id)
+	case hasWords:
+		return "has the words that are asked for"
+	case activeGoal:
+		return "an active goal"
+	case recentDecision:
+		return "a recent decision"
+	case aboutWork:
+	}
+	return "about the work"
 }
 
 // tells reports whether a node is worth a line of its own.
@@ -139,12 +184,12 @@ func (g *Graph) tells(i int32) bool {
 func (c *chooser) goals(work []int32) {
 	for _, i := range work {
 		if c.g.nodes[i].Type == goal {
-			c.add(i, rankGoal, 1, "goal of the work")
+			c.add(i, rankGoal, goalOfWork, step{})
 		}
 	}
 	for i, s := range c.g.spread(work, of(leadsTo), true) {
 		if c.g.nodes[i].Type == goal {
-			c.add(i, rankGoal, s.steps, fmt.Sprintf("goal that led to %s", c.g.nodes[s.from].Id))
+			c.add(i, rankGoal, goalBefore, s)
 		}
 	}
 }
@@ -152,14 +197,14 @@ func (c *chooser) goals(work []int32) {
 // near adds what is linked to the work, the nearest first.
 func (c *chooser) near(work []int32) {
 	for i, s := range c.g.spread(work, everyType, false) {
-		c.add(i, rankNear, s.steps, fmt.Sprintf("%s away from %s", plural(s.steps, "step"), c.g.nodes[s.from].Id))
+		c.add(i, rankNear, nearWork, s)
 	}
 }
 
 func (c *chooser) found(text string) {
 	for _, n := range c.g.Search(text, Filter{Status: active, Limit: contextFound}) {
 		if i, ok := c.g.at(n.Id); ok {
-			c.add(i, rankFound, 1, "has the words that are asked for")
+			c.add(i, rankFound, hasWords, step{})
 		}
 	}
 }
@@ -220,48 +265,53 @@ func (g *Graph) beside(n int32, types edgeTypes, backward bool) []int32 {
 }
 
 // fill takes the candidates in order as far as the tokens go.
-func (c *chooser) fill(tokens int) *loomv1.DecisionContext {
+func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 	slices.SortFunc(c.items, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.item.Rank, b.item.Rank), cmp.Compare(b.item.Score, a.item.Score), cmp.Compare(b.place, a.place))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
 	})
 	out := &loomv1.DecisionContext{}
-	var text strings.Builder
+	text := make([]byte, 0, tokens*bytesPerToken)
 	for _, x := range c.items {
-		said := c.g.said(x.place)
-		cost := (len(said) + contextLineEnd + bytesPerToken - 1) / bytesPerToken
+		before := len(text)
+		text = append(c.g.say(text, x.place), '\n')
+		cost := (len(text) - before + bytesPerToken - 1) / bytesPerToken
 		if int(out.Tokens)+cost > tokens {
+			text = text[:before]
 			out.LeftOut++
 			continue
 		}
-		x.item.Tokens = uint32(cost)
-		out.Tokens += x.item.Tokens
-		out.Items = append(out.Items, x.item)
-		text.WriteString(said + "\n")
+		out.Tokens += uint32(cost)
+		if items {
+			out.Items = append(out.Items, &loomv1.ContextItem{
+				Node: c.g.nodes[x.place], Rank: x.rank, Score: x.score, Why: c.words(x), Tokens: uint32(cost),
+			})
+		}
 	}
-	out.Text = text.String()
+	out.Text = string(text)
 	return out
 }
 
-// said is a node in one line: what it is, and for a decision what it chose and
-// rejected, and why.
-func (g *Graph) said(i int32) string {
+// say appends a node in one line: what it is, and for a decision what it chose
+// and rejected, and why.
+func (g *Graph) say(b []byte, i int32) []byte {
 	n := g.nodes[i]
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s (%d%%): %s", n.Id, nodeWord(n.Type), n.Confidence, short(n.Title, contextTitle))
+	b = append(append(append(b, n.Id...), ' '), nodeWord(n.Type)...)
+	b = append(strconv.AppendUint(append(b, " ("...), uint64(n.Confidence), 10), "%): "...)
+	b = append(b, short(n.Title, contextTitle)...)
 	if n.Description != "" {
-		b.WriteString(" - " + short(n.Description, contextDetail))
+		b = append(append(b, " - "...), short(n.Description, contextDetail)...)
 	}
 	for _, e := range g.out[i] {
 		edge := g.edges[e]
 		if edge.Type != chosen && edge.Type != rejected {
 			continue
 		}
-		fmt.Fprintf(&b, "; %s %s %s", edgeWord(edge.Type), edge.To, short(g.nodes[g.ends[e].to].Title, contextTitle))
+		b = fmt.Appendf(b, "; %s %s %s", edgeWord(edge.Type), edge.To, short(g.nodes[g.ends[e].to].Title, contextTitle))
 		if edge.Rationale != "" {
-			b.WriteString(" because " + short(edge.Rationale, contextDetail))
+			b = append(append(b, " because "...), short(edge.Rationale, contextDetail)...)
 		}
 	}
-	return b.String()
+	return b
 }
 
 // short makes one printable line of a text, cut at a rune's edge.

@@ -29,33 +29,45 @@ var question = &loomv1.Definition{
 }
 
 // BenchmarkWaiting has ten thousand executions wait for the CEO on one host,
-// filed by requests of clients, and starts the host again on them.
+// with -million a hundred thousand too, filed by requests of clients, and
+// starts the host again on them.
 func BenchmarkWaiting(b *testing.B) {
-	const executions = 10_000
-	for range b.N {
-		dir := b.TempDir()
-		if err := git.Create(b.Context(), filepath.Join(dir, "shop"), "main", "first", []git.File{{Path: "a.txt", Data: []byte("one\n")}}); err != nil {
-			b.Fatal(err)
-		}
-		idle := measure(b, dir, "-waiting", "1")
-		full := measure(b, dir, "-waiting", strconv.Itoa(executions-1))
-		again := measure(b, dir)
-		if full.Waiting != executions || again.Waiting != executions {
-			b.Fatalf("%d wait, and %d after the restart, want %d", full.Waiting, again.Waiting, executions)
-		}
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(full.Filing, "ms-to-file")
-		b.ReportMetric(float64(full.Heap-idle.Heap)/executions, "B-heap/execution")
-		b.ReportMetric(float64(full.Heap)/mib, "MiB-heap")
-		b.ReportMetric(float64(full.Resident)/mib, "MiB-resident")
-		b.ReportMetric(float64(full.Settled)/mib, "MiB-resident-settled")
-		b.ReportMetric(float64(full.Goroutines), "goroutines")
-		b.ReportMetric(float64(full.Goroutines-idle.Goroutines), "goroutines-more")
-		b.ReportMetric(again.Serving, "ms-to-restart")
-		b.ReportMetric(float64(again.Resident)/mib, "MiB-resident-restarted")
-		b.ReportMetric(float64(bytes(b, filepath.Join(dir, "data"), "LOOM_J_"))/mib, "MiB-journal")
-		b.ReportMetric(float64(bytes(b, filepath.Join(dir, "data"), "projection.db"))/mib, "MiB-tables")
+	sizes := []int{10_000}
+	if *million {
+		sizes = append(sizes, 100_000)
 	}
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("executions=%d", n), func(b *testing.B) {
+			for range b.N {
+				wait(b, n)
+			}
+		})
+	}
+}
+
+func wait(b *testing.B, executions int) {
+	dir := b.TempDir()
+	if err := git.Create(b.Context(), filepath.Join(dir, "shop"), "main", "first", []git.File{{Path: "a.txt", Data: []byte("one\n")}}); err != nil {
+		b.Fatal(err)
+	}
+	idle := measure(b, dir, "-waiting", "1")
+	full := measure(b, dir, "-waiting", strconv.Itoa(executions-1))
+	again := measure(b, dir)
+	if full.Waiting != executions || again.Waiting != executions {
+		b.Fatalf("%d wait, and %d after the restart, want %d", full.Waiting, again.Waiting, executions)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(full.Filing, "ms-to-file")
+	b.ReportMetric(float64(full.Heap-idle.Heap)/float64(executions), "B-heap/execution")
+	b.ReportMetric(float64(full.Heap)/mib, "MiB-heap")
+	b.ReportMetric(float64(full.Resident)/mib, "MiB-resident")
+	b.ReportMetric(float64(full.Settled)/mib, "MiB-resident-settled")
+	b.ReportMetric(float64(full.Goroutines), "goroutines")
+	b.ReportMetric(float64(full.Goroutines-idle.Goroutines), "goroutines-more")
+	b.ReportMetric(again.Serving, "ms-to-restart")
+	b.ReportMetric(float64(again.Resident)/mib, "MiB-resident-restarted")
+	b.ReportMetric(float64(bytes(b, filepath.Join(dir, "data"), "LOOM_J_"))/mib, "MiB-journal")
+	b.ReportMetric(float64(bytes(b, filepath.Join(dir, "data"), "projection.db"))/mib, "MiB-tables")
 }
 
 // file files beads that wait, and returns how long that took.

@@ -185,7 +185,7 @@ func (p *prompt) before(b *loomv1.Brief) {
 // the budget of its zone.
 func (p *prompt) decided(b *loomv1.Brief) {
 	c := b.Context
-	if len(c.GetItems()) == 0 {
+	if c.GetText() == "" {
 		return
 	}
 	p.section("What was decided")

@@ -30,10 +30,7 @@ func (b *Broker) PublishNotice(ctx context.Context, n *loomv1.Notice) error {
 	if err != nil {
 		return fault.New("internal/error", "notice cannot be encoded").Because(err)
 	}
-	msg := &nats.Msg{Subject: to, Data: data, Header: nats.Header{}}
-	for k, v := range notice.Headers(n) {
-		msg.Header[k] = []string{v}
-	}
+	msg := &nats.Msg{Subject: to, Data: data, Header: notice.Headers(n)}
 	msg.Header[jetstream.MsgIDHeader] = []string{notice.FormatPosition(n.Position)}
 	if _, err := b.js[core].PublishMsgAsync(msg, jetstream.WithStallWait(answerWithin)); err != nil {
 		return fault.New("host/unavailable", "the notices' stream does not keep up").Because(err)

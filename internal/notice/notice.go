@@ -47,26 +47,32 @@ func kebab(f protoreflect.FieldDescriptor) string {
 	return strings.ReplaceAll(string(f.Name()), "_", "-")
 }
 
+// noticeType is the message type of a notice's body.
+var noticeType = string((*loomv1.Notice)(nil).ProtoReflect().Descriptor().FullName())
+
 // Headers returns what a notice carries outside its body: the message type of
-// the body, the ids as far as they apply, the position and the summary. A
-// header without a value is left out.
-func Headers(n *loomv1.Notice) map[string]string {
+// the body, the ids as far as they apply, the position and the summary, each
+// with one value. A header without a value is left out. The caller may add
+// others.
+func Headers(n *loomv1.Notice) map[string][]string {
 	e := n.GetEvent()
 	role, agent := worker(e)
-	h := map[string]string{
-		"Loom-Type":      string(n.ProtoReflect().Descriptor().FullName()),
-		"Loom-Project":   e.GetProject(),
-		"Loom-Bead":      e.GetBead(),
-		"Loom-Execution": e.GetExecution(),
-		"Loom-Node":      e.GetNode(),
-		"Loom-Role":      role,
-		"Loom-Agent":     agent,
-		"Loom-Position":  FormatPosition(n.GetPosition()),
-		"Loom-Summary":   n.GetSummary(),
+	all := [...]struct{ name, value string }{
+		{"Loom-Type", noticeType},
+		{"Loom-Project", e.GetProject()},
+		{"Loom-Bead", e.GetBead()},
+		{"Loom-Execution", e.GetExecution()},
+		{"Loom-Node", e.GetNode()},
+		{"Loom-Role", role},
+		{"Loom-Agent", agent},
+		{"Loom-Position", FormatPosition(n.GetPosition())},
+		{"Loom-Summary", n.GetSummary()},
 	}
-	for name, value := range h {
-		if value == "" {
-			delete(h, name)
+	h, values := make(map[string][]string, len(all)+1), make([]string, 0, len(all))
+	for _, x := range all {
+		if x.value != "" {
+			values = append(values, x.value)
+			h[x.name] = values[len(values)-1 : len(values) : len(values)]
 		}
 	}
 	return h

@@ -37,7 +37,7 @@ func ExampleOf() {
 	n := notice.Of(e, &loomv1.Position{Partition: 2, Epoch: 1, Sequence: 17, Index: 3})
 	fmt.Println(n.Kind)
 	fmt.Println(n.Summary)
-	fmt.Println(notice.Headers(n)["Loom-Position"])
+	fmt.Println(notice.Headers(n)["Loom-Position"][0])
 	// Output:
 	// edge-settled
 	// demo-1: verify -> land (success)
@@ -187,6 +187,15 @@ func TestSUB04_AnyTextGivesASoundSummary(t *testing.T) {
 	})
 }
 
+// only has the one value that each header has.
+func only(h map[string][]string) map[string]string {
+	one := map[string]string{}
+	for name, values := range h {
+		one[name] = strings.Join(values, " and ")
+	}
+	return one
+}
+
 func TestSUB04_Headers(t *testing.T) {
 	pos := &loomv1.Position{Partition: 1, Epoch: 2, Sequence: 3, Index: 4}
 	full := map[string]string{
@@ -195,7 +204,7 @@ func TestSUB04_Headers(t *testing.T) {
 		"Loom-Position": "1.2.3.4", "Loom-Summary": "qa-engineer/1@h1 ran shell: ls",
 	}
 	n := notice.Of(at(ran("shell", "ls", 0)), pos)
-	if diff := cmp.Diff(full, notice.Headers(n)); diff != "" {
+	if diff := cmp.Diff(full, only(notice.Headers(n))); diff != "" {
 		t.Errorf("Headers of an agent's event (-want +got):\n%s", diff)
 	}
 	if !proto.Equal(n.Position, pos) || n.Kind != "tool-finished" {
@@ -204,7 +213,7 @@ func TestSUB04_Headers(t *testing.T) {
 
 	claimed := at(&loomv1.Event{Fact: &loomv1.Event_AttemptClaimed{AttemptClaimed: &loomv1.AttemptClaimed{Claimant: &loomv1.Claimant{Agent: "architect/2", Host: "h9"}}}})
 	claimed.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "h9"}
-	if h := notice.Headers(notice.Of(claimed, pos)); h["Loom-Role"] != "architect" || h["Loom-Agent"] != "architect/2@h9" {
+	if h := only(notice.Headers(notice.Of(claimed, pos))); h["Loom-Role"] != "architect" || h["Loom-Agent"] != "architect/2@h9" {
 		t.Errorf("Headers of a claim: role %q, agent %q, want architect, architect/2@h9", h["Loom-Role"], h["Loom-Agent"])
 	}
 

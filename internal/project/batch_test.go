@@ -21,12 +21,16 @@ const enough = 900 << 10
 
 // size does a command, which must be accepted, and returns how large all facts
 // are.
-func (y *yard) size(cmd *loomv1.Command) (n int) {
+func (y *yard) size(cmd *loomv1.Command) int {
 	cmd.Project = "shop"
 	events, answer, err := y.s.Do(y.now, cmd)
 	if err != nil || answer.Error != nil {
 		y.fatal.Fatalf("Do(%T): %v, %v", cmd.Body, answer.GetError(), err)
 	}
+	return bytesOf(events)
+}
+
+func bytesOf(events []*loomv1.Event) (n int) {
 	for _, e := range events {
 		n += proto.Size(e) + 8
 	}

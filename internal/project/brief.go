@@ -87,9 +87,5 @@ func (s *State) contextOf(x *loomv1.Execution) *loomv1.DecisionContext {
 	if b, ok := s.graph.Ballot(s.p.Beads[x.Bead].GetBallot()); ok {
 		w.Nodes = append([]string{b.Decision}, b.Options...)
 	}
-	c := s.graph.Context(w, briefTokens)
-	for _, item := range c.Items {
-		item.Node = &loomv1.DecisionNode{Id: item.Node.Id} // the text says the rest
-	}
-	return c
+	return s.graph.Told(w, briefTokens)
 }
