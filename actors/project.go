@@ -198,7 +198,9 @@ func (p *projectActor) decide(c actor.Context, m *request) {
 	if answer.Error == nil {
 		answer.Number = p.state.Number()
 	}
-	p.propose(c, events, p.tickets.Offer(p.state), func() { m.reply(answer) }, func(err *fault.Error) { m.reply(&loomv1.Answer{Error: err.Proto()}) })
+	offers := p.tickets.Offer(p.state)
+	p.state.Rest()
+	p.propose(c, events, offers, func() { m.reply(answer) }, func(err *fault.Error) { m.reply(&loomv1.Answer{Error: err.Proto()}) })
 	p.arm(c)
 }
 
@@ -250,6 +252,7 @@ func (p *projectActor) look(c actor.Context, m *look) {
 	if err != nil {
 		view = &loomv1.View{Error: fault.From(err).Proto()}
 	}
+	p.state.Rest()
 	p.propose(c, nil, nil, func() { m.reply(view) }, otherwise)
 }
 

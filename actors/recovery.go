@@ -98,6 +98,7 @@ func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 			p.Logger.Warn("snapshot does not restore; reading the journal from its beginning", "project", id, "error", err)
 			return empty()
 		}
+		s.Rest()
 		r.states[id] = s
 		if t := s.Time(); t.After(r.last) {
 			r.last = t
@@ -205,6 +206,7 @@ func (p *partition) replayEvent(r *recovery, seq uint64, e *loomv1.Event) {
 		delete(r.states, e.Project)
 		return
 	}
+	s.Rest()
 	r.tail[e.Project]++
 	if t := e.Time.AsTime(); t.After(r.last) {
 		r.last = t

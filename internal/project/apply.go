@@ -140,7 +140,7 @@ func (s *State) applyUpdated(e *loomv1.Event, f *loomv1.BeadUpdated) error {
 	set(b, f.Bead)
 	b.UpdatedAt = e.Time
 	s.index.link(b)
-	if x := s.p.Executions[b.Execution]; s.open[b.Execution] {
+	if x := s.execution(b.Execution); s.open[b.Execution] {
 		x.Priority = b.Priority
 		s.rehold(x, e.Time)
 		s.rearm(x)
@@ -186,7 +186,7 @@ func (s *State) applyBeadStatus(e *loomv1.Event, f *loomv1.BeadStatusChanged) er
 
 // applyExecution folds workflow facts into their execution.
 func (s *State) applyExecution(e *loomv1.Event) error {
-	x := s.p.Executions[e.Execution]
+	x := s.execution(e.Execution)
 	if e.GetExecutionStarted() != nil || e.GetExecutionForked() != nil {
 		if x != nil {
 			return fmt.Errorf("execution %q started twice", e.Execution)
@@ -212,6 +212,7 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		s.indexExecution(x)
 	case *loomv1.Event_ExecutionEnded:
 		delete(s.open, e.Execution)
+		s.shelf.idle = append(s.shelf.idle, e.Execution)
 		s.indexExecution(x)
 	case *loomv1.Event_AttemptEnded:
 		delete(s.p.Turns, e.Attempt)

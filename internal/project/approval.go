@@ -66,7 +66,7 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	if err := d.checkDecision(a, v); err != nil {
 		return err
 	}
-	x := d.s.p.Executions[a.Execution]
+	x := d.s.execution(a.Execution)
 	switch {
 	case a.Ballot != "":
 		return d.decideBallot(signed, a, v)

@@ -22,7 +22,7 @@ func (s *State) attempt(id string) (*loomv1.Execution, *loomv1.Attempt) {
 	if i < 0 {
 		return nil, nil
 	}
-	x := s.p.Executions[id[:i]]
+	x := s.execution(id[:i])
 	for _, n := range x.GetNodes() {
 		if n.Attempt.GetId() == id {
 			return x, n.Attempt
@@ -171,7 +171,7 @@ func (d *decision) releaseHost(c *loomv1.ReleaseHost) error {
 func (s *State) running() []*loomv1.Execution {
 	list := make([]*loomv1.Execution, 0, len(s.open))
 	for id := range s.open {
-		list = append(list, s.p.Executions[id])
+		list = append(list, s.execution(id))
 	}
 	slices.SortFunc(list, func(a, b *loomv1.Execution) int { return strings.Compare(a.Id, b.Id) })
 	return list
@@ -305,7 +305,7 @@ func (s *State) knowsWork(n *loomv1.DecisionNode) error {
 	if id := n.GetBead(); id != "" && s.p.Beads[id] == nil {
 		return unknownBead(s.cfg.ID, id)
 	}
-	if id := n.GetExecution(); id != "" && s.p.Executions[id] == nil {
+	if id := n.GetExecution(); id != "" && s.execution(id) == nil {
 		return fault.New("execution/unknown", "execution %q is not known in project %q", id, s.cfg.ID).At("execution")
 	}
 	return nil

@@ -47,7 +47,7 @@ func (d *decision) begin(bead string, as *loomv1.ExecutionStarted) error {
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: as}}); err != nil {
 		return err
 	}
-	return d.run(d.s.p.Executions[d.execution]).Begin()
+	return d.run(d.s.execution(d.execution)).Begin()
 }
 
 // blocked says whether a bead is held for another one's sake: one that it names
@@ -108,7 +108,7 @@ func (s *State) stands(b *loomv1.Bead) (loomv1.BeadStatus, string) {
 // asksAbout returns the first approval that is open about a bead's execution,
 // or "".
 func (s *State) asksAbout(b *loomv1.Bead) string {
-	x := s.p.Executions[b.GetExecution()]
+	x := s.execution(b.GetExecution())
 	var open idList
 	for _, n := range x.GetNodes() {
 		open = s.addOpen(open, n.Approval)

@@ -118,7 +118,7 @@ func (d *decision) endChild(child *loomv1.Execution) error {
 	if d.s.p.Beads[child.Bead].GetDelegation() != nil {
 		return d.endTask(child)
 	}
-	x := d.s.p.Executions[child.Parent]
+	x := d.s.execution(child.Parent)
 	if _, a := d.s.attempt(child.ParentAttempt); a == nil || a.Child != child.Id || !running(x) {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s *State) orphan(x *loomv1.Execution, e *loomv1.Event) {
 
 // abandon closes the child of an attempt that has ended without it.
 func (d *decision) abandon(child string) error {
-	x := d.s.p.Executions[child]
+	x := d.s.execution(child)
 	if !d.s.orphaned(x) || d.size() > childrenBytes {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 // followProcess has a child begin for an attempt that a process is to do, once
 // the parent's core is done with what it decides.
 func (d *decision) followProcess(execution, process string) {
-	if x := d.s.p.Executions[execution]; process != "" {
+	if x := d.s.execution(execution); process != "" {
 		d.later = append(d.later, func() error { return d.startChildren(x) })
 	}
 }
@@ -198,7 +198,7 @@ func (d *decision) followProcess(execution, process string) {
 // followAttempt closes what works for an attempt that ended without it: its
 // child, and the tasks that it gave.
 func (d *decision) followAttempt(e *loomv1.Event) {
-	for _, a := range d.s.p.Executions[e.Execution].GetNodes()[e.Node].GetHistory() {
+	for _, a := range d.s.execution(e.Execution).GetNodes()[e.Node].GetHistory() {
 		if a.Id != e.Attempt {
 			continue
 		}
@@ -210,7 +210,7 @@ func (d *decision) followAttempt(e *loomv1.Event) {
 
 // followChild answers the parent of an execution that has ended, if it has one.
 func (d *decision) followChild(execution string) {
-	if x := d.s.p.Executions[execution]; x.GetParent() != "" {
+	if x := d.s.execution(execution); x.GetParent() != "" {
 		d.later = append(d.later, func() error { return d.endChild(x) })
 	}
 }

@@ -118,7 +118,7 @@ func (d *decision) stopAsking(decision, role, why string) error {
 }
 
 func (d *decision) stopConsult(b *loomv1.Bead, why string) error {
-	x := d.s.p.Executions[b.Execution]
+	x := d.s.execution(b.Execution)
 	if !running(x) { // somebody blocked it before it began
 		return d.beadStatus(b.Id, loomv1.BeadStatus_BEAD_STATUS_ABORTED, why)
 	}

@@ -73,6 +73,7 @@ func (d *desk) do(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	if cmd.Actor == nil {
 		cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "ann"}
 	}
+	d.s.RestAll()
 	events, answer, err := d.s.Do(d.now, cmd)
 	if err != nil {
 		d.t.Fatalf("Do(%T): %v", cmd.Body, err)

@@ -177,7 +177,7 @@ func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
 	}
 	d.followChild(e.Execution)
 	if d.s.p.Beads[e.Bead].Ballot != "" {
-		return d.endConsult(d.s.p.Executions[e.Execution], status, f.Reason)
+		return d.endConsult(d.s.execution(e.Execution), status, f.Reason)
 	}
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, "bead "+e.Bead+" "+outcome, f.Reason, 100, d.leading(e.Execution)); err != nil {
 		return err

@@ -19,7 +19,7 @@ const maxFork = 512 << 10
 // fork begins a new bead and execution with the state that another has, or had,
 // at one of its nodes.
 func (d *decision) fork(c *loomv1.ForkExecution) (*loomv1.Answer, error) {
-	x := d.s.p.Executions[c.GetExecution()]
+	x := d.s.execution(c.GetExecution())
 	if x == nil {
 		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(c.GetExecution())
 	}
@@ -74,7 +74,7 @@ func (d *decision) begun(c *loomv1.ForkExecution, node string, state *loomv1.Exe
 	if c.State == nil {
 		number = d.s.p.LastNumber
 	}
-	b := d.twin(d.s.p.Beads[d.s.p.Executions[c.Execution].Bead])
+	b := d.twin(d.s.p.Beads[d.s.execution(c.Execution).Bead])
 	state.Priority = priority(b.Priority) // not that of the time
 	d.bead, d.execution = b.Id, ""
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: b, Request: key, RequestDigest: digest}}}); err != nil {
@@ -93,7 +93,7 @@ func (d *decision) begun(c *loomv1.ForkExecution, node string, state *loomv1.Exe
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, b.Goal, why, 100, ""); err != nil {
 		return nil, err
 	}
-	return submitted(b.Id, d.execution, false), d.run(d.s.p.Executions[d.execution]).Advance()
+	return submitted(b.Id, d.execution, false), d.run(d.s.execution(d.execution)).Advance()
 }
 
 // twin returns a new bead for the same work. It is free of the links, and of

@@ -38,7 +38,7 @@ func (d *decision) shake(id, why string) {
 }
 
 func (d *decision) askAgain(execution, why string) error {
-	x := d.s.p.Executions[execution]
+	x := d.s.execution(execution)
 	if !running(x) || x.Approved == nil {
 		return nil
 	}

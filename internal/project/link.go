@@ -116,8 +116,8 @@ func (s *State) way(from, to string) []string {
 // first.
 func (s *State) masters(bead string) []string {
 	var list []string
-	x := s.p.Executions[s.p.Beads[bead].GetExecution()]
-	for x = s.p.Executions[x.GetParent()]; x != nil; x = s.p.Executions[x.Parent] {
+	x := s.execution(s.p.Beads[bead].GetExecution())
+	for x = s.execution(x.GetParent()); x != nil; x = s.execution(x.Parent) {
 		list = append(list, x.Bead)
 	}
 	return list
@@ -131,8 +131,8 @@ func (s *State) waitsFor(b *loomv1.Bead) []string {
 	for _, up := range s.masters(b.GetId()) {
 		list = append(list, s.p.Beads[up].GetBlockedBy()...)
 	}
-	for _, n := range s.p.Executions[b.GetExecution()].GetNodes() {
-		if child := s.p.Executions[n.GetAttempt().GetChild()]; child != nil {
+	for _, n := range s.execution(b.GetExecution()).GetNodes() {
+		if child := s.execution(n.GetAttempt().GetChild()); child != nil {
 			list = append(list, child.Bead)
 		}
 	}

@@ -141,8 +141,8 @@ func fold(s string) string {
 
 func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if q.Id != "" {
-		x, ok := s.p.Executions[first(s.p.Beads[q.Id].GetExecution(), q.Id)]
-		if !ok {
+		x := s.execution(first(s.p.Beads[q.Id].GetExecution(), q.Id))
+		if x == nil {
 			return fault.New("execution/unknown", "execution %q is not known in project %q", q.Id, s.cfg.ID).At("id")
 		}
 		out.Executions = append(out.Executions, workflow.Copy(x))
@@ -151,15 +151,15 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 	}
 	list, status := s.index.executions, valued(q.Filter, "EXECUTION_STATUS_", loomv1.ExecutionStatus_value)
 	if q.After != "" {
-		x, ok := s.p.Executions[q.After]
-		if !ok {
+		x := s.execution(q.After)
+		if x == nil {
 			return fault.New("execution/unknown", "execution %q is not known in project %q", q.After, s.cfg.ID).At("after")
 		}
 		i, _ := slices.BinarySearchFunc(list, begun{asTime(x.StartedAt), x.Id}, begun.compare)
 		list = list[:i]
 	}
 	for n, e := range slices.Backward(list) {
-		x := s.p.Executions[e.id]
+		x := s.execution(e.id)
 		if (q.Filter == "" || int32(x.Status) == status) && (q.Process == "" || x.Definition == q.Process) {
 			out.Executions = append(out.Executions, listedExecution(x))
 		}

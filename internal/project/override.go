@@ -185,7 +185,7 @@ func (d *decision) refuse(o order, why error, used string) error {
 	if a := d.s.p.Approvals[o.about]; a != nil && o.verb == "decide" {
 		e.Bead, e.Execution, e.Node = a.Bead, a.Execution, a.Node
 		e.Fact = &loomv1.Event_ApprovalRefused{ApprovalRefused: &loomv1.ApprovalRefused{Approval: a.Id, Error: bounded(fault.From(why).Proto()), Spent: used}}
-	} else if x := d.s.p.Executions[o.about]; x != nil {
+	} else if x := d.s.execution(o.about); x != nil {
 		e.Bead, e.Execution = x.Bead, x.Id
 	}
 	if err := d.emit(e); err != nil {
@@ -235,7 +235,7 @@ func nonceOf(c *loomv1.SignedCommand) string {
 
 // runningOne returns the running execution that an order is about.
 func (d *decision) runningOne(id string) (*loomv1.Execution, error) {
-	x := d.s.p.Executions[id]
+	x := d.s.execution(id)
 	switch {
 	case x == nil:
 		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(id)

@@ -207,7 +207,7 @@ func (s *State) asksFor(x *loomv1.Execution, attempt string) bool {
 
 // followAsker withdraws the questions of an attempt that has ended.
 func (d *decision) followAsker(e *loomv1.Event) error {
-	x := d.s.p.Executions[e.Execution]
+	x := d.s.execution(e.Execution)
 	for _, id := range slices.Clone(x.GetPermissions()) {
 		if d.s.p.Approvals[id].GetPermission().GetAttempt() != e.Attempt {
 			continue

@@ -66,6 +66,7 @@ func (y *yard) do(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	if cmd.Actor == nil {
 		cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "ann"}
 	}
+	y.s.RestAll()
 	_, answer, err := y.s.Do(y.now, cmd)
 	if err != nil {
 		y.fatal.Fatalf("Do(%T): %v", cmd.Body, err)

@@ -32,6 +32,7 @@ func newPast(t *rapid.T) *past {
 func (p *past) do(t *rapid.T, cmd *loomv1.Command) {
 	cmd.Project, cmd.Actor = "shop", &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "ann"}
 	p.now = p.now.Add(time.Second)
+	p.state.RestAll()
 	events, _, err := p.state.Do(p.now, cmd) // refusals are part of the game
 	if err != nil {
 		t.Fatal(err)

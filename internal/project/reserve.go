@@ -96,7 +96,7 @@ func (d *decision) judgeCall(x *loomv1.Execution, a *loomv1.Attempt, want *loomv
 // x counts against: its bead's, those of what it works for, and the project's.
 func (s *State) accounts(x *loomv1.Execution, a *loomv1.Attempt) []account {
 	var list []account
-	for y := x; y != nil; y = s.p.Executions[y.Parent] {
+	for y := x; y != nil; y = s.execution(y.Parent) {
 		if most := s.allowed(y); bounds(most) {
 			one := account{x: y, most: most}
 			one.spent.tokens, one.spent.money = s.spentBy(y)
@@ -107,7 +107,7 @@ func (s *State) accounts(x *loomv1.Execution, a *loomv1.Attempt) []account {
 	if most := s.projectAllowed(); bounds(most) {
 		one := account{most: most, spent: s.spent}
 		for id := range s.open { // in any order: it is a sum
-			own(s.p.Executions[id], a, &one)
+			own(s.execution(id), a, &one)
 		}
 		list = append(list, one)
 	}

@@ -22,7 +22,7 @@ func (d *decision) tell(c *loomv1.TellExecution) (*loomv1.Answer, error) {
 	if err := d.mayTell(); err != nil {
 		return nil, err
 	}
-	x := d.s.p.Executions[c.GetExecution()]
+	x := d.s.execution(c.GetExecution())
 	if x == nil {
 		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(c.GetExecution())
 	}

@@ -60,6 +60,7 @@ type State struct {
 	index   index
 	spent   amount          // by all model calls
 	thirsty map[string]bool // attempts that wait for room in a budget
+	shelf   shelf           // ended executions
 
 	agreed format.Agreed // what all hosts read
 }
@@ -166,9 +167,12 @@ func (s *State) derive() error {
 		}
 		s.defs[hash] = c
 	}
+	s.shelf = shelf{packed: map[string]packed{}}
 	for id, x := range s.p.Executions {
-		if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
+		if running(x) {
 			s.open[id] = true
+		} else {
+			s.shelf.idle = append(s.shelf.idle, id)
 		}
 	}
 	for id, b := range s.p.Beads {
@@ -185,7 +189,7 @@ func (s *State) derive() error {
 	s.deriveSpent()
 	s.queue, s.timers = newQueue(), timers{}
 	for id := range s.open { // in any order: queue and heap have their own
-		x := s.p.Executions[id]
+		x := s.execution(id)
 		if s.rearm(x); !s.held(x) {
 			s.timers.kick(id)
 		}
@@ -195,6 +199,7 @@ func (s *State) derive() error {
 
 // Snapshot returns a copy of the whole state.
 func (s *State) Snapshot() *loomv1.ProjectState {
+	s.unpack()
 	p := proto.CloneOf(s.p)
 	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
 	return p
@@ -202,6 +207,7 @@ func (s *State) Snapshot() *loomv1.ProjectState {
 
 // Surrender is Snapshot without the copy: s must not be used any more.
 func (s *State) Surrender() *loomv1.ProjectState {
+	s.unpack()
 	p := s.p
 	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
 	s.p = nil
@@ -218,6 +224,7 @@ func (s *State) Cores() *loomv1.ProjectState {
 // Hash returns the SHA-256 of the snapshot in deterministic encoding: equal on
 // every host at the same event.
 func (s *State) Hash() [sha256.Size]byte {
+	s.unpack()
 	s.p.Graph, s.p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.p)
 	s.p.Graph, s.p.Locks = nil, nil

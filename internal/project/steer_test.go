@@ -53,6 +53,7 @@ func (w *twins) do(cmd *loomv1.Command) *loomv1.Answer {
 	if cmd.Actor == nil {
 		cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "ann"}
 	}
+	w.one.RestAll() // and the other keeps all: nobody may tell them apart
 	first, answer, err := w.one.Do(w.now, proto.CloneOf(cmd))
 	if err != nil {
 		w.t.Fatalf("Do(%T): %v", cmd.Body, err)
@@ -94,6 +95,7 @@ func (w *twins) pass(d time.Duration) {
 		w.t.Fatal("timers never come to rest")
 		return nil
 	}
+	w.one.RestAll()
 	first, second := run(w.one), run(w.two)
 	w.same(first, second)
 	w.events = append(w.events, first...)

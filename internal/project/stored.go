@@ -74,9 +74,14 @@ func (s *State) countExecutions(list []*loomv1.StoredDefinition) {
 	for _, x := range s.p.Executions {
 		if d := by[x.DefinitionHash]; d != nil {
 			d.Executions++
-			if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
+			if running(x) {
 				d.Running++
 			}
+		}
+	}
+	for _, x := range s.shelf.packed {
+		if d := by[x.definition]; d != nil {
+			d.Executions++
 		}
 	}
 }

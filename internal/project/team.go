@@ -200,7 +200,7 @@ func (s *State) placeOf(x *loomv1.Execution, a *loomv1.Attempt) team.Place {
 		Given: len(s.tasksOf(x)), Left: &loomv1.Budget{}, Question: s.p.Beads[x.Bead].GetDelegation().GetQuestion(),
 	}
 	top := x
-	for up := x; up != nil; up = s.p.Executions[up.Parent] {
+	for up := x; up != nil; up = s.execution(up.Parent) {
 		top = up
 		s.leave(p.Left, up)
 		if g := s.p.Beads[up.Bead].GetDelegation(); g != nil {
@@ -236,7 +236,7 @@ func (s *State) delegates() []string {
 func (s *State) tasksOf(x *loomv1.Execution) (list []*loomv1.TeamTask) {
 	for _, a := range attemptsOf(x) {
 		for _, t := range a.GetTasks() {
-			if s.p.Executions[t.Execution].GetParent() == x.Id { // a fork has the history of another
+			if s.execution(t.Execution).GetParent() == x.Id { // a fork has the history of another
 				list = append(list, t)
 			}
 		}
@@ -270,7 +270,7 @@ func (s *State) leave(left *loomv1.Budget, x *loomv1.Execution) {
 	tokens, money := s.spentBy(x)
 	kept := &loomv1.Budget{}
 	for _, t := range s.tasksOf(x) {
-		if c := s.p.Executions[t.Execution]; running(c) {
+		if c := s.execution(t.Execution); running(c) {
 			used, cost := s.spentBy(c)
 			b := s.p.Beads[c.Bead].GetBudget()
 			kept.Tokens += max(b.GetTokens()-used, 0)
@@ -325,7 +325,7 @@ func (d *decision) stopTask(a *loomv1.Attempt, c *loomv1.StopTask) (*loomv1.Team
 
 // closeTask ends the execution of a task, if it runs, and tells who gave it.
 func (d *decision) closeTask(execution, why string) error {
-	x := d.s.p.Executions[execution]
+	x := d.s.execution(execution)
 	if !running(x) {
 		return nil
 	}
@@ -340,9 +340,9 @@ func (d *decision) closeTask(execution, why string) error {
 // tasks that it gave.
 func (s *State) helpersOf(a *loomv1.Attempt) (list []*loomv1.Execution) {
 	for _, t := range a.GetTasks() {
-		list = append(list, s.p.Executions[t.Execution])
+		list = append(list, s.execution(t.Execution))
 	}
-	if c := s.p.Executions[a.GetChild()]; c != nil {
+	if c := s.execution(a.GetChild()); c != nil {
 		list = append(list, c)
 	}
 	return list
@@ -355,7 +355,7 @@ func worksFor(x *loomv1.Execution, a *loomv1.Attempt) bool {
 
 // endTask tells an attempt how a task ended that it gave, however it did.
 func (d *decision) endTask(x *loomv1.Execution) error {
-	up := d.s.p.Executions[x.Parent]
+	up := d.s.execution(x.Parent)
 	if _, a := d.s.attempt(x.ParentAttempt); !worksFor(x, a) || !running(up) {
 		return nil
 	}

@@ -93,7 +93,7 @@ func (t *timers) take() (string, bool) {
 // attempt's deadline, when a role has had no live agent for too long, or at a
 // limit of its bead. One that is held wants none.
 func (s *State) wake(execution string) (time.Time, bool) {
-	x := s.p.Executions[execution]
+	x := s.execution(execution)
 	switch {
 	case s.orphaned(x):
 		return s.Time(), true
@@ -142,7 +142,7 @@ func (d *decision) tick() error {
 			return nil
 		}
 		before := len(d.events)
-		if err := d.wakeUp(d.s.p.Executions[id]); err != nil {
+		if err := d.wakeUp(d.s.execution(id)); err != nil {
 			return err
 		}
 		if len(d.events) > before {

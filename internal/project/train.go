@@ -198,7 +198,7 @@ func (d *decision) openTrains(claim *loomv1.LockClaim) []string {
 	}
 	heads := map[string]uint64{}
 	for id := range d.s.open {
-		if x := d.s.p.Executions[id]; d.waitsForTrain(x, claim.Request) {
+		if x := d.s.execution(id); d.waitsForTrain(x, claim.Request) {
 			heads[x.Car.Head] = x.Car.Token
 		}
 	}

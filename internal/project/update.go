@@ -57,7 +57,7 @@ func (d *decision) updateBead(c *loomv1.UpdateBead) (*loomv1.Answer, error) {
 	if err := d.settle(b.Id); err != nil {
 		return nil, err
 	}
-	if x := d.s.p.Executions[b.Execution]; x != nil { // it may be beyond what it has now
+	if x := d.s.execution(b.Execution); x != nil { // it may be beyond what it has now
 		if err := d.askLimit(x); err != nil {
 			return nil, err
 		}

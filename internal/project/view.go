@@ -79,7 +79,7 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 // Knows refuses an id that is neither a bead's nor an execution's; an empty
 // one asks for everything.
 func (s *State) Knows(id string) error {
-	if id == "" || s.p.Beads[id] != nil || s.p.Executions[id] != nil {
+	if id == "" || s.p.Beads[id] != nil || s.execution(id) != nil {
 		return nil
 	}
 	return unknownBead(s.cfg.ID, id)
