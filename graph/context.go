@@ -63,8 +63,20 @@ func (g *Graph) Told(w Work, tokens int) *loomv1.DecisionContext {
 	return g.choose(w).fill(tokens, false)
 }
 
+// scratch is what one choice after another uses, so that none of them has to
+// make it: each claim of an attempt makes one.
+type scratch struct {
+	at    map[int32]bool
+	items []candidate
+	text  []byte
+}
+
 func (g *Graph) choose(w Work) *chooser {
-	c := &chooser{g: g, at: make(map[int32]bool, contextGoals+contextRecent), items: make([]candidate, 0, contextGoals+contextRecent)}
+	if g.scratch.at == nil {
+		g.scratch.at = map[int32]bool{}
+	}
+	clear(g.scratch.at)
+	c := &chooser{g: g, at: g.scratch.at, items: g.scratch.items[:0]}
 	work := g.work(w)
 	c.goals(work)
 	c.take(work, rankWork, aboutWork)
@@ -270,7 +282,7 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
 	})
 	out := &loomv1.DecisionContext{}
-	text := make([]byte, 0, tokens*bytesPerToken)
+	text := c.g.scratch.text[:0]
 	for _, x := range c.items {
 		before := len(text)
 		text = append(c.g.say(text, x.place), '\n')
@@ -288,6 +300,7 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 		}
 	}
 	out.Text = string(text)
+	c.g.scratch.items, c.g.scratch.text = c.items, text
 	return out
 }
 

@@ -61,6 +61,7 @@ type Graph struct {
 	byBead      map[string][]int32
 	byExecution map[string][]int32
 	words       *index // nil until the first search
+	scratch     scratch
 
 	foreign []*loomv1.NodeSpan // nodes that were imported
 
