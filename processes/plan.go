@@ -121,9 +121,7 @@ func asItIs(f phasesFile) string {
 
 func (p *planning) refuse(code string, at []any, format string, args ...any) *fault.Error {
 	err := fault.New(code, format, args...)
-	if !p.doc.Broken(at...) {
-		p.doc.Add(err, at...)
-	}
+	p.doc.Add(err, at...)
 	return err
 }
 
@@ -386,7 +384,8 @@ func (p *planning) reason(phase string) string {
 func (p *planning) weave() (*loomv1.Definition, *loomv1.Plan, error) {
 	f := p.base
 	f.Phases = p.merged
-	f.Verification.Rules, f.Hooks.BetweenPhases = p.rulesLeft(), p.hooksLeft()
+	f.Verification.Rules = leftOf(p, f.Verification.Rules, func(r *ruleFile) *[]string { return &r.Phases })
+	f.Hooks.BetweenPhases = leftOf(p, f.Hooks.BetweenPhases, func(h *hookFile) *[]string { return &h.After })
 	plan := &loomv1.Plan{Why: cutText(p.plan.Why, 1000), Phases: p.told}
 	for _, ph := range p.left() {
 		plan.LeftOut = append(plan.LeftOut, &loomv1.LeftOut{Phase: ph.ID, Reason: p.reason(ph.ID)})
@@ -415,27 +414,18 @@ func withoutPlaces(errs []*fault.Error) (list []*fault.Error) {
 	return list
 }
 
-// rulesLeft are the rules that are about any phase of the plan.
-func (p *planning) rulesLeft() (list []ruleFile) {
-	for _, r := range p.base.Verification.Rules {
-		about := p.present(r.Phases)
-		if len(r.Phases) == 0 || len(about) > 0 {
-			r.Phases = about
-			list = append(list, r)
+// leftOf returns those of a list that are about any phase of the plan, or about
+// no phase in particular; phases are where one says what it is about.
+func leftOf[T any](p *planning, list []T, phases func(*T) *[]string) (left []T) {
+	for _, one := range list {
+		about := phases(&one)
+		present := p.present(*about)
+		if len(*about) == 0 || len(present) > 0 {
+			*about = present
+			left = append(left, one)
 		}
 	}
-	return list
-}
-
-func (p *planning) hooksLeft() (list []hookFile) {
-	for _, h := range p.base.Hooks.BetweenPhases {
-		after := p.present(h.After)
-		if len(h.After) == 0 || len(after) > 0 {
-			h.After = after
-			list = append(list, h)
-		}
-	}
-	return list
+	return left
 }
 
 // present returns which of some phases are in the plan, or their parts.

@@ -87,6 +87,20 @@ func TestPROC04_GuidedPlans(t *testing.T) {
 	}
 }
 
+// All that is wrong with a plan is told at once, also where it is wrong in one
+// place: whoever makes the next one has few attempts.
+func TestPROC04_AllThatIsWrongWithAPlan(t *testing.T) {
+	_, _, err := processes.Replan(read(t, tender).Definition, "{phases: [{id: price}, {id: more}], left_out: [{phase: letter, reason: r}]}", processes.PlanOptions{Roles: roles.Builtin()})
+	text := fault.From(err).Lines()
+	for _, want := range []string{
+		`phase "more" is none of the process`, `phase "facts" is critical`, `without phase "survey" and does not say why`, `phase "bid" has a gate`, "nothing in the plan delivers letter.md",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
 // flat returns an error with all that it tells of.
 func flat(err error) []*fault.Error {
 	if err == nil {

@@ -9,8 +9,9 @@ func (a *app) processStats() *cobra.Command {
 	cmd.Use, cmd.Short, cmd.Args = "stats NAME [flags]", "how a process fares, phase by phase", takes("NAME")
 	cmd.Long = `Stats prints how executions of a process ended and what they used, and of each
 phase how often it was visited, how often it ended well, in how many attempts,
-and how often verification sent it back: NAME-check and NAME-vote are the
-verification of phase NAME.`
+how many of these failed or were made again, and the tokens it took: NAME-check
+and NAME-vote are the verification of phase NAME. Then which rules were broken,
+by phase, and who found it: the runtime, the verifier or the reviewers.`
 	cmd.Example = "  loom process stats investment-analysis\n  loom process stats investment-analysis --from 24h --json"
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

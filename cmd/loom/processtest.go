@@ -241,7 +241,7 @@ func (t *trial) judge(top string, test *processes.Test, r *errand.Result) (probl
 	if want := test.Status(); r.Status != want {
 		wrong("it is %s, not %s %s", r.Status, want, r.Reason)
 	}
-	for _, name := range test.Promised(t.entry.Definition, gapNodes(r)) {
+	for _, name := range test.Promised(t.entry.Definition, append(gapNodes(r), leftOut(r)...)) {
 		data, err := os.ReadFile(filepath.Join(top, "out", filepath.FromSlash(name)))
 		switch {
 		case err != nil:
@@ -290,6 +290,14 @@ func orNone(list []string) string {
 		return "none"
 	}
 	return strings.Join(list, ", ")
+}
+
+// leftOut returns the phases that the plan went without.
+func leftOut(r *errand.Result) (phases []string) {
+	for _, l := range r.View.GetPlan().GetLeftOut() {
+		phases = append(phases, l.Phase)
+	}
+	return phases
 }
 
 func gapNodes(r *errand.Result) (nodes []string) {

@@ -47,7 +47,9 @@ itself, and only delivered files are written back: none over what you changed.
 Without --process the workspace's only process is taken.`,
 		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.Goal = strings.Join(args, " ")
+			if s.Goal = strings.TrimSpace(strings.Join(args, " ")); s.Goal == "" {
+				return fault.New("submit/empty-goal", "no goal is given").At("GOAL").Want("say in a few words what is to be achieved")
+			}
 			if err := fillContext(s, values); err != nil {
 				return err
 			}

@@ -70,6 +70,11 @@ func settle(env *testscript.Env) error {
 	}
 	env.Setenv("DATA", filepath.Join(env.WorkDir, "state", "loom"))
 	env.Setenv("KEY", filepath.Join(env.WorkDir, "config", "loom", "ceo.nk"))
+	scripts, err := filepath.Abs("../../processes") // what models answer in the tests of processes
+	if err != nil {
+		return err
+	}
+	env.Setenv("PROCESSES", scripts)
 	env.Setenv("LOOM_HTTP", "off")            // stories run side by side
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector each command would stay for a second
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"} {

@@ -85,6 +85,7 @@ func processText(w io.Writer, m *loomv1.WorkflowMetrics) {
 	fmt.Fprintln(w)
 	nodesTable(w, m.Nodes)
 	fmt.Fprintln(w)
+	rulesTable(w, m.Rules)
 	targetsTable(w, m.Targets)
 }
 
@@ -107,9 +108,29 @@ func nodesTable(w io.Writer, nodes []*loomv1.NodeMetrics) {
 		rows = append(rows, []string{
 			n.Node, digits(n.Visits), digits(n.Succeeded), tries(n.Attempts), decimal(n.MeanAttempts), digits(n.Timeouts), digits(n.Reworks), digits(n.Escalations),
 			span(n.Duration, n.Duration.GetP50Ms()), span(n.Duration, n.Duration.GetP90Ms()),
+			percent(n.FailureRate), digits(n.Retries), digits(n.InputTokens), digits(n.OutputTokens),
 		})
 	}
-	table(w, []string{"node", "visits", "good", "by attempts", "mean", "timeouts", "sent back", "escalated", "p50", "p90"}, rows)
+	table(w, []string{
+		"node", "visits", "good", "by attempts", "mean", "timeouts", "sent back", "escalated", "p50", "p90", "failed", "retries", "tokens in", "out",
+	}, rows)
+}
+
+// tiers says who found that a rule is broken.
+var tiers = map[uint32]string{1: "1, files", 2: "2, verifier", 3: "3, reviewers"}
+
+// rulesTable shows what verification found.
+func rulesTable(w io.Writer, rules []*loomv1.RuleMetrics) {
+	if len(rules) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(rules))
+	for _, r := range rules {
+		severity := map[bool]string{true: "error", false: "warning"}[r.Severity == loomv1.Severity_SEVERITY_ERROR]
+		rows = append(rows, []string{line(r.Phase, 40), line(r.Rule, 60), tiers[r.Tier], severity, digits(r.Attempts), digits(r.Executions), digits(r.Findings)})
+	}
+	table(w, []string{"phase", "broken rule", "tier", "severity", "attempts", "executions", "places"}, rows)
+	fmt.Fprintln(w)
 }
 
 // tries writes how many visits took how many attempts: "1:9 2:3".

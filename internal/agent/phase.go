@@ -111,15 +111,26 @@ func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 	defer root.Close()
 	p := j.brief.Node.Phase
 	found := verify.Phase(root.FS(), j.brief.Attempt.Node, p, j.rules(), out.Summary+"\n"+out.Notes)
-	if errs := verify.Errors(found); len(errs) > 0 {
-		j.fail(out, "verify/rule", errs[0].String(), verify.Text(found))
-		if errs[0].Rule == "deliverables" {
-			out.Code = "verify/deliverable"
-		}
+	out.Broken = verify.Broken(found)
+	if j.refuted(out, found) {
 		return true, nil
 	}
 	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + verify.Text(found) + delivered(root.FS(), p)))
 	return false, nil
+}
+
+// refuted makes an outcome a failure if an error was found, and says whether.
+func (j *job) refuted(out *loomv1.Outcome, found []verify.Finding) bool {
+	errs := verify.Errors(found)
+	if len(errs) == 0 {
+		return false
+	}
+	code := "verify/rule"
+	if errs[0].Rule == "deliverables" {
+		code = "verify/deliverable"
+	}
+	j.fail(out, code, errs[0].String(), verify.Text(found))
+	return true
 }
 
 // fail makes an outcome a failure of the runtime's, with what was found first.
@@ -150,7 +161,15 @@ func (j *job) rules() []*loomv1.Rule { return j.brief.Definition.GetGuide().GetR
 // study is the work of a phase whose role only looks: at what was proposed so
 // far, in a checkout that is thrown away.
 func (j *job) study(ctx context.Context) (*loomv1.Outcome, error) {
-	dir, done, err := j.proposed(ctx, "")
+	return j.overProposed(ctx, "", func(dir string, files fs.FS) (*loomv1.Outcome, error) {
+		return j.turn(ctx, j.workspace(dir), j.phasePrompt(files))
+	})
+}
+
+// overProposed has look see what a phase has proposed, in a checkout that is
+// thrown away.
+func (j *job) overProposed(ctx context.Context, phase string, look func(dir string, files fs.FS) (*loomv1.Outcome, error)) (*loomv1.Outcome, error) {
+	dir, done, err := j.proposed(ctx, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +179,7 @@ func (j *job) study(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return j.turn(ctx, j.workspace(dir), j.phasePrompt(root.FS()))
+	return look(dir, root.FS())
 }
 
 // proposed makes a checkout of what a phase has proposed, or, if that is
@@ -190,12 +209,12 @@ func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 		}
 		o := j.brief.Execution.Nodes[phase.Id].GetOutcome()
 		found := verify.Phase(files, phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())
-		found = append(found, verify.Verdict(questions, out.Fields.AsMap())...)
-		if errs := verify.Errors(found); len(errs) > 0 {
-			j.fail(out, "verify/rule", errs[0].String(), verify.Text(found))
-			return out, nil
+		judged := verify.Verdict(questions, out.Fields.AsMap())
+		out.Broken = verify.Broken(append(verify.Errors(found), judged...)) // the phase has told of warnings
+		found = append(found, judged...)
+		if !j.refuted(out, found) {
+			out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
 		}
-		out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
 		return out, nil
 	})
 }
@@ -207,17 +226,7 @@ func (j *job) overPhase(ctx context.Context, look func(phase *loomv1.NodeDefinit
 	if !j.succeeded(phase.GetId()) {
 		return j.nothingToJudge(phase.GetId()), nil
 	}
-	dir, done, err := j.proposed(ctx, phase.Id)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return look(phase, dir, root.FS())
+	return j.overProposed(ctx, phase.Id, func(dir string, files fs.FS) (*loomv1.Outcome, error) { return look(phase, dir, files) })
 }
 
 // nothingToJudge is the answer about a phase that was left out: the gap is
@@ -256,7 +265,9 @@ func (j *job) count() *loomv1.Outcome {
 	sound, why := verify.Count(votes)
 	first, _, _ := strings.Cut(why, "\n")
 	if !sound {
-		return noted(j.failure(fault.New("verify/review", "phase %s was voted down: %s", phase, first), ""), why)
+		out := noted(j.failure(fault.New("verify/review", "phase %s was voted down: %s", phase, first), ""), why)
+		out.Broken = verify.Broken(verify.VotedDown(phase, why))
+		return out
 	}
 	return j.success(first, why)
 }
@@ -306,7 +317,9 @@ func (j *job) collect(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome,
 		return nil, err
 	}
 	if errs := verify.Errors(found); len(errs) > 0 {
-		return noted(j.failure(fault.New("verify/deliverable", "%s", errs[0]), ""), verify.Text(found)), nil
+		out := noted(j.failure(fault.New("verify/deliverable", "%s", errs[0]), ""), verify.Text(found))
+		out.Broken = verify.Broken(errs)
+		return out, nil
 	}
 	out, err := j.propose(ctx, tree, j.success("", ""))
 	if err != nil {

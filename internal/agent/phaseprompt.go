@@ -94,15 +94,22 @@ func (p *prompt) heldAgainst(b *loomv1.Brief) {
 	}
 }
 
-// phasePrompt is the first message to whoever works on a phase.
-func (j *job) phasePrompt(files fs.FS) string {
+// inWorkspace is how prompts to those who work by a process begin: the assignment,
+// and what the workspace holds.
+func (j *job) inWorkspace(files fs.FS) string {
 	g := j.brief.Definition.GetGuide()
 	var p prompt
 	p.WriteString(Prompt(j.brief))
 	p.section("Workspace")
 	p.data(plan.Workspace(files, g.GetScanFor(), workspaceText))
 	p.paragraph("", g.GetWorkspaceGuidance())
-	p.WriteByte('\n')
+	return p.String()
+}
+
+// phasePrompt is the first message to whoever works on a phase.
+func (j *job) phasePrompt(files fs.FS) string {
+	var p prompt
+	p.WriteString(j.inWorkspace(files) + "\n")
 	earlier := j.earlierPhases()
 	if j.brief.Node.Phase.GetSynthesis() {
 		p.WriteString(j.material(files, earlier))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
@@ -25,30 +24,22 @@ func (j *job) plan(ctx context.Context) (*loomv1.Outcome, error) {
 	if written == nil {
 		return j.success("nothing is left to plan", ""), nil
 	}
-	dir, done, err := j.proposed(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	if plan.WithRules(j.brief.Bead) {
-		return j.ruled(now, root.FS(), "the plan is made by rules"), nil
-	}
-	out, err := j.turn(ctx, j.workspace(dir), j.planPrompt(written, now, dir, root.FS()))
-	if !j.lastTry() || ctx.Err() != nil || errors.Is(err, actors.ErrParked) || notOurs[fault.Code(err)] {
-		return out, err
-	}
-	if err == nil {
-		err = j.planSound(out)
-	}
-	if err != nil {
-		return noted(j.ruled(now, root.FS(), "the plan is made by rules, because no other could be carried out"), err.Error()), nil
-	}
-	return out, nil
+	return j.overProposed(ctx, "", func(dir string, files fs.FS) (*loomv1.Outcome, error) {
+		if plan.WithRules(j.brief.Bead) {
+			return j.ruled(now, files, "the plan is made by rules"), nil
+		}
+		out, err := j.turn(ctx, j.workspace(dir), j.planPrompt(written, now, dir, files))
+		if !j.lastTry() || ctx.Err() != nil || errors.Is(err, actors.ErrParked) || notOurs[fault.Code(err)] {
+			return out, err
+		}
+		if err == nil {
+			err = j.planSound(out)
+		}
+		if err != nil {
+			return noted(j.ruled(now, files, "the plan is made by rules, because no other could be carried out"), fault.From(err).Lines()), nil
+		}
+		return out, nil
+	})
 }
 
 // notOurs are codes of errors after which somebody else goes on.
@@ -56,13 +47,8 @@ var notOurs = map[string]bool{"attempt/paused": true, "attempt/stale": true, "at
 
 // planPrompt is the first message to a planner.
 func (j *job) planPrompt(written, now *processes.Process, dir string, files fs.FS) string {
-	g := j.brief.Definition.GetGuide()
 	var p prompt
-	p.WriteString(Prompt(j.brief))
-	p.section("Workspace")
-	p.data(plan.Workspace(files, g.GetScanFor(), workspaceText))
-	p.paragraph("", g.GetWorkspaceGuidance())
-	p.WriteString(j.mapText(dir) + j.instructions(dir))
+	p.WriteString(j.inWorkspace(files) + j.mapText(dir) + j.instructions(dir))
 	p.section("The plan")
 	p.WriteString(plan.Ask(written, now, plan.Begun(j.brief.Definition, j.brief.Execution)))
 	return p.String()

@@ -85,6 +85,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Lines prints e and all that it tells of besides, one a line.
+func (e *Error) Lines() string {
+	lines := []string{e.Error()}
+	for _, m := range e.More {
+		lines = append(lines, m.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Unwrap returns what Because was given.
 func (e *Error) Unwrap() error { return e.cause }
 

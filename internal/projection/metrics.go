@@ -23,7 +23,7 @@ func (d *DB) Metrics(ctx context.Context, q *loomv1.MetricsRequest) ([]*loomv1.W
 	}
 	defer tx.Rollback()
 	m.tx = tx
-	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.nodeSpans, m.nodeEscalations, m.goals} {
+	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.nodeSpans, m.nodeEscalations, m.nodeFigures, m.rules, m.goals} {
 		if err := step(ctx); err != nil {
 			return nil, failed("measure", err)
 		}

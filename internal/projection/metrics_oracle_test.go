@@ -1,11 +1,13 @@
 package projection_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -31,6 +33,38 @@ type run struct {
 	visits              []*stay
 	open                map[string]*stay // by node, also ended ones that were not reset
 	questions           []*question
+	nodes               map[string]*figures
+	broken              map[string]*loomv1.RuleMetrics // by phase, rule, tier and severity
+}
+
+// figures are how the attempts of a node fared.
+type figures struct{ ended, failed, retries, calls, in, out, cost uint64 }
+
+// of returns the figures of a node.
+func (r *run) of(node string) *figures {
+	if r.nodes[node] == nil {
+		r.nodes[node] = &figures{}
+	}
+	return r.nodes[node]
+}
+
+// attemptEnded counts an attempt, and what was found in it.
+func (r *run) attemptEnded(node string, f *loomv1.AttemptEnded) {
+	if f.GetOutcome().GetCode() == "attempt/withdrawn" {
+		return
+	}
+	r.of(node).ended++
+	if f.GetTimedOut() || f.GetOutcome().GetStatus() == failure {
+		r.of(node).failed++
+	}
+	for _, b := range f.GetOutcome().GetBroken() {
+		key := fmt.Sprintf("%s %d %s %d", b.GetPhase(), b.GetTier(), b.GetRule(), b.GetSeverity())
+		if r.broken[key] == nil {
+			r.broken[key] = &loomv1.RuleMetrics{Phase: b.GetPhase(), Rule: b.GetRule(), Tier: b.GetTier(), Severity: b.GetSeverity(), Executions: 1}
+		}
+		r.broken[key].Attempts++
+		r.broken[key].Findings += uint64(b.GetCount())
+	}
 }
 
 type stay struct {
@@ -74,6 +108,8 @@ func (b *books) read(e *loomv1.Event, at time.Time) {
 		if c := s.GetChange(); c != nil {
 			r.files = max(len(c.GetFiles()), int(c.GetFilesTotal()))
 		}
+	case *loomv1.Event_PlanAdopted:
+		x.hash, b.defs[f.PlanAdopted.GetHash()] = f.PlanAdopted.GetHash(), f.PlanAdopted.GetDefinition()
 	case *loomv1.Event_ExecutionEnded:
 		x.status, x.end = f.ExecutionEnded.GetStatus(), at
 		for _, s := range x.open {
@@ -81,7 +117,11 @@ func (b *books) read(e *loomv1.Event, at time.Time) {
 		}
 	case *loomv1.Event_AttemptDispatched:
 		x.at(e.GetNode(), at).attempts++
+		if f.AttemptDispatched.GetCause() == "retry" {
+			x.of(e.GetNode()).retries++
+		}
 	case *loomv1.Event_AttemptEnded:
+		x.attemptEnded(e.GetNode(), f.AttemptEnded)
 		if f.AttemptEnded.GetTimedOut() {
 			x.at(e.GetNode(), at).timeouts++
 		}
@@ -112,11 +152,13 @@ func (b *books) read(e *loomv1.Event, at time.Time) {
 	case *loomv1.Event_ModelAnswered:
 		u := f.ModelAnswered.GetAnswer().GetUsage()
 		x.in, x.out, x.cost = x.in+u.GetInputTokens(), x.out+u.GetOutputTokens(), x.cost+u.GetCostMicroUsd()
+		n := x.of(e.GetNode())
+		n.calls, n.in, n.out, n.cost = n.calls+1, n.in+u.GetInputTokens(), n.out+u.GetOutputTokens(), n.cost+u.GetCostMicroUsd()
 	}
 }
 
 func (b *books) begin(e *loomv1.Event, at time.Time, process, hash string) *run {
-	r := &run{process: process, bead: e.GetBead(), hash: hash, from: at, start: at, files: -1, open: map[string]*stay{}}
+	r := &run{process: process, bead: e.GetBead(), hash: hash, from: at, start: at, files: -1, open: map[string]*stay{}, nodes: map[string]*figures{}, broken: map[string]*loomv1.RuleMetrics{}}
 	if !b.used[e.GetBead()] {
 		r.from = b.filed[e.GetBead()]
 	}
@@ -311,7 +353,34 @@ func (b *books) measureNodes(w *loomv1.WorkflowMetrics, runs []*run) {
 			}
 			n.MeanAttempts = part(sum, len(tries[id]))
 		}
+		b.measureFigures(n, runs)
 		w.Nodes = append(w.Nodes, n)
+	}
+	b.measureRules(w, runs)
+}
+
+func (b *books) measureFigures(n *loomv1.NodeMetrics, runs []*run) {
+	for _, r := range runs {
+		f := r.of(n.GetNode())
+		n.Ended, n.Failed, n.Retries, n.ModelCalls = n.Ended+f.ended, n.Failed+f.failed, n.Retries+f.retries, n.ModelCalls+f.calls
+		n.InputTokens, n.OutputTokens, n.CostMicroUsd = n.InputTokens+f.in, n.OutputTokens+f.out, n.CostMicroUsd+f.cost
+	}
+	n.FailureRate = part(int(n.Failed), int(n.Ended))
+}
+
+func (b *books) measureRules(w *loomv1.WorkflowMetrics, runs []*run) {
+	all := map[string]*loomv1.RuleMetrics{}
+	for _, r := range runs {
+		for key, found := range r.broken {
+			if all[key] == nil {
+				all[key] = proto.CloneOf(found)
+				continue
+			}
+			all[key].Attempts, all[key].Findings, all[key].Executions = all[key].Attempts+found.Attempts, all[key].Findings+found.Findings, all[key].Executions+1
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		w.Rules = append(w.Rules, all[key])
 	}
 }
 

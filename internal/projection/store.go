@@ -50,7 +50,14 @@ var statements = map[string]string{
 	"call": `INSERT INTO model_calls (project, number, bead_id, process, agent, role, model, at, input_tokens, output_tokens,
 			cached_tokens, cost_micro_usd, priced, milliseconds)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	"ended":            "INSERT INTO attempt_ends (project, number, bead_id, process, agent, role, at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	"ended": "INSERT INTO attempt_ends (project, number, bead_id, process, agent, role, at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	"figures": `INSERT INTO node_figures (execution_id, node_id, ended, failed, retries, model_calls, input_tokens, output_tokens, cost_micro_usd)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET ended = ended + excluded.ended, failed = failed + excluded.failed, retries = retries + excluded.retries,
+			model_calls = model_calls + excluded.model_calls, input_tokens = input_tokens + excluded.input_tokens,
+			output_tokens = output_tokens + excluded.output_tokens, cost_micro_usd = cost_micro_usd + excluded.cost_micro_usd`,
+	"broken": `INSERT INTO broken_rules (execution_id, phase, rule, tier, severity, attempts, findings) VALUES (?, ?, ?, ?, ?, 1, ?)
+		ON CONFLICT DO UPDATE SET attempts = attempts + 1, findings = findings + excluded.findings`,
 	"stored bead":      "SELECT bead FROM beads WHERE id = ?",
 	"stored execution": "SELECT state FROM workflow_executions WHERE id = ?",
 }

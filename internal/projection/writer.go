@@ -195,6 +195,9 @@ func (w *writer) step(ctx context.Context, e *loomv1.Event) error {
 	w.queued(x, e, +1)
 	x.visited(e)
 	w.counted(x, e)
+	if err := w.figured(ctx, e); err != nil {
+		return err
+	}
 	x.at = e.Time
 	if !moved {
 		return nil

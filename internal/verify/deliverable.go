@@ -86,6 +86,10 @@ type Finding struct {
 	Line int
 	// Text says what is wrong, with the evidence.
 	Text string
+	// Phase is whose deliverables it is about, and Tier who found it: 1 a look
+	// at the files, 2 a verifier, 3 the vote of reviewers.
+	Phase string
+	Tier  uint32
 }
 
 // promised is the rule that every phase has.

@@ -105,6 +105,9 @@ func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output
 			found = append(found, examine(files, r, there, output)...)
 		}
 	}
+	for i := range found {
+		found[i].Phase, found[i].Tier = id, 1
+	}
 	return found
 }
 
@@ -175,7 +178,7 @@ func search(r *loomv1.Rule, name, text string) []Finding {
 		case r.Wanted:
 			return nil
 		case len(found) < maxFound:
-			found = append(found, Finding{r.Name, severity(r), name, n, fmt.Sprintf("%s: found %q", about(r), short(at))})
+			found = append(found, Finding{Rule: r.Name, Severity: severity(r), File: name, Line: n, Text: fmt.Sprintf("%s: found %q", about(r), short(at))})
 		}
 	}
 	if r.Wanted {

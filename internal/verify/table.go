@@ -21,7 +21,7 @@ const maxRows = 10_000
 // tableRule evaluates a rule over every row of a CSV file with a header.
 func tableRule(r *loomv1.Rule, name, text string) []Finding {
 	wrong := func(line int, format string, args ...any) Finding {
-		return Finding{r.Name, severity(r), name, line, fmt.Sprintf(format, args...)}
+		return Finding{Rule: r.Name, Severity: severity(r), File: name, Line: line, Text: fmt.Sprintf(format, args...)}
 	}
 	p, err := condition.CompileRow(r.Check)
 	if err != nil {

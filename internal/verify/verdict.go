@@ -20,6 +20,7 @@ type Question struct {
 	Rule            string
 	Severity        loomv1.Severity
 	Text            string
+	Phase           string // that it is about
 }
 
 // acceptance is the question that every phase with acceptance criteria has.
@@ -37,6 +38,9 @@ func Questions(p *loomv1.Phase, rules []*loomv1.Rule) []Question {
 			break
 		}
 		list = append(list, ask(field(r.Name, list), r.Name, severity(r), r.Check))
+	}
+	for i := range list {
+		list[i].Phase = p.GetOf()
 	}
 	return list
 }
@@ -82,7 +86,7 @@ func Verdict(questions []Question, answers map[string]any) []Finding {
 		default:
 			continue
 		}
-		found = append(found, Finding{Rule: q.Rule, Severity: q.Severity, Text: why})
+		found = append(found, Finding{Rule: q.Rule, Severity: q.Severity, Text: why, Phase: q.Phase, Tier: 2})
 	}
 	return found
 }
@@ -96,6 +100,36 @@ func Errors(found []Finding) []Finding {
 		}
 	}
 	return list
+}
+
+// Bounds of the rules that an outcome names: how many, and bytes of a name.
+const (
+	maxBroken = 64
+	maxRule   = 128
+)
+
+// Broken counts findings by phase, rule, tier and severity, in the order in which
+// the first of each was found; of at most 64 rules.
+func Broken(found []Finding) []*loomv1.BrokenRule {
+	var list []*loomv1.BrokenRule
+	for _, f := range found {
+		f.Rule = strings.ToValidUTF8(f.Rule[:min(len(f.Rule), maxRule)], "")
+		i := slices.IndexFunc(list, func(b *loomv1.BrokenRule) bool {
+			return b.Phase == f.Phase && b.Rule == f.Rule && b.Tier == f.Tier && b.Severity == f.Severity
+		})
+		switch {
+		case i >= 0:
+			list[i].Count++
+		case len(list) < maxBroken:
+			list = append(list, &loomv1.BrokenRule{Phase: f.Phase, Rule: f.Rule, Tier: f.Tier, Severity: f.Severity, Count: 1})
+		}
+	}
+	return list
+}
+
+// VotedDown is what is found of a phase when reviewers did not find it sound.
+func VotedDown(phase, why string) []Finding {
+	return []Finding{{Rule: "review", Severity: isError, Text: why, Phase: phase, Tier: 3}}
 }
 
 // Text lists findings for people and models, one a line, at most 50.

@@ -1,11 +1,14 @@
 package verify_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/internal/verify"
@@ -142,6 +145,36 @@ func TestPROC05_Verdict(t *testing.T) {
 		"error a-name-that-is-long-for-a-field: it is not so, and no evidence was given\n"
 	if got := verify.Text(found); got != want || len(verify.Errors(found)) != 2 {
 		t.Errorf("%s", got)
+	}
+	for _, f := range found {
+		if f.Phase != "p" || f.Tier != 2 {
+			t.Errorf("found of %q in tier %d: %s", f.Phase, f.Tier, f)
+		}
+	}
+}
+
+// Findings are counted by phase, rule and who found them; of too many some are
+// left out, and names stay within what an outcome takes.
+func TestPROC09_BrokenRules(t *testing.T) {
+	files := fstest.MapFS{"a.md": {Data: []byte("TBD\nTBD\n")}}
+	phase := &loomv1.Phase{Deliverables: []string{"a.md", "b.md"}}
+	found := verify.Phase(files, "p", phase, []*loomv1.Rule{{Name: "done", Type: regex, Check: "TBD", Severity: warning}}, "")
+	got := verify.Broken(append(found, verify.VotedDown("p", "no")...))
+	want := []*loomv1.BrokenRule{
+		{Phase: "p", Rule: "deliverables", Tier: 1, Severity: severe, Count: 1},
+		{Phase: "p", Rule: "done", Tier: 1, Severity: warning, Count: 2},
+		{Phase: "p", Rule: "review", Tier: 3, Severity: severe, Count: 1},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	var many []verify.Finding
+	for i := range 100 {
+		many = append(many, verify.Finding{Rule: fmt.Sprintf("%d %s", i, strings.Repeat("ä", 200))})
+	}
+	list := verify.Broken(many)
+	if len(list) != 64 || len(list[0].Rule) > 128 || !utf8.ValidString(list[0].Rule) {
+		t.Errorf("%d rules, the first of %d bytes", len(list), len(list[0].Rule))
 	}
 }
 

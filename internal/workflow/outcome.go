@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -116,7 +117,29 @@ func fits(n *node, out *loomv1.Outcome) error {
 	if err := fitsKind(n, out); err != nil {
 		return err
 	}
+	if err := fitsBroken(n, out.Broken); err != nil {
+		return err
+	}
 	return fitsFields(n, out)
+}
+
+// Bounds of the rules that an outcome says were broken.
+const (
+	maxBroken = 64
+	ruleBytes = 128
+)
+
+// fitsBroken refuses rules of no process, and more than tables shall hold.
+func fitsBroken(n *node, list []*loomv1.BrokenRule) error {
+	if len(list) > 0 && n.Phase == nil || len(list) > maxBroken {
+		return invalid("broken", "node %q is of no process, or it names more than %d rules", n.Id, maxBroken)
+	}
+	for i, b := range list {
+		if b.Rule == "" || len(b.Rule) > ruleBytes || b.Phase == "" || len(b.Phase) > ruleBytes || b.Tier < 1 || b.Tier > 3 || b.Count == 0 {
+			return invalid(fmt.Sprintf("broken[%d]", i), "a broken rule has a phase and a name of at most %d bytes, a tier from 1 to 3 and a count", ruleBytes)
+		}
+	}
+	return nil
 }
 
 // fitsKind refuses evidence from a node that cannot have it.

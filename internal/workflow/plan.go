@@ -72,7 +72,7 @@ func (r Run) adopt(n *node, a *loomv1.Attempt, out *loomv1.Outcome) (Run, *node,
 func unsound(out *loomv1.Outcome, bad *fault.Error) *loomv1.Outcome {
 	out = proto.CloneOf(out)
 	out.Status, out.Code, out.Refusal = failure, bad.Code, cut(bad.Error(), SummaryBytes)
-	out.Notes = cut("The plan was not adopted:\n"+bad.Error()+"\n"+out.Notes, NotesBytes)
+	out.Notes = cut("The plan was not adopted:\n"+bad.Lines()+"\n"+out.Notes, NotesBytes)
 	return out
 }
 

@@ -82,7 +82,7 @@ func (a *auditor) dispatched(e *loomv1.Event, f *loomv1.AttemptDispatched) {
 	if on := a.blocked(e.Bead); on != "" {
 		a.say("attempt %s is dispatched while %s is not closed", e.Attempt, on)
 	}
-	x.open[e.Node] = e.Attempt
+	x.open[e.Node], x.begun[e.Node] = e.Attempt, true
 	a.attempts[e.Attempt] = &auditAttempt{process: f.Process}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -40,6 +42,8 @@ type auditExecution struct {
 	def          *loomv1.Definition
 	status       loomv1.ExecutionStatus
 	open         map[string]string // attempt by node
+	begun        map[string]bool   // nodes
+	plan         uint32            // number of the newest
 }
 
 type auditAttempt struct {
@@ -47,6 +51,7 @@ type auditAttempt struct {
 	claims  []uint64 // starts of the host
 	held    bool
 	ended   *loomv1.AttemptEnded
+	planned bool // a plan of it was adopted
 }
 
 func newAuditor() *auditor {
@@ -96,6 +101,8 @@ func (a *auditor) add(e *loomv1.Event) {
 		a.approvals[f.ApprovalRequested.Approval.Id] = f.ApprovalRequested.Approval
 	case *loomv1.Event_ApprovalDecided:
 		a.decided(e, f.ApprovalDecided)
+	case *loomv1.Event_PlanAdopted:
+		a.adopted(e, f.PlanAdopted)
 	}
 	a.addAttempt(e)
 	a.addOrder(e)
@@ -126,7 +133,26 @@ func (a *auditor) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
 		a.say("execution %s begins twice", e.Execution)
 	}
 	a.beads[e.Bead].started++
-	a.executions[e.Execution] = &auditExecution{bead: e.Bead, parent: f.Parent, def: a.defs[f.DefinitionHash], status: running, open: map[string]string{}}
+	a.executions[e.Execution] = &auditExecution{bead: e.Bead, parent: f.Parent, def: a.defs[f.DefinitionHash], status: running, open: map[string]string{}, begun: map[string]bool{}}
+}
+
+// adopted checks a plan: one of an attempt that is outstanding, the next of its
+// execution, with all that has begun as it was.
+func (a *auditor) adopted(e *loomv1.Event, f *loomv1.PlanAdopted) {
+	x, at := a.executions[e.Execution], a.attempts[e.Attempt]
+	if !a.outstanding(e) || at == nil {
+		return
+	}
+	if at.planned || f.Plan.GetNumber() != x.plan+1 {
+		a.say("plan %d of execution %s is adopted after plan %d, for the same attempt: %t", f.Plan.GetNumber(), e.Execution, x.plan, at.planned)
+	}
+	for _, n := range x.def.GetNodes() {
+		same := slices.ContainsFunc(f.Definition.GetNodes(), func(m *loomv1.NodeDefinition) bool { return proto.Equal(n, m) })
+		if x.begun[n.Id] && n.Id != e.Node && !same {
+			a.say("plan %d of execution %s changes %s, which has begun", f.Plan.GetNumber(), e.Execution, n.Id)
+		}
+	}
+	at.planned, x.plan, x.def, a.defs[f.Hash] = true, f.Plan.GetNumber(), f.Definition, f.Definition
 }
 
 func (a *auditor) ended(e *loomv1.Event, f *loomv1.ExecutionEnded) {

@@ -82,14 +82,14 @@ func TestACT03_ATeamOutlivesKillNine(t *testing.T) {
 	c.place.env = append(c.place.env, teamHost+"=1")
 	for n := range *teamKills {
 		h := c.place.begin(t)
-		leave := c.lead(h, j)
+		leave := c.attendTo(h, j, teamwork)
 		c.sees(h, j, 10+r.IntN(60)+30*max(1-n, 0)) // the first has the definitions, too
 		c.after(h, time.Duration(r.Int64N(int64(200*time.Millisecond))))
 		c.die(h, "team")
 		leave()
 	}
 	h := c.place.begin(t)
-	leave := c.lead(h, j)
+	leave := c.attendTo(h, j, teamwork)
 	c.record.await(t, h, j.project, theirs)
 	leave()
 	h.serves()
@@ -101,9 +101,12 @@ func TestACT03_ATeamOutlivesKillNine(t *testing.T) {
 // theirs says whether the work of the team has ended.
 func theirs(e *loomv1.Event) bool { return e.GetExecutionEnded() != nil && e.Bead == crowd+"-1" }
 
-// lead has an observer, a publisher and the CEO come to a host, and returns what
-// makes them leave.
-func (c *chaos) lead(h *process, j *job) (leave func()) {
+// teamwork is what the team is asked for.
+var teamwork = &loomv1.Submission{Project: crowd, Goal: "two files", Process: "team-delivery", IdempotencyKey: "team"}
+
+// attendTo has an observer, a publisher of work and the CEO come to a host, and
+// returns what makes them leave.
+func (c *chaos) attendTo(h *process, j *job, work *loomv1.Submission) (leave func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	var visitors sync.WaitGroup
 	visitors.Go(func() {
@@ -116,7 +119,7 @@ func (c *chaos) lead(h *process, j *job) (leave func()) {
 		h.until(ctx, func() bool {
 			ask, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
-			_, err := o.Submit(ask, &loomv1.Submission{Project: j.project, Goal: "two files", Process: "team-delivery", IdempotencyKey: "team"})
+			_, err := o.Submit(ask, work)
 			return err == nil
 		})
 		c.record.follow(ctx, o)

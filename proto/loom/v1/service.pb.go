@@ -1052,10 +1052,12 @@ type WorkflowMetrics struct {
 	Working    *Quantiles     `protobuf:"bytes,12,opt,name=working,proto3" json:"working,omitempty"`
 	Nodes      []*NodeMetrics `protobuf:"bytes,13,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Targets, and what was measured against each.
-	Targets       []*Target `protobuf:"bytes,14,rep,name=targets,proto3" json:"targets,omitempty"`
-	InputTokens   uint64    `protobuf:"varint,15,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	OutputTokens  uint64    `protobuf:"varint,16,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	CostMicroUsd  uint64    `protobuf:"varint,17,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	Targets      []*Target `protobuf:"bytes,14,rep,name=targets,proto3" json:"targets,omitempty"`
+	InputTokens  uint64    `protobuf:"varint,15,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens uint64    `protobuf:"varint,16,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	CostMicroUsd uint64    `protobuf:"varint,17,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	// What verification found, by phase and rule; what was never found is left out.
+	Rules         []*RuleMetrics `protobuf:"bytes,860,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1209,6 +1211,109 @@ func (x *WorkflowMetrics) GetCostMicroUsd() uint64 {
 	return 0
 }
 
+func (x *WorkflowMetrics) GetRules() []*RuleMetrics {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// RuleMetrics is how often a rule of a process was broken by one of its phases.
+type RuleMetrics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As BrokenRule.
+	Phase    string   `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	Rule     string   `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
+	Tier     uint32   `protobuf:"varint,3,opt,name=tier,proto3" json:"tier,omitempty"`
+	Severity Severity `protobuf:"varint,4,opt,name=severity,proto3,enum=loom.v1.Severity" json:"severity,omitempty"`
+	// Attempts in which it was found, and executions that these are of.
+	Attempts   uint64 `protobuf:"varint,5,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Executions uint64 `protobuf:"varint,6,opt,name=executions,proto3" json:"executions,omitempty"`
+	// Places in all.
+	Findings      uint64 `protobuf:"varint,7,opt,name=findings,proto3" json:"findings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleMetrics) Reset() {
+	*x = RuleMetrics{}
+	mi := &file_loom_v1_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleMetrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleMetrics) ProtoMessage() {}
+
+func (x *RuleMetrics) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleMetrics.ProtoReflect.Descriptor instead.
+func (*RuleMetrics) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RuleMetrics) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *RuleMetrics) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *RuleMetrics) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
+}
+
+func (x *RuleMetrics) GetSeverity() Severity {
+	if x != nil {
+		return x.Severity
+	}
+	return Severity_SEVERITY_UNSPECIFIED
+}
+
+func (x *RuleMetrics) GetAttempts() uint64 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *RuleMetrics) GetExecutions() uint64 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *RuleMetrics) GetFindings() uint64 {
+	if x != nil {
+		return x.Findings
+	}
+	return 0
+}
+
 // Quantiles describes durations in milliseconds; all 0 when count is 0.
 type Quantiles struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1224,7 +1329,7 @@ type Quantiles struct {
 
 func (x *Quantiles) Reset() {
 	*x = Quantiles{}
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1341,7 @@ func (x *Quantiles) String() string {
 func (*Quantiles) ProtoMessage() {}
 
 func (x *Quantiles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1354,7 @@ func (x *Quantiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantiles.ProtoReflect.Descriptor instead.
 func (*Quantiles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Quantiles) GetCount() uint64 {
@@ -1315,13 +1420,26 @@ type NodeMetrics struct {
 	Escalations   uint64     `protobuf:"varint,8,opt,name=escalations,proto3" json:"escalations,omitempty"`
 	Duration      *Quantiles `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
 	MultiDispatch bool       `protobuf:"varint,10,opt,name=multi_dispatch,json=multiDispatch,proto3" json:"multi_dispatch,omitempty"`
+	// Attempts that ended, and how many of them failed or timed out; failed of
+	// ended, from 0 to 1, unset while none ended. What was withdrawn counts nowhere.
+	Ended       uint64   `protobuf:"varint,860,opt,name=ended,proto3" json:"ended,omitempty"`
+	Failed      uint64   `protobuf:"varint,861,opt,name=failed,proto3" json:"failed,omitempty"`
+	FailureRate *float64 `protobuf:"fixed64,862,opt,name=failure_rate,json=failureRate,proto3,oneof" json:"failure_rate,omitempty"`
+	// Attempts made because the one before did not end well. Another cycle that a
+	// node asks for is none, nor is the first of a visit that work was sent back to.
+	Retries uint64 `protobuf:"varint,863,opt,name=retries,proto3" json:"retries,omitempty"`
+	// What its model calls used. A forked execution adds what it used itself.
+	ModelCalls    uint64 `protobuf:"varint,864,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	InputTokens   uint64 `protobuf:"varint,865,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens  uint64 `protobuf:"varint,866,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	CostMicroUsd  uint64 `protobuf:"varint,867,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeMetrics) Reset() {
 	*x = NodeMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1451,7 @@ func (x *NodeMetrics) String() string {
 func (*NodeMetrics) ProtoMessage() {}
 
 func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1464,7 @@ func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeMetrics.ProtoReflect.Descriptor instead.
 func (*NodeMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeMetrics) GetNode() string {
@@ -1419,6 +1537,62 @@ func (x *NodeMetrics) GetMultiDispatch() bool {
 	return false
 }
 
+func (x *NodeMetrics) GetEnded() uint64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetFailureRate() float64 {
+	if x != nil && x.FailureRate != nil {
+		return *x.FailureRate
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetRetries() uint64 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetModelCalls() uint64 {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetInputTokens() uint64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetOutputTokens() uint64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *NodeMetrics) GetCostMicroUsd() uint64 {
+	if x != nil {
+		return x.CostMicroUsd
+	}
+	return 0
+}
+
 // Target is a goal for a process beside what was measured:
 //
 //   - "resolution of simple bugs": 90th percentile of resolution. A simple bug
@@ -1450,7 +1624,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1636,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1649,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Target) GetName() string {
@@ -1556,7 +1730,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1742,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1755,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *View) GetError() *Error {
@@ -1725,7 +1899,7 @@ type NoticesRequest struct {
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1911,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1924,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -1820,7 +1994,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2006,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2019,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -1895,7 +2069,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2081,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2094,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -1941,7 +2115,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2127,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2140,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -2002,7 +2176,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2188,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2201,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Transition) GetId() string {
@@ -2097,7 +2271,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2283,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2296,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 // HostReply says what a host is.
@@ -2146,7 +2320,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2332,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2345,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -2259,7 +2433,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2445,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2458,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -2365,7 +2539,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2551,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2564,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -2537,7 +2711,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2723,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2736,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -2658,7 +2832,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2844,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2857,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -2826,7 +3000,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +3012,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +3025,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -2898,7 +3072,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +3084,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +3097,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -2998,7 +3172,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3184,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3197,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Cost) GetName() string {
@@ -3200,7 +3374,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\fMetricsReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x126\n" +
 	"\tworkflows\x18\x02 \x03(\v2\x18.loom.v1.WorkflowMetricsR\tworkflows\x12/\n" +
-	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8f\x05\n" +
+	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbc\x05\n" +
 	"\x0fWorkflowMetrics\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
@@ -3221,16 +3395,27 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\atargets\x18\x0e \x03(\v2\x0f.loom.v1.TargetR\atargets\x12!\n" +
 	"\finput_tokens\x18\x0f \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x10 \x01(\x04R\foutputTokens\x12$\n" +
-	"\x0ecost_micro_usd\x18\x11 \x01(\x04R\fcostMicroUsdB\x0f\n" +
+	"\x0ecost_micro_usd\x18\x11 \x01(\x04R\fcostMicroUsd\x12+\n" +
+	"\x05rules\x18\xdc\x06 \x03(\v2\x14.loom.v1.RuleMetricsR\x05rulesB\x0f\n" +
 	"\r_success_rateB\x12\n" +
-	"\x10_escalation_rate\"\x96\x01\n" +
+	"\x10_escalation_rate\"\xd2\x01\n" +
+	"\vRuleMetrics\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
+	"\x04tier\x18\x03 \x01(\rR\x04tier\x12-\n" +
+	"\bseverity\x18\x04 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x1a\n" +
+	"\battempts\x18\x05 \x01(\x04R\battempts\x12\x1e\n" +
+	"\n" +
+	"executions\x18\x06 \x01(\x04R\n" +
+	"executions\x12\x1a\n" +
+	"\bfindings\x18\a \x01(\x04R\bfindings\"\x96\x01\n" +
 	"\tQuantiles\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x17\n" +
 	"\amean_ms\x18\x02 \x01(\x01R\x06meanMs\x12\x15\n" +
 	"\x06p50_ms\x18\x03 \x01(\x01R\x05p50Ms\x12\x15\n" +
 	"\x06p90_ms\x18\x04 \x01(\x01R\x05p90Ms\x12\x15\n" +
 	"\x06p99_ms\x18\x05 \x01(\x01R\x05p99Ms\x12\x15\n" +
-	"\x06max_ms\x18\x06 \x01(\x01R\x05maxMs\"\xde\x02\n" +
+	"\x06max_ms\x18\x06 \x01(\x01R\x05maxMs\"\xf6\x04\n" +
 	"\vNodeMetrics\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06visits\x18\x02 \x01(\x04R\x06visits\x12\x1c\n" +
@@ -3242,8 +3427,18 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\vescalations\x18\b \x01(\x04R\vescalations\x12.\n" +
 	"\bduration\x18\t \x01(\v2\x12.loom.v1.QuantilesR\bduration\x12%\n" +
 	"\x0emulti_dispatch\x18\n" +
-	" \x01(\bR\rmultiDispatchB\x10\n" +
-	"\x0e_mean_attempts\"\xad\x01\n" +
+	" \x01(\bR\rmultiDispatch\x12\x15\n" +
+	"\x05ended\x18\xdc\x06 \x01(\x04R\x05ended\x12\x17\n" +
+	"\x06failed\x18\xdd\x06 \x01(\x04R\x06failed\x12'\n" +
+	"\ffailure_rate\x18\xde\x06 \x01(\x01H\x01R\vfailureRate\x88\x01\x01\x12\x19\n" +
+	"\aretries\x18\xdf\x06 \x01(\x04R\aretries\x12 \n" +
+	"\vmodel_calls\x18\xe0\x06 \x01(\x04R\n" +
+	"modelCalls\x12\"\n" +
+	"\finput_tokens\x18\xe1\x06 \x01(\x04R\vinputTokens\x12$\n" +
+	"\routput_tokens\x18\xe2\x06 \x01(\x04R\foutputTokens\x12%\n" +
+	"\x0ecost_micro_usd\x18\xe3\x06 \x01(\x04R\fcostMicroUsdB\x10\n" +
+	"\x0e_mean_attemptsB\x0f\n" +
+	"\r_failure_rate\"\xad\x01\n" +
 	"\x06Target\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brelation\x18\x02 \x01(\tR\brelation\x12\x12\n" +
@@ -3449,7 +3644,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -3463,146 +3658,150 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*MetricsRequest)(nil),        // 9: loom.v1.MetricsRequest
 	(*MetricsReply)(nil),          // 10: loom.v1.MetricsReply
 	(*WorkflowMetrics)(nil),       // 11: loom.v1.WorkflowMetrics
-	(*Quantiles)(nil),             // 12: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 13: loom.v1.NodeMetrics
-	(*Target)(nil),                // 14: loom.v1.Target
-	(*View)(nil),                  // 15: loom.v1.View
-	(*NoticesRequest)(nil),        // 16: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 17: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 18: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 19: loom.v1.HistoryReply
-	(*Transition)(nil),            // 20: loom.v1.Transition
-	(*HostRequest)(nil),           // 21: loom.v1.HostRequest
-	(*HostReply)(nil),             // 22: loom.v1.HostReply
-	(*RoleCount)(nil),             // 23: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 24: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 25: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 26: loom.v1.DecisionRequest
-	(*CostRequest)(nil),           // 27: loom.v1.CostRequest
-	(*CostReply)(nil),             // 28: loom.v1.CostReply
-	(*Cost)(nil),                  // 29: loom.v1.Cost
-	nil,                           // 30: loom.v1.View.StaleEntry
-	nil,                           // 31: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(*Definition)(nil),            // 33: loom.v1.Definition
-	(*UpdateBead)(nil),            // 34: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 35: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 36: loom.v1.ReopenBead
-	(*Position)(nil),              // 37: loom.v1.Position
-	(*Error)(nil),                 // 38: loom.v1.Error
-	(*Execution)(nil),             // 39: loom.v1.Execution
-	(*Bead)(nil),                  // 40: loom.v1.Bead
-	(*Approval)(nil),              // 41: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 42: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 43: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 44: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 45: loom.v1.Pause
-	(*FileClaim)(nil),             // 46: loom.v1.FileClaim
-	(*Staffing)(nil),              // 47: loom.v1.Staffing
-	(*Permission)(nil),            // 48: loom.v1.Permission
-	(*Cursor)(nil),                // 49: loom.v1.Cursor
-	(*Notice)(nil),                // 50: loom.v1.Notice
-	(*JournalCut)(nil),            // 51: loom.v1.JournalCut
-	(*Identity)(nil),              // 52: loom.v1.Identity
-	(DecisionType)(0),             // 53: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 54: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 55: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 56: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 57: loom.v1.Narrative
-	(*Pulse)(nil),                 // 58: loom.v1.Pulse
-	(*Ballot)(nil),                // 59: loom.v1.Ballot
-	(*AddDecision)(nil),           // 60: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 61: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 62: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 63: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 64: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 65: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 66: loom.v1.ImportDecisions
+	(*RuleMetrics)(nil),           // 12: loom.v1.RuleMetrics
+	(*Quantiles)(nil),             // 13: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 14: loom.v1.NodeMetrics
+	(*Target)(nil),                // 15: loom.v1.Target
+	(*View)(nil),                  // 16: loom.v1.View
+	(*NoticesRequest)(nil),        // 17: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 18: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 19: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 20: loom.v1.HistoryReply
+	(*Transition)(nil),            // 21: loom.v1.Transition
+	(*HostRequest)(nil),           // 22: loom.v1.HostRequest
+	(*HostReply)(nil),             // 23: loom.v1.HostReply
+	(*RoleCount)(nil),             // 24: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 25: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 26: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 27: loom.v1.DecisionRequest
+	(*CostRequest)(nil),           // 28: loom.v1.CostRequest
+	(*CostReply)(nil),             // 29: loom.v1.CostReply
+	(*Cost)(nil),                  // 30: loom.v1.Cost
+	nil,                           // 31: loom.v1.View.StaleEntry
+	nil,                           // 32: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*Definition)(nil),            // 34: loom.v1.Definition
+	(*UpdateBead)(nil),            // 35: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 36: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 37: loom.v1.ReopenBead
+	(*Position)(nil),              // 38: loom.v1.Position
+	(*Error)(nil),                 // 39: loom.v1.Error
+	(*Execution)(nil),             // 40: loom.v1.Execution
+	(Severity)(0),                 // 41: loom.v1.Severity
+	(*Bead)(nil),                  // 42: loom.v1.Bead
+	(*Approval)(nil),              // 43: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 44: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 45: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 46: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 47: loom.v1.Pause
+	(*FileClaim)(nil),             // 48: loom.v1.FileClaim
+	(*Staffing)(nil),              // 49: loom.v1.Staffing
+	(*Permission)(nil),            // 50: loom.v1.Permission
+	(*Cursor)(nil),                // 51: loom.v1.Cursor
+	(*Notice)(nil),                // 52: loom.v1.Notice
+	(*JournalCut)(nil),            // 53: loom.v1.JournalCut
+	(*Identity)(nil),              // 54: loom.v1.Identity
+	(DecisionType)(0),             // 55: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 56: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 57: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 58: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 59: loom.v1.Narrative
+	(*Pulse)(nil),                 // 60: loom.v1.Pulse
+	(*Ballot)(nil),                // 61: loom.v1.Ballot
+	(*AddDecision)(nil),           // 62: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 63: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 64: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 65: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 66: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 67: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 68: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	32, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	33, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	34, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	35, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	36, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	37, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	32, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	37, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	32, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	38, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	39, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	33, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	32, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	37, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	32, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	32, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	38, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	33, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	34, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	35, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	36, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	37, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	38, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	33, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	38, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	33, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	39, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	40, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	34, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	33, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	38, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	33, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	33, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	39, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	32, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	12, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	12, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	13, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	14, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	12, // 23: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	38, // 24: loom.v1.View.error:type_name -> loom.v1.Error
-	40, // 25: loom.v1.View.beads:type_name -> loom.v1.Bead
-	39, // 26: loom.v1.View.executions:type_name -> loom.v1.Execution
-	41, // 27: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	42, // 28: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	43, // 29: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	44, // 30: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	33, // 31: loom.v1.View.definition:type_name -> loom.v1.Definition
-	3,  // 32: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	45, // 33: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	46, // 34: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	47, // 35: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	30, // 36: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	48, // 37: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	49, // 38: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	32, // 39: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	38, // 40: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	50, // 41: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	49, // 42: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	51, // 43: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	38, // 44: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	20, // 45: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	32, // 46: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	52, // 47: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	38, // 48: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	23, // 49: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	32, // 50: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 51: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	53, // 52: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	54, // 53: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	55, // 54: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	32, // 55: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	38, // 56: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	42, // 57: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	56, // 58: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	57, // 59: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	58, // 60: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	59, // 61: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	31, // 62: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	60, // 63: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	61, // 64: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	62, // 65: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	63, // 66: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	64, // 67: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	65, // 68: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	66, // 69: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 70: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	32, // 71: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	32, // 72: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	38, // 73: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	29, // 74: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	29, // 75: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	32, // 76: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	12, // 77: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	78, // [78:78] is the sub-list for method output_type
-	78, // [78:78] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	33, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	13, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	14, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	15, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	12, // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
+	41, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	13, // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	39, // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	42, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	40, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	43, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	44, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	45, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	46, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	34, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	3,  // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	47, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	48, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	49, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	31, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	50, // 39: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	51, // 40: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	33, // 41: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	39, // 42: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	52, // 43: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	51, // 44: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	53, // 45: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	39, // 46: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	21, // 47: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	33, // 48: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	54, // 49: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	39, // 50: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	24, // 51: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	33, // 52: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 53: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	55, // 54: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	56, // 55: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	57, // 56: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	33, // 57: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	39, // 58: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	44, // 59: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	58, // 60: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	59, // 61: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	60, // 62: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	61, // 63: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	32, // 64: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	62, // 65: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	63, // 66: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	64, // 67: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	65, // 68: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	66, // 69: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	67, // 70: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	68, // 71: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 72: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	33, // 73: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	33, // 74: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	39, // 75: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	30, // 76: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	30, // 77: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	33, // 78: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 79: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -3627,10 +3826,10 @@ func file_loom_v1_service_proto_init() {
 		(*BeadRequest_Reopen)(nil),
 	}
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[11].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[22].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[24].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[23].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[25].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -3639,14 +3838,14 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

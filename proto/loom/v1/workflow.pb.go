@@ -3480,7 +3480,10 @@ type Outcome struct {
 	Code string `protobuf:"bytes,9,opt,name=code,proto3" json:"code,omitempty"`
 	// Why the success that was claimed does not count and was recorded as a
 	// failure. Set by the workflow core alone.
-	Refusal       string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Refusal string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// What verification found in what phases delivered, set by the runtime for a
+	// node of a process. At most 64.
+	Broken        []*BrokenRule `protobuf:"bytes,860,rep,name=broken,proto3" json:"broken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3585,6 +3588,96 @@ func (x *Outcome) GetRefusal() string {
 	return ""
 }
 
+func (x *Outcome) GetBroken() []*BrokenRule {
+	if x != nil {
+		return x.Broken
+	}
+	return nil
+}
+
+// BrokenRule is a rule of a process that what a phase delivered does not keep.
+type BrokenRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Phase that delivered it.
+	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	// Name of the rule; or "deliverables" of a file that is not as promised,
+	// "acceptance" of criteria that are not met, "review" of a vote that was lost.
+	// At most 128 bytes, as the phase.
+	Rule string `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Who found it: 1 a look at the files, 2 a verifier, 3 the vote of reviewers.
+	Tier     uint32   `protobuf:"varint,3,opt,name=tier,proto3" json:"tier,omitempty"`
+	Severity Severity `protobuf:"varint,4,opt,name=severity,proto3,enum=loom.v1.Severity" json:"severity,omitempty"`
+	// In how many places; at least 1.
+	Count         uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BrokenRule) Reset() {
+	*x = BrokenRule{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BrokenRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BrokenRule) ProtoMessage() {}
+
+func (x *BrokenRule) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
+func (*BrokenRule) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *BrokenRule) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *BrokenRule) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *BrokenRule) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
+}
+
+func (x *BrokenRule) GetSeverity() Severity {
+	if x != nil {
+		return x.Severity
+	}
+	return Severity_SEVERITY_UNSPECIFIED
+}
+
+func (x *BrokenRule) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // Change is a proposed patch.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3609,7 +3702,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3714,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3727,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Change) GetBase() string {
@@ -3707,7 +3800,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3719,7 +3812,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3732,7 +3825,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -3777,7 +3870,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3789,7 +3882,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3802,7 +3895,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -3851,7 +3944,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3863,7 +3956,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +3969,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -3942,7 +4035,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3954,7 +4047,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3967,7 +4060,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4042,7 +4135,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4147,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4160,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Car) GetVerified() string {
@@ -4127,7 +4220,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4139,7 +4232,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4152,7 +4245,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4202,7 +4295,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4214,7 +4307,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4227,7 +4320,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Choice) GetId() string {
@@ -4300,7 +4393,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +4405,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +4418,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Approval) GetId() string {
@@ -4536,7 +4629,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4641,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4654,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -4864,7 +4957,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xfa\x02\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa8\x03\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -4876,7 +4969,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06checks\x18\b \x03(\v2\x11.loom.v1.CheckRunR\x06checks\x12\x12\n" +
 	"\x04code\x18\t \x01(\tR\x04code\x12\x18\n" +
 	"\arefusal\x18\n" +
-	" \x01(\tR\arefusal\"\xf7\x01\n" +
+	" \x01(\tR\arefusal\x12,\n" +
+	"\x06broken\x18\xdc\x06 \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\"\x8f\x01\n" +
+	"\n" +
+	"BrokenRule\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
+	"\x04tier\x18\x03 \x01(\rR\x04tier\x12-\n" +
+	"\bseverity\x18\x04 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\"\xf7\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
@@ -5070,7 +5171,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5111,31 +5212,32 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*CallReservation)(nil),       // 36: loom.v1.CallReservation
 	(*Claimant)(nil),              // 37: loom.v1.Claimant
 	(*Outcome)(nil),               // 38: loom.v1.Outcome
-	(*Change)(nil),                // 39: loom.v1.Change
-	(*ChangedFile)(nil),           // 40: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 41: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 42: loom.v1.Candidate
-	(*Landing)(nil),               // 43: loom.v1.Landing
-	(*Car)(nil),                   // 44: loom.v1.Car
-	(*CheckRun)(nil),              // 45: loom.v1.CheckRun
-	(*Choice)(nil),                // 46: loom.v1.Choice
-	(*Approval)(nil),              // 47: loom.v1.Approval
-	(*FileClaim)(nil),             // 48: loom.v1.FileClaim
-	nil,                           // 49: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 50: loom.v1.Execution.NodesEntry
-	nil,                           // 51: loom.v1.Execution.EdgesEntry
-	nil,                           // 52: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 54: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 55: google.protobuf.Struct
-	(Priority)(0),                 // 56: loom.v1.Priority
-	(*Usage)(nil),                 // 57: loom.v1.Usage
-	(*Budget)(nil),                // 58: loom.v1.Budget
-	(*Mark)(nil),                  // 59: loom.v1.Mark
-	(*Said)(nil),                  // 60: loom.v1.Said
-	(*Identity)(nil),              // 61: loom.v1.Identity
-	(*BlobRef)(nil),               // 62: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 63: loom.v1.PermissionQuestion
+	(*BrokenRule)(nil),            // 39: loom.v1.BrokenRule
+	(*Change)(nil),                // 40: loom.v1.Change
+	(*ChangedFile)(nil),           // 41: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 42: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 43: loom.v1.Candidate
+	(*Landing)(nil),               // 44: loom.v1.Landing
+	(*Car)(nil),                   // 45: loom.v1.Car
+	(*CheckRun)(nil),              // 46: loom.v1.CheckRun
+	(*Choice)(nil),                // 47: loom.v1.Choice
+	(*Approval)(nil),              // 48: loom.v1.Approval
+	(*FileClaim)(nil),             // 49: loom.v1.FileClaim
+	nil,                           // 50: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 51: loom.v1.Execution.NodesEntry
+	nil,                           // 52: loom.v1.Execution.EdgesEntry
+	nil,                           // 53: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 55: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 56: google.protobuf.Struct
+	(Priority)(0),                 // 57: loom.v1.Priority
+	(*Usage)(nil),                 // 58: loom.v1.Usage
+	(*Budget)(nil),                // 59: loom.v1.Budget
+	(*Mark)(nil),                  // 60: loom.v1.Mark
+	(*Said)(nil),                  // 61: loom.v1.Said
+	(*Identity)(nil),              // 62: loom.v1.Identity
+	(*BlobRef)(nil),               // 63: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 64: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	23,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -5144,105 +5246,107 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	15,  // 3: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
 	17,  // 4: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	18,  // 5: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	53,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	54,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	20,  // 7: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	21,  // 8: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 9: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 10: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 11: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 12: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	54,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	55,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 14: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	49,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	50,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	26,  // 16: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	24,  // 17: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 18: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
 	25,  // 19: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	22,  // 20: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,   // 21: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	54,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	54,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	55,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	55,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	27,  // 24: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,   // 25: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,   // 26: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	50,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	51,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	55,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	53,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	53,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	56,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	39,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
-	41,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	42,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	43,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	57,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	52,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	51,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	52,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	56,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	54,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	54,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	57,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	40,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
+	42,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	43,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	44,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	58,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	53,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	30,  // 39: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	31,  // 40: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	32,  // 41: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	58,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	53,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	54,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	59,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	53,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	60,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
-	44,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
+	59,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	54,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	55,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	60,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	54,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	61,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
+	45,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
 	16,  // 49: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	53,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	54,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10,  // 51: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	53,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	61,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	54,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	62,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,   // 54: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	34,  // 55: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	34,  // 56: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	38,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	53,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	54,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	12,  // 59: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	53,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	53,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	54,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	54,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
 	37,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	53,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	54,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	38,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	53,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	53,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	53,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	54,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	54,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	54,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	54,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	55,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	35,  // 69: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	36,  // 70: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	38,  // 71: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
 	37,  // 72: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	11,  // 73: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	55,  // 74: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	39,  // 75: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	42,  // 76: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	43,  // 77: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	45,  // 78: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	40,  // 79: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	62,  // 80: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	53,  // 81: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	42,  // 82: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	45,  // 83: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	62,  // 84: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12,  // 85: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	39,  // 86: loom.v1.Approval.change:type_name -> loom.v1.Change
-	34,  // 87: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13,  // 88: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	53,  // 89: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13,  // 90: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	61,  // 91: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	53,  // 92: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	46,  // 93: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	48,  // 94: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	63,  // 95: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	58,  // 96: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	37,  // 97: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	53,  // 98: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	33,  // 99: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	100, // [100:100] is the sub-list for method output_type
-	100, // [100:100] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	56,  // 74: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	40,  // 75: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	43,  // 76: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	44,  // 77: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	46,  // 78: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	39,  // 79: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 80: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	41,  // 81: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	63,  // 82: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	54,  // 83: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	43,  // 84: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	46,  // 85: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	63,  // 86: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12,  // 87: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	40,  // 88: loom.v1.Approval.change:type_name -> loom.v1.Change
+	34,  // 89: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13,  // 90: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	54,  // 91: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13,  // 92: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	62,  // 93: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	54,  // 94: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	47,  // 95: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	49,  // 96: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	64,  // 97: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	59,  // 98: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	37,  // 99: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	54,  // 100: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	33,  // 101: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	102, // [102:102] is the sub-list for method output_type
+	102, // [102:102] is the sub-list for method input_type
+	102, // [102:102] is the sub-list for extension type_name
+	102, // [102:102] is the sub-list for extension extendee
+	0,   // [0:102] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5259,7 +5363,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      14,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
