@@ -153,7 +153,7 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
 		if err != nil {
 			out = failure(err)
 		}
-		a.answer(ctx, s, out)
+		a.answer(ctx, s, b, out)
 	}
 }
 
@@ -162,9 +162,13 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
 const grace = 2 * time.Second
 
 // answer repeats the outcome until the journal has it or nobody wants it.
-func (a *agentActor) answer(ctx context.Context, s *seat, out *loomv1.Outcome) {
+func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *loomv1.Outcome) {
 	err := s.answer(ctx, out)
-	if err == nil || gone(err) {
+	if err == nil {
+		return
+	}
+	if gone(err) {
+		a.tellLanding(ctx, s, b, out.GetLanding())
 		return
 	}
 	if ctx.Err() != nil {
@@ -175,6 +179,16 @@ func (a *agentActor) answer(ctx context.Context, s *seat, out *loomv1.Outcome) {
 	if err := s.answer(ctx, failure(err)); err != nil && !gone(err) {
 		s.giveBack(ctx, "outcome refused: "+err.Error())
 	}
+}
+
+// tellLanding says where a change has landed whose attempt ended meanwhile. Where
+// nobody hears it, whoever is granted the commit lock next finds out.
+func (a *agentActor) tellLanding(ctx context.Context, s *seat, b *loomv1.Brief, l *loomv1.Landing) {
+	if l == nil {
+		return
+	}
+	err := s.SettleLanding(ctx, &loomv1.SettleLanding{Execution: b.Execution.GetId(), Commit: b.Execution.GetCandidate().GetCommit(), Landing: l})
+	a.pool.Logger.Warn("a change has landed whose attempt had ended", "attempt", s.attempt, "commit", l.Commit, "ref", l.Ref, "error", err)
 }
 
 // gone reports whether an error says that the attempt is somebody else's.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -39,6 +43,54 @@ func TestACT01_MainPath(t *testing.T) {
 	}
 	for _, b := range beads {
 		r.ended(b)
+	}
+}
+
+// ended is a project whose attempt was ended while its agent was landing: it takes the
+// claim, and no answer.
+type ended struct{ told chan *loomv1.SettleLanding }
+
+func (e *ended) Do(_ context.Context, cmd *loomv1.Command) (*loomv1.Answer, error) {
+	switch c := cmd.Body.(type) {
+	case *loomv1.Command_ClaimAttempt:
+		return &loomv1.Answer{Body: &loomv1.Answer_Brief{Brief: &loomv1.Brief{
+			Attempt: &loomv1.Attempt{Id: c.ClaimAttempt.Attempt}, TimeLeft: durationpb.New(within),
+			Execution: &loomv1.Execution{Id: "shop-1-x1", Candidate: &loomv1.Candidate{Commit: "c1"}},
+		}}}, nil
+	case *loomv1.Command_SettleLanding:
+		e.told <- c.SettleLanding
+		return &loomv1.Answer{}, nil
+	}
+	return nil, fault.New("attempt/stale", "it has ended")
+}
+
+func (e *ended) Ask(context.Context, *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	return nil, fault.New("attempt/stale", "it has ended")
+}
+
+// TestLOCK05_ALandingThatNobodyWantsIsTold has an agent land while its attempt is
+// ended.
+func TestLOCK05_ALandingThatNobodyWantsIsTold(t *testing.T) {
+	r := newRig(t).start()
+	project := &ended{make(chan *loomv1.SettleLanding, 1)}
+	pools := r.sys.StartPools(r.ctx, []actors.Pool{{
+		Role: "engineering-manager", Agents: 1, Host: "h1", Start: 1, Queue: r.queue, Logger: slog.New(slog.DiscardHandler),
+		Sit: func(string, *loomv1.Claimant) actors.Way { return project },
+		Worker: worker(func(context.Context, *loomv1.Brief, actors.Seat) (*loomv1.Outcome, error) {
+			return &loomv1.Outcome{Landing: &loomv1.Landing{Commit: "c1", Ref: "refs/heads/main"}}, nil
+		}),
+	}})
+	defer pools.Stop()
+	if err := r.queue.PublishWork(r.ctx, &loomv1.Assignment{Project: "shop", Role: "engineering-manager", Attempt: "shop-1-x1-a1", Generation: 1}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case c := <-project.told:
+		if c.Execution != "shop-1-x1" || c.Commit != "c1" || c.Token != 0 || c.Holder.GetAgent() != "engineering-manager/1" || c.Landing.GetRef() != "refs/heads/main" {
+			t.Errorf("the project is told %v", c)
+		}
+	case <-r.ctx.Done():
+		t.Error("the project is not told of the landing")
 	}
 }
 

@@ -31,6 +31,8 @@ type Seat interface {
 	RecordTrain(ctx context.Context, token uint64, cars map[string]*loomv1.Car) error
 	// SettleTrain tells of a train that has landed, which its driver has not said.
 	SettleTrain(ctx context.Context, token uint64, l *loomv1.Landing) error
+	// SettleLanding tells what became of a commit whose attempt to land has ended.
+	SettleLanding(ctx context.Context, c *loomv1.SettleLanding) error
 	// Park frees the agent until the lock is granted.
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
@@ -173,6 +175,12 @@ func (s *seat) RecordTrain(ctx context.Context, token uint64, cars map[string]*l
 
 func (s *seat) SettleTrain(ctx context.Context, token uint64, l *loomv1.Landing) error {
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_SettleTrain{SettleTrain: &loomv1.SettleTrain{Token: token, Holder: s.who, Landing: l}}})
+	return err
+}
+
+func (s *seat) SettleLanding(ctx context.Context, c *loomv1.SettleLanding) error {
+	c.Holder = s.who
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_SettleLanding{SettleLanding: c}})
 	return err
 }
 

@@ -104,7 +104,7 @@ func isStep(e *loomv1.Event) bool {
 	case *loomv1.Event_BeadFiled:
 		return f.BeadFiled.GetBead().GetAbout() == ""
 	case *loomv1.Event_PlanAdopted, *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted,
-		*loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_ExecutionEnded:
+		*loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_LandingSettled, *loomv1.Event_ExecutionEnded:
 		return true
 	}
 	_, _, _, moved := workflow.Transition(e)

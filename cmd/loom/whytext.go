@@ -10,6 +10,7 @@ import (
 
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func (s *whyStory) text(w io.Writer) {
@@ -68,6 +69,9 @@ func (s *whyStory) origin(w io.Writer) {
 	}
 	if l := x.Landing; l != nil {
 		row(w, "landed", "on %s, token %d", line(l.Ref, 120), l.Token)
+		if x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED && x.EndedAt != nil {
+			row(w, "", "though its work was ended: %s, %s", stamp(x.EndedAt), line(x.Reason, 200))
+		}
 	} else {
 		row(w, "landed", "not yet")
 	}

@@ -390,6 +390,9 @@ func (j *job) hold(ctx context.Context, claim *loomv1.LockClaim, do guarded) (*l
 	held, stop := j.keep(ctx, claim)
 	out, err := j.settleTrains(held, claim)
 	if out == nil && err == nil {
+		out, err = j.settleLandings(held, claim)
+	}
+	if out == nil && err == nil {
 		out, err = do(held, claim.Token)
 	}
 	stop()

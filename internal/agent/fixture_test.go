@@ -191,6 +191,8 @@ type seat struct {
 	refuses  error                               // RecordTrain
 	open     []string                            // last commits of trains
 	arrived  []*loomv1.Landing                   // of trains that it was told of
+	doubted  []*loomv1.OpenLanding               // commits that landed perhaps
+	landings []*loomv1.SettleLanding             // that it was told of
 	permits  map[string]loomv1.PermissionVerdict // by tool; without one a call waits
 	wanted   []*loomv1.PermissionRequest
 	team     []*loomv1.TeamCall
@@ -229,7 +231,7 @@ func (s *seat) Record(ctx context.Context, recs ...*loomv1.TurnRecord) error {
 
 func (s *seat) AcquireLock(context.Context) (*loomv1.LockClaim, error) {
 	now := time.Now()
-	return &loomv1.LockClaim{Token: s.token, GrantedAt: timestamppb.New(now), Until: timestamppb.New(now.Add(5 * time.Minute)), OpenTrains: s.open}, nil
+	return &loomv1.LockClaim{Token: s.token, GrantedAt: timestamppb.New(now), Until: timestamppb.New(now.Add(5 * time.Minute)), OpenTrains: s.open, OpenLandings: s.doubted}, nil
 }
 
 func (s *seat) RenewLock(context.Context, uint64) error { return nil }
@@ -253,6 +255,11 @@ func (s *seat) RecordTrain(_ context.Context, _ uint64, cars map[string]*loomv1.
 
 func (s *seat) SettleTrain(_ context.Context, _ uint64, l *loomv1.Landing) error {
 	s.arrived = append(s.arrived, l)
+	return nil
+}
+
+func (s *seat) SettleLanding(_ context.Context, c *loomv1.SettleLanding) error {
+	s.landings = append(s.landings, c)
 	return nil
 }
 

@@ -74,6 +74,51 @@ func (j *job) settleTrains(ctx context.Context, claim *loomv1.LockClaim) (*loomv
 	return nil, nil
 }
 
+// settleLandings finds out likewise which commits have landed whose attempts ended
+// before that was known, and says of each whether it has: under the fence none of
+// them can land any more.
+func (j *job) settleLandings(ctx context.Context, claim *loomv1.LockClaim) (*loomv1.Outcome, error) {
+	for _, o := range claim.OpenLandings {
+		landing, err := j.whereLanded(ctx, claim.Token, o)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case fault.Code(err) == "git/fenced":
+			return j.failure(err, ""), nil
+		case err != nil:
+			j.Logger.Warn("it is not known whether a change has landed", "commit", o.Commit, "error", err)
+			continue
+		}
+		err = j.seat.SettleLanding(ctx, &loomv1.SettleLanding{Execution: o.Execution, Commit: o.Commit, Token: claim.Token, Landing: landing})
+		if code := fault.Code(err); err != nil && code != "request/denied" && code != "deployment/older-host" {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// whereLanded returns where a change is, with its train or by itself; nil where it
+// has not landed.
+func (j *job) whereLanded(ctx context.Context, token uint64, o *loomv1.OpenLanding) (*loomv1.Landing, error) {
+	req := git.ArrivedRequest{Deployment: j.brief.Deployment, Token: token, Target: j.brief.Project.TargetBranch}
+	if o.Head != "" {
+		req.Head = o.Head
+		landing, err := j.repo.Committer.Arrived(ctx, req)
+		if landing != nil {
+			landing.Commit = o.Car
+		}
+		if landing != nil || err != nil {
+			return landing, err
+		}
+	}
+	req.Head, req.Execution = o.Commit, o.Execution
+	landing, err := j.repo.Committer.Arrived(ctx, req)
+	if landing != nil {
+		landing.Head = ""
+	}
+	return landing, err
+}
+
 // ride is one train on its way.
 type ride struct {
 	*job

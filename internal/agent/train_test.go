@@ -177,6 +177,58 @@ func TestBYD08_WhoCommitsNextSettlesTheTrain(t *testing.T) {
 	}
 }
 
+// Commits whose attempts have ended may be on the target, alone or with a train, or
+// not: who is granted the lock next says of each what has become of it.
+func TestLOCK05_WhoIsGrantedNextFindsWhatHasLanded(t *testing.T) {
+	y := newYard(t, 5)
+	doubt := func(n int) *loomv1.OpenLanding {
+		return &loomv1.OpenLanding{Execution: y.cars[n-1].Execution, Commit: y.cars[n-1].Candidate.Commit}
+	}
+	y.seat.train.Cars = y.cars[:2]
+	y.must(y.landing(1, 8)) // and nobody hears of it
+	rider := doubt(2)
+	rider.Car, rider.Head = y.seat.cars["shop-2-x1-a1"].Candidate.Commit, y.seat.cars["shop-2-x1-a1"].Head
+	var err error
+	if y.cars[2].Candidate, err = y.candidate(y.cars[2], 200); err != nil {
+		t.Fatal(err)
+	}
+	y.seat = &seat{token: 200}
+	y.must(y.landing(3, 0)) // and nobody hears of it
+	gone := doubt(4)
+	gone.Commit = strings.Repeat("1", 40)
+	alone := doubt(4)
+	alone.Head = strings.Repeat("2", 40)
+
+	commit := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT)
+	other := y.cars[4]
+	commit.Bead.Id, commit.Execution.Id, commit.Execution.Change = other.Bead, other.Execution, other.Change
+	commit.Execution.Approved = &loomv1.ApprovedChange{PatchDigest: other.Change.PatchDigest}
+	y.seat = &seat{token: 300, doubted: []*loomv1.OpenLanding{rider, doubt(3), alone, gone}}
+	if out := y.must(commit); out.Status != success {
+		t.Errorf("its own candidate is %v", out)
+	}
+	var got []string
+	for _, c := range y.seat.landings {
+		if c.Token != 300 {
+			t.Errorf("it is said under token %d", c.Token)
+		}
+		got = append(got, fmt.Sprintf("%s of %.6s: %.6s on %s with %.6s", c.Execution, c.Commit, c.Landing.GetCommit(), c.Landing.GetRef(), c.Landing.GetHead()))
+	}
+	want := []string{
+		fmt.Sprintf("shop-2-x1 of %.6s: %.6s on refs/heads/main with %.6s", rider.Commit, rider.Car, rider.Head),
+		fmt.Sprintf("shop-3-x1 of %.6s: %.6s on refs/heads/main with ", y.cars[2].Candidate.Commit, y.cars[2].Candidate.Commit),
+		fmt.Sprintf("shop-4-x1 of %.6s:  on  with ", alone.Commit),
+		fmt.Sprintf("shop-4-x1 of %.6s:  on  with ", gone.Commit),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the journal is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	y.seat = &seat{token: 250, doubted: []*loomv1.OpenLanding{doubt(3)}}
+	if late := y.must(commit); late.Code != "git/fenced" || len(y.seat.landings) != 0 {
+		t.Errorf("who was overtaken says %v and %v", late, y.seat.landings)
+	}
+}
+
 // commit is somebody else's work on the target.
 func (b *bench) commit(path string) {
 	b.t.Helper()

@@ -23,11 +23,13 @@ import (
 
 // Newest is the number up to which this build reads events. Builds from before
 // there were numbers say none, which is 1.
-const Newest = 1
+const Newest = 2
 
 // kinds are the kinds of events that not every build reads, by their field in
 // loom.v1.Event, and the number from which on builds do.
-var kinds = map[protoreflect.FieldNumber]uint32{}
+var kinds = map[protoreflect.FieldNumber]uint32{
+	830: 2, // landing_settled
+}
 
 // Build is what a build reads. The zero value is this build.
 type Build struct {

@@ -141,11 +141,12 @@ type ArrivedRequest struct {
 	Deployment string
 	Token      uint64 // of the grant that the caller holds
 	Target     string // branch
-	Head       string // the train's last commit
+	Head       string // the train's last commit, or one that lands by itself
+	Execution  string // of that; empty for a train
 }
 
-// Arrived says whether a train has landed whose driver may have died before it said
-// so: it finishes what was begun, under the fence at Token, and returns where the
+// Arrived says whether a train, or a commit by itself, has landed whose driver may
+// have died before it said so, or was heard no more: it finishes what was begun, under the fence at Token, and returns where the
 // train's last commit is, or nil where it is not. Then an older driver can neither
 // land it any more nor take it back. It moves nothing else, and may be repeated.
 func (c *Committer) Arrived(ctx context.Context, req ArrivedRequest) (*loomv1.Landing, error) {
@@ -162,7 +163,7 @@ func (c *Committer) Arrived(ctx context.Context, req ArrivedRequest) (*loomv1.La
 		return nil, err
 	}
 	l := &landing{
-		Repository: c.repo, req: LandRequest{Deployment: req.Deployment, Token: req.Token, Target: name, Head: req.Head},
+		Repository: c.repo, req: LandRequest{Deployment: req.Deployment, Token: req.Token, Target: name, Head: req.Head, Execution: req.Execution},
 		ref: "refs/heads/" + name, fence: fence, step: c.step,
 	}
 	if err := l.finish(ctx); err != nil {
@@ -174,6 +175,9 @@ func (c *Committer) Arrived(ctx context.Context, req ArrivedRequest) (*loomv1.La
 // whereTrainIs looks for the train's last commit where a train can land.
 func (l *landing) whereTrainIs(ctx context.Context) (*loomv1.Landing, error) {
 	places := []string{l.ref, landedBranch}
+	if l.req.Execution != "" {
+		places = append(places, l.ownBranch())
+	}
 	if l.remote != nil {
 		if _, err := l.newest(ctx, l.req.Target); err != nil {
 			return nil, err

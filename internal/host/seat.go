@@ -188,7 +188,7 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.RenewLock.Holder = s.who
 	case *loomv1.Command_ReleaseLock:
 		c.ReleaseLock.Holder = s.who
-	case *loomv1.Command_FormTrain, *loomv1.Command_RecordTrain, *loomv1.Command_SettleTrain:
+	case *loomv1.Command_FormTrain, *loomv1.Command_RecordTrain, *loomv1.Command_SettleTrain, *loomv1.Command_SettleLanding:
 		return s.bindTrain(ctx, cmd)
 	case *loomv1.Command_ReserveCall:
 		c.ReserveCall.Attempt, c.ReserveCall.Claimant = s.attempt, s.who

@@ -15,7 +15,7 @@ import (
 // the changes of others is held against the repository, so a host that has none
 // refuses: the driver then lands its own change alone.
 func (s *sitting) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
-	repo, _, err := s.source(ctx)
+	repo, target, err := s.source(ctx)
 	if err != nil {
 		return err
 	}
@@ -30,6 +30,9 @@ func (s *sitting) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
 		if s.bindLanding(ctx, c.SettleTrain.GetLanding()); c.SettleTrain.GetLanding().GetHead() == "" {
 			return fault.New("request/denied", "that a train has landed is not seen here")
 		}
+	case *loomv1.Command_SettleLanding:
+		c.SettleLanding.Holder = s.who
+		return s.bindSettled(ctx, repo, target, c.SettleLanding.GetLanding())
 	}
 	return nil
 }
@@ -72,6 +75,23 @@ func (s *sitting) bindLanding(ctx context.Context, l *loomv1.Landing) {
 		s.h.log.Info("what an agent of a leaf host says of a train is not seen here", "attempt", s.attempt, "head", l.Head, "error", err)
 		l.Head = ""
 	}
+}
+
+// bindSettled refuses what the repository does not show of a change whose attempt
+// has ended: that it has not landed is seen by hosts alone.
+func (s *sitting) bindSettled(ctx context.Context, repo *git.Repository, target string, l *loomv1.Landing) error {
+	if l == nil {
+		return fault.New("request/denied", "that a change has not landed is not for an agent of a leaf host to say")
+	}
+	reached, err := repo.Reached(ctx, target, l.Commit)
+	if err != nil {
+		return err
+	}
+	if !reached {
+		return fault.New("request/denied", "that commit %.12s has landed is not seen here", l.Commit)
+	}
+	s.bindLanding(ctx, l)
+	return nil
 }
 
 // source opens the repository of the attempt's project, and says its target.

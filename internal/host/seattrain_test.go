@@ -295,6 +295,10 @@ func TestBYD08_SEC01_AgentsOfALeafHostDriveTrains(t *testing.T) {
 	}
 }
 
+func found(commit string) *loomv1.Landing {
+	return &loomv1.Landing{Commit: commit, Ref: "refs/heads/main"}
+}
+
 // lies are what is refused, and changes nothing.
 func (y *yard) lies(th *thief, token uint64, train *loomv1.Train) {
 	y.t.Helper()
@@ -341,6 +345,12 @@ func (y *yard) lies(th *thief, token uint64, train *loomv1.Train) {
 		settle := &loomv1.SettleTrain{Token: token, Landing: &loomv1.Landing{Head: head, Ref: "refs/heads/main"}}
 		if _, err := th.do(&loomv1.Command{Body: &loomv1.Command_SettleTrain{SettleTrain: settle}}); fault.Code(err) != "request/denied" {
 			y.t.Errorf("a train settled by a commit %s: %v, want request/denied", what, err)
+		}
+	}
+	for what, l := range map[string]*loomv1.Landing{"that is not there": found(nowhere), "that has not landed": found(train.Cars[0].Candidate.Commit), "that has not landed, it says": nil} {
+		settle := &loomv1.SettleLanding{Token: token, Execution: train.Cars[0].Execution, Commit: train.Cars[0].Candidate.Commit, Landing: l}
+		if _, err := th.do(&loomv1.Command{Body: &loomv1.Command_SettleLanding{SettleLanding: settle}}); fault.Code(err) != "request/denied" {
+			y.t.Errorf("a landing of a commit %s: %v, want request/denied", what, err)
 		}
 	}
 	other := proto.CloneOf(th.seat)

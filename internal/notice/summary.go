@@ -147,6 +147,8 @@ func changes(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: candidate commit %s made (token %d)", about(e), short(c.GetCommit()), c.GetToken())
 	case *loomv1.Event_TrainTested:
 		return about(e) + ": " + tested(f.TrainTested.GetCar())
+	case *loomv1.Event_LandingSettled:
+		return about(e) + ": " + settled(f.LandingSettled)
 	case *loomv1.Event_Landed:
 		l := f.Landed.GetLanding()
 		return fmt.Sprintf("%s: commit %s landed on %s (token %d)", about(e), short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken())
@@ -176,6 +178,15 @@ func locks(e *loomv1.Event) string {
 		return lock(e, c.GetRepository(), fmt.Sprintf("takes %s along on its holder's train (token %d)", c.GetRequest(), c.GetToken()))
 	}
 	return ""
+}
+
+// settled says what became of a commit whose attempt to land had ended.
+func settled(s *loomv1.LandingSettled) string {
+	l := s.GetLanding()
+	if l == nil {
+		return fmt.Sprintf("commit %s has not landed, and its attempt has ended", short(s.GetCommit()))
+	}
+	return fmt.Sprintf("commit %s landed on %s though its attempt had ended (token %d)", short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken())
 }
 
 // tested says what a train's tests have shown of a change.

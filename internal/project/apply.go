@@ -204,8 +204,12 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 	if x == nil {
 		return fmt.Errorf("%T of execution %q, which was never started", e.Fact, e.Execution)
 	}
+	candidate, car := x.Candidate, x.Car
 	if err := workflow.Apply(x, e); err != nil {
 		return err
+	}
+	if candidate != nil && x.Candidate.GetCommit() != candidate.Commit {
+		s.dropped(x, candidate.Commit, car)
 	}
 	switch e.Fact.(type) {
 	case *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionForked:
@@ -217,6 +221,11 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 	case *loomv1.Event_AttemptEnded:
 		delete(s.p.Turns, e.Attempt)
 		s.orphan(x, e)
+		s.doubt(x, e)
+	case *loomv1.Event_Landed:
+		s.sure(x.Id, x.Candidate.GetCommit())
+	case *loomv1.Event_LandingSettled:
+		s.sure(x.Id, e.GetLandingSettled().GetCommit())
 	}
 	s.rehold(x, e.Time)
 	s.rearm(x)

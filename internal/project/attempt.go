@@ -221,7 +221,7 @@ func (d *decision) told(claim *loomv1.LockClaim) *loomv1.LockClaim {
 	}
 	told := proto.CloneOf(claim)
 	told.Lease, told.Left = durationpb.New(d.s.cfg.LockLease), durationpb.New(claim.Until.AsTime().Sub(d.now))
-	told.OpenTrains = d.openTrains(claim)
+	told.OpenTrains, told.OpenLandings = d.openTrains(claim), d.openLandings()
 	return told
 }
 

@@ -132,6 +132,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.recordTrain(c.RecordTrain)
 	case *loomv1.Command_SettleTrain:
 		return nil, d.settleTrain(c.SettleTrain)
+	case *loomv1.Command_SettleLanding:
+		return nil, d.settleLanding(c.SettleLanding)
 	case *loomv1.Command_AddDecision:
 		return d.addDecision(c.AddDecision)
 	case *loomv1.Command_LinkDecision:

@@ -27,6 +27,8 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.followChange(e, f.ChangeProposed.Change)
 	case *loomv1.Event_Landed:
 		return d.followLanded(e, f.Landed.Landing)
+	case *loomv1.Event_LandingSettled:
+		return d.followSettled(e, f.LandingSettled.Landing)
 	case *loomv1.Event_ModelAnswered:
 		return d.followAnswer(e.Execution)
 	case *loomv1.Event_AttemptDispatched:

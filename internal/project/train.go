@@ -184,7 +184,7 @@ func (d *decision) landedWith(l *loomv1.Landing, which func(*loomv1.Execution) b
 			return err
 		}
 	}
-	return nil
+	return d.settledWith(l)
 }
 
 // mostTrains is the most trains that a holder of the lock is told of: the newest.

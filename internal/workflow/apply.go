@@ -33,6 +33,9 @@ func Apply(x *loomv1.Execution, e *loomv1.Event) error {
 	if fork := e.GetExecutionForked(); fork != nil {
 		return f.forked(fork)
 	}
+	if settled := e.GetLandingSettled(); settled != nil {
+		return f.landingSettled(settled)
+	}
 	if !concerns(e) {
 		return nil
 	}
@@ -137,6 +140,18 @@ func (f folder) foldWork() error {
 		return f.planned(fact.PlanAdopted)
 	}
 	return f.foldSteering()
+}
+
+// landingSettled keeps where a commit has landed whose work had ended. What is still
+// worked on has another candidate by then, and lands by itself.
+func (f folder) landingSettled(s *loomv1.LandingSettled) error {
+	if f.x == nil || f.x.Id != f.e.Execution {
+		return f.wrong("it is not about execution %q", f.x.GetId())
+	}
+	if s.GetLanding() != nil && f.x.Landing == nil && !running(f.x) {
+		f.x.Landing = s.Landing
+	}
+	return nil
 }
 
 func (f folder) wrong(format string, args ...any) error {

@@ -50,6 +50,7 @@ type agent struct {
 	brief    *loomv1.Brief
 	turn     *loomv1.Turn
 	token    uint64
+	riddles  []*loomv1.OpenLanding // that the holder of the lock is to find out about
 	out      *loomv1.Outcome
 	answered *loomv1.Command // the last answer that was taken
 }
@@ -318,7 +319,7 @@ func (a *agent) lock() {
 		case ans.GetLock().Token == 0:
 			a.phase = parking
 		default:
-			a.token, a.phase = ans.GetLock().Token, raising
+			a.token, a.phase, a.riddles = ans.GetLock().Token, raising, ans.GetLock().OpenLandings
 		}
 	})
 }
@@ -358,6 +359,7 @@ func (a *agent) touch() {
 	if a.phase == raising {
 		if err = a.w.git.raise(a.token); err == nil {
 			a.phase = moving
+			a.settle()
 			return
 		}
 	} else {
@@ -367,6 +369,25 @@ func (a *agent) touch() {
 		a.out = failed(a, codeOf(err))
 	}
 	a.phase = answering
+}
+
+// settle says what has become of commits whose attempts have ended, under the fence.
+func (a *agent) settle() {
+	for _, o := range a.riddles {
+		a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_SettleLanding{SettleLanding: &loomv1.SettleLanding{
+			Execution: o.Execution, Commit: o.Commit, Token: a.token, Holder: a.who(), Landing: a.w.git.find(o.Commit, a.token),
+		}}}, a.identity, func(*loomv1.Answer) {})
+	}
+	a.riddles = nil
+}
+
+// late says where a change has landed whose attempt has ended.
+func (a *agent) late() {
+	if l := a.out.GetLanding(); l != nil && a.w.git.find(l.Commit, l.Token) != nil {
+		a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_SettleLanding{SettleLanding: &loomv1.SettleLanding{
+			Execution: a.brief.Execution.Id, Commit: a.brief.Execution.Candidate.GetCommit(), Holder: a.who(), Landing: l,
+		}}}, a.identity, func(*loomv1.Answer) {})
+	}
 }
 
 func (a *agent) move() (*loomv1.Outcome, error) {

@@ -33,6 +33,7 @@ func (a *agent) answer() {
 		case "outcome/invalid":
 			a.w.broken(0, "an outcome does not fit: %v for %v", a.out, a.brief.Node)
 		default:
+			a.late()
 			a.gone("answer", code)
 		}
 	})

@@ -77,9 +77,22 @@ func (g *repo) land(attempt, who, execution string, c *loomv1.Candidate, token u
 	if err := g.moved(attempt, who, token); err != nil {
 		return nil, err
 	}
+	if g.w.oracle.gone[c.Commit] {
+		g.w.broken(17, "%s lands after it was said that it has not", c.Commit)
+	}
 	g.head = c.Commit
 	g.landed = append(g.landed, &made{execution, c})
 	return l, nil
+}
+
+// find says where a commit is, nil for one that has not landed.
+func (g *repo) find(commit string, token uint64) *loomv1.Landing {
+	for _, m := range g.landed {
+		if m.candidate.Commit == commit {
+			return &loomv1.Landing{Commit: commit, Ref: "refs/heads/main", Target: "main", Token: token}
+		}
+	}
+	return nil
 }
 
 // someoneElse is a person who pushes to the target.

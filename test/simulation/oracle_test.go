@@ -54,6 +54,7 @@ type oracle struct {
 	links      map[string][]string
 	decisions  map[string]bool
 	requests   map[string]time.Time // that added decisions
+	gone       map[string]bool      // commits that were said not to have landed
 	lock       lockOracle
 }
 
@@ -132,7 +133,7 @@ func newOracle(w *world) *oracle {
 		prints: map[string]string{}, worked: map[string]*execution{},
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
-		requests: map[string]time.Time{}, links: map[string][]string{}, decisions: map[string]bool{},
+		requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
 	}
 	if w.careful {
 		o.twin = project.New(w.config(0))

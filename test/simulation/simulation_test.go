@@ -43,7 +43,7 @@ var sometimes = []string{
 	"blocked", "blocked bead freed", "bead changed", "reopened", "operator refused: bead/cycle", "operator refused: bead/running", "fork",
 	"governor tripped: reported", "governor tripped: self-filed", "submission refused: storm/budget", "self-filed", "self-filed refused: storm/budget",
 	"rework", "continue", "backoff", "timeout", "escalation", "escalation after a restart", "attempts granted", "approval lapsed",
-	"landed", "completed", "rejected",
+	"landed", "landing settled", "no landing settled", "completed", "rejected",
 }
 
 // TestWF10_Simulation covers WF03 to WF12, GRAPH03, LOCK01, ACT04, P5 to P10

@@ -13,6 +13,10 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.broken(2, "%s of no execution", tellEvent(e))
 		return
 	}
+	if f := e.GetLandingSettled(); f != nil {
+		o.settled(x, f)
+		return
+	}
 	if x.ended {
 		o.broken(8, "%s after the end of %s", tellEvent(e), x.id)
 	}
@@ -291,6 +295,24 @@ func (o *oracle) candidate(x *execution, e *loomv1.Event, c *loomv1.Candidate) {
 		o.broken(15, "candidate under token %d, which was granted to %q and not to %s", c.Token, o.lock.grants[c.Token], a.id)
 	}
 	x.newest = c
+	delete(o.gone, c.Commit) // the very commit may be made again
+}
+
+// settled wants what is said of a commit whose attempt has ended to be so, for good.
+func (o *oracle) settled(x *execution, f *loomv1.LandingSettled) {
+	there := slices.ContainsFunc(o.w.git.landed, func(m *made) bool { return m.candidate.Commit == f.Commit })
+	switch {
+	case there != (f.Landing != nil):
+		o.broken(17, "%s of %s is settled as landed: %t, and is on the target: %t", f.Commit, x.id, f.Landing != nil, there)
+	case x.landed[f.Commit]:
+		o.broken(17, "%s landed twice", f.Commit)
+	case there:
+		o.w.see("landing settled")
+		x.landed[f.Commit] = true
+	default:
+		o.w.see("no landing settled")
+		o.gone[f.Commit] = true
+	}
 }
 
 func (o *oracle) landed(x *execution, e *loomv1.Event, l *loomv1.Landing) {

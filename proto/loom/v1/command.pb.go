@@ -123,6 +123,7 @@ type Command struct {
 	//	*Command_FormTrain
 	//	*Command_RecordTrain
 	//	*Command_SettleTrain
+	//	*Command_SettleLanding
 	//	*Command_TellExecution
 	//	*Command_AskTeam
 	//	*Command_AbandonDecision
@@ -483,6 +484,15 @@ func (x *Command) GetSettleTrain() *SettleTrain {
 	return nil
 }
 
+func (x *Command) GetSettleLanding() *SettleLanding {
+	if x != nil {
+		if x, ok := x.Body.(*Command_SettleLanding); ok {
+			return x.SettleLanding
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetTellExecution() *TellExecution {
 	if x != nil {
 		if x, ok := x.Body.(*Command_TellExecution); ok {
@@ -682,6 +692,10 @@ type Command_SettleTrain struct {
 	SettleTrain *SettleTrain `protobuf:"bytes,790,opt,name=settle_train,json=settleTrain,proto3,oneof"`
 }
 
+type Command_SettleLanding struct {
+	SettleLanding *SettleLanding `protobuf:"bytes,830,opt,name=settle_landing,json=settleLanding,proto3,oneof"`
+}
+
 type Command_TellExecution struct {
 	TellExecution *TellExecution `protobuf:"bytes,550,opt,name=tell_execution,json=tellExecution,proto3,oneof"`
 }
@@ -775,6 +789,8 @@ func (*Command_FormTrain) isCommand_Body() {}
 func (*Command_RecordTrain) isCommand_Body() {}
 
 func (*Command_SettleTrain) isCommand_Body() {}
+
+func (*Command_SettleLanding) isCommand_Body() {}
 
 func (*Command_TellExecution) isCommand_Body() {}
 
@@ -3179,6 +3195,89 @@ func (x *SettleTrain) GetLanding() *Landing {
 	return nil
 }
 
+// SettleLanding tells what became of a commit whose attempt to land ended before it
+// was known, see OpenLanding. Said again, it changes nothing.
+type SettleLanding struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	// The verified candidate.
+	Commit string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Of the grant under which it was looked for. 0 is said by who had the attempt, of
+	// what it has landed itself.
+	Token uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	// Who says it.
+	Holder *Claimant `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Where it was found; unset where it was not.
+	Landing       *Landing `protobuf:"bytes,5,opt,name=landing,proto3" json:"landing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleLanding) Reset() {
+	*x = SettleLanding{}
+	mi := &file_loom_v1_command_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleLanding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleLanding) ProtoMessage() {}
+
+func (x *SettleLanding) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
+func (*SettleLanding) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *SettleLanding) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *SettleLanding) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *SettleLanding) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *SettleLanding) GetHolder() *Claimant {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+func (x *SettleLanding) GetLanding() *Landing {
+	if x != nil {
+		return x.Landing
+	}
+	return nil
+}
+
 // AddDecision adds a node and its links to the decision graph.
 type AddDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3196,7 +3295,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3307,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3320,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3262,7 +3361,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3274,7 +3373,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3287,7 +3386,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3309,7 +3408,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3420,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +3433,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3373,7 +3472,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3484,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3497,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3433,7 +3532,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3544,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3557,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3488,7 +3587,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3599,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3612,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3535,7 +3634,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3646,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3659,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3586,7 +3685,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3697,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3710,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -3631,7 +3730,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3643,7 +3742,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3656,7 +3755,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -3711,7 +3810,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3822,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3835,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -3966,7 +4065,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3978,7 +4077,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3991,7 +4090,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -4021,7 +4120,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4033,7 +4132,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4046,7 +4145,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4081,7 +4180,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4093,7 +4192,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4106,7 +4205,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4136,7 +4235,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4247,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4260,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4197,7 +4296,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4308,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4321,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4259,7 +4358,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4271,7 +4370,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4284,7 +4383,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4313,7 +4412,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4424,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4437,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4371,7 +4470,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4383,7 +4482,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4396,7 +4495,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4472,7 +4571,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4484,7 +4583,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4497,7 +4596,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4621,7 +4720,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +4732,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4745,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4682,7 +4781,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +4793,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +4806,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4734,7 +4833,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4746,7 +4845,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4759,7 +4858,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4781,7 +4880,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4793,7 +4892,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4806,7 +4905,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4834,7 +4933,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +4945,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +4958,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4880,7 +4979,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x93\x13\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd5\x13\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4928,6 +5027,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
 	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x12:\n" +
 	"\fsettle_train\x18\x96\x06 \x01(\v2\x14.loom.v1.SettleTrainH\x00R\vsettleTrain\x12@\n" +
+	"\x0esettle_landing\x18\xbe\x06 \x01(\v2\x16.loom.v1.SettleLandingH\x00R\rsettleLanding\x12@\n" +
 	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12.\n" +
 	"\bask_team\x18\x9e\x05 \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12F\n" +
 	"\x10abandon_decision\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\x0fabandonDecision\x12F\n" +
@@ -5099,7 +5199,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vSettleTrain\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12)\n" +
 	"\x06holder\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x12*\n" +
-	"\alanding\x18\x03 \x01(\v2\x10.loom.v1.LandingR\alanding\"\xb6\x01\n" +
+	"\alanding\x18\x03 \x01(\v2\x10.loom.v1.LandingR\alanding\"\xb2\x01\n" +
+	"\rSettleLanding\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\x12)\n" +
+	"\x06holder\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x12*\n" +
+	"\alanding\x18\x05 \x01(\v2\x10.loom.v1.LandingR\alanding\"\xb6\x01\n" +
 	"\vAddDecision\x12)\n" +
 	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12+\n" +
 	"\x05links\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05links\x12\x18\n" +
@@ -5243,7 +5349,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5282,81 +5388,82 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*TrainCar)(nil),              // 34: loom.v1.TrainCar
 	(*RecordTrain)(nil),           // 35: loom.v1.RecordTrain
 	(*SettleTrain)(nil),           // 36: loom.v1.SettleTrain
-	(*AddDecision)(nil),           // 37: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 38: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 39: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 40: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 41: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 42: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 43: loom.v1.CastVote
-	(*Tick)(nil),                  // 44: loom.v1.Tick
-	(*SignedCommand)(nil),         // 45: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 46: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 47: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 48: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 49: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 50: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 51: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 52: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 53: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 54: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 55: loom.v1.Brief
-	(*AskPermission)(nil),         // 56: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 57: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 58: loom.v1.Permits
-	(*SetPermission)(nil),         // 59: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 60: loom.v1.RevokePermission
-	nil,                           // 61: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 62: loom.v1.Identity
-	(*ScaleRole)(nil),             // 63: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 64: loom.v1.DrainHost
-	(*AskTeam)(nil),               // 65: loom.v1.AskTeam
-	(*Error)(nil),                 // 66: loom.v1.Error
-	(*SubmitReply)(nil),           // 67: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 68: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 69: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 71: loom.v1.TeamReplies
-	(*Said)(nil),                  // 72: loom.v1.Said
-	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 74: loom.v1.Definition
-	(*Submission)(nil),            // 75: loom.v1.Submission
-	(*ErrorReport)(nil),           // 76: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 77: loom.v1.JournalCut
-	(*Claimant)(nil),              // 78: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 79: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 80: loom.v1.ToolStep
-	(*Compaction)(nil),            // 81: loom.v1.Compaction
-	(*CallReservation)(nil),       // 82: loom.v1.CallReservation
-	(*Usage)(nil),                 // 83: loom.v1.Usage
-	(*ToolResult)(nil),            // 84: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 85: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 86: loom.v1.Outcome
-	(*HostRoles)(nil),             // 87: loom.v1.HostRoles
-	(*Bead)(nil),                  // 88: loom.v1.Bead
-	(*Execution)(nil),             // 89: loom.v1.Execution
-	(*Change)(nil),                // 90: loom.v1.Change
-	(*Candidate)(nil),             // 91: loom.v1.Candidate
-	(*Landing)(nil),               // 92: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 93: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 94: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 95: loom.v1.Ballot
-	(*Vote)(nil),                  // 96: loom.v1.Vote
-	(PauseScope)(0),               // 97: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 98: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 99: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 100: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 101: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 102: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 103: loom.v1.DecisionContext
-	(*Permission)(nil),            // 104: loom.v1.Permission
-	(*FileClaim)(nil),             // 105: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 106: loom.v1.ToolCall
-	(*Permit)(nil),                // 107: loom.v1.Permit
-	(*Car)(nil),                   // 108: loom.v1.Car
+	(*SettleLanding)(nil),         // 37: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 38: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 39: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 40: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 41: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 42: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 43: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 44: loom.v1.CastVote
+	(*Tick)(nil),                  // 45: loom.v1.Tick
+	(*SignedCommand)(nil),         // 46: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 47: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 48: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 49: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 50: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 51: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 52: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 53: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 54: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 55: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 56: loom.v1.Brief
+	(*AskPermission)(nil),         // 57: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 58: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 59: loom.v1.Permits
+	(*SetPermission)(nil),         // 60: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 61: loom.v1.RevokePermission
+	nil,                           // 62: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 63: loom.v1.Identity
+	(*ScaleRole)(nil),             // 64: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 65: loom.v1.DrainHost
+	(*AskTeam)(nil),               // 66: loom.v1.AskTeam
+	(*Error)(nil),                 // 67: loom.v1.Error
+	(*SubmitReply)(nil),           // 68: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 69: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 70: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 72: loom.v1.TeamReplies
+	(*Said)(nil),                  // 73: loom.v1.Said
+	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 75: loom.v1.Definition
+	(*Submission)(nil),            // 76: loom.v1.Submission
+	(*ErrorReport)(nil),           // 77: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
+	(*Claimant)(nil),              // 79: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 80: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 81: loom.v1.ToolStep
+	(*Compaction)(nil),            // 82: loom.v1.Compaction
+	(*CallReservation)(nil),       // 83: loom.v1.CallReservation
+	(*Usage)(nil),                 // 84: loom.v1.Usage
+	(*ToolResult)(nil),            // 85: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 86: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 87: loom.v1.Outcome
+	(*HostRoles)(nil),             // 88: loom.v1.HostRoles
+	(*Bead)(nil),                  // 89: loom.v1.Bead
+	(*Execution)(nil),             // 90: loom.v1.Execution
+	(*Change)(nil),                // 91: loom.v1.Change
+	(*Candidate)(nil),             // 92: loom.v1.Candidate
+	(*Landing)(nil),               // 93: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 94: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 95: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 96: loom.v1.Ballot
+	(*Vote)(nil),                  // 97: loom.v1.Vote
+	(PauseScope)(0),               // 98: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 100: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 101: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 102: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 104: loom.v1.DecisionContext
+	(*Permission)(nil),            // 105: loom.v1.Permission
+	(*FileClaim)(nil),             // 106: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 107: loom.v1.ToolCall
+	(*Permit)(nil),                // 108: loom.v1.Permit
+	(*Car)(nil),                   // 109: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	62,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -5373,130 +5480,133 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	22,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	23,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	24,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	63,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	64,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	64,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	65,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
 	29,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
 	30,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
 	31,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	37,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	38,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	39,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	42,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	43,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	45,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	44,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	38,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	39,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	40,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	43,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	44,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	46,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	45,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	56,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	57,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
 	32,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
 	35,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
 	36,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	4,   // 34: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	65,  // 35: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	40,  // 36: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	41,  // 37: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
-	16,  // 38: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	17,  // 39: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	11,  // 40: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	66,  // 41: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 42: loom.v1.Answer.done:type_name -> loom.v1.Done
-	67,  // 43: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	55,  // 44: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	68,  // 45: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	69,  // 46: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	58,  // 47: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	70,  // 48: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	33,  // 49: loom.v1.Answer.train:type_name -> loom.v1.Train
-	71,  // 50: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	18,  // 51: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	72,  // 52: loom.v1.Done.said:type_name -> loom.v1.Said
-	73,  // 53: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	74,  // 54: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	75,  // 55: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	76,  // 56: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	66,  // 57: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	77,  // 58: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	78,  // 59: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	78,  // 60: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	14,  // 61: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	15,  // 62: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	79,  // 63: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	80,  // 64: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	19,  // 65: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	81,  // 66: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	72,  // 67: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	70,  // 68: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	78,  // 69: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	82,  // 70: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	78,  // 71: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	83,  // 72: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 73: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	84,  // 74: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	78,  // 75: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	85,  // 76: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	78,  // 77: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	86,  // 78: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	78,  // 79: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	87,  // 80: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	88,  // 81: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	89,  // 82: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	78,  // 83: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	78,  // 84: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	78,  // 85: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	78,  // 86: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	34,  // 87: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	90,  // 88: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	91,  // 89: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	61,  // 90: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	78,  // 91: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	78,  // 92: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	92,  // 93: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	69,  // 94: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	93,  // 95: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	40,  // 96: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	93,  // 97: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	94,  // 98: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	95,  // 99: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	96,  // 100: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	85,  // 101: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	85,  // 102: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	54,  // 103: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	48,  // 104: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	49,  // 105: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	50,  // 106: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	51,  // 107: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	53,  // 108: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	52,  // 109: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	47,  // 110: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	59,  // 111: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	60,  // 112: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	40,  // 113: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	97,  // 114: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	97,  // 115: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	74,  // 116: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	98,  // 117: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	99,  // 118: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	100, // 119: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	88,  // 120: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	89,  // 121: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	73,  // 122: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	101, // 123: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	69,  // 124: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	102, // 125: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	103, // 126: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	74,  // 127: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	104, // 128: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	105, // 129: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	78,  // 130: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	57,  // 131: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	106, // 132: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	107, // 133: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	104, // 134: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	108, // 135: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	136, // [136:136] is the sub-list for method output_type
-	136, // [136:136] is the sub-list for method input_type
-	136, // [136:136] is the sub-list for extension type_name
-	136, // [136:136] is the sub-list for extension extendee
-	0,   // [0:136] is the sub-list for field type_name
+	37,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
+	66,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	41,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	42,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	16,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	17,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
+	67,  // 42: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 43: loom.v1.Answer.done:type_name -> loom.v1.Done
+	68,  // 44: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	56,  // 45: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	69,  // 46: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	70,  // 47: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	59,  // 48: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	71,  // 49: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	33,  // 50: loom.v1.Answer.train:type_name -> loom.v1.Train
+	72,  // 51: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	18,  // 52: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	73,  // 53: loom.v1.Done.said:type_name -> loom.v1.Said
+	74,  // 54: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	75,  // 55: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	76,  // 56: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	77,  // 57: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	67,  // 58: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	78,  // 59: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	79,  // 60: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	79,  // 61: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	14,  // 62: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	15,  // 63: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	80,  // 64: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	81,  // 65: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	19,  // 66: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	82,  // 67: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	73,  // 68: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	71,  // 69: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	79,  // 70: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	83,  // 71: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	79,  // 72: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	84,  // 73: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 74: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	85,  // 75: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	79,  // 76: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	86,  // 77: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	79,  // 78: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	87,  // 79: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	79,  // 80: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	88,  // 81: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	89,  // 82: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	90,  // 83: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	79,  // 84: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	79,  // 85: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	79,  // 86: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	79,  // 87: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	34,  // 88: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	91,  // 89: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	92,  // 90: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	62,  // 91: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	79,  // 92: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	79,  // 93: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	93,  // 94: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	79,  // 95: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	93,  // 96: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	70,  // 97: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	94,  // 98: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	41,  // 99: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	94,  // 100: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	95,  // 101: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	96,  // 102: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	97,  // 103: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	86,  // 104: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	86,  // 105: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	55,  // 106: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	49,  // 107: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	50,  // 108: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	51,  // 109: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	52,  // 110: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	54,  // 111: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	53,  // 112: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	48,  // 113: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	60,  // 114: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	61,  // 115: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	41,  // 116: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	98,  // 117: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	98,  // 118: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	75,  // 119: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	99,  // 120: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	100, // 121: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	101, // 122: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	89,  // 123: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	90,  // 124: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	74,  // 125: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	102, // 126: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	70,  // 127: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	103, // 128: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	104, // 129: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	75,  // 130: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	105, // 131: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	106, // 132: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	79,  // 133: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 134: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	107, // 135: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	108, // 136: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	105, // 137: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	109, // 138: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	139, // [139:139] is the sub-list for method output_type
+	139, // [139:139] is the sub-list for method input_type
+	139, // [139:139] is the sub-list for extension type_name
+	139, // [139:139] is the sub-list for extension extendee
+	0,   // [0:139] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5549,6 +5659,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_FormTrain)(nil),
 		(*Command_RecordTrain)(nil),
 		(*Command_SettleTrain)(nil),
+		(*Command_SettleLanding)(nil),
 		(*Command_TellExecution)(nil),
 		(*Command_AskTeam)(nil),
 		(*Command_AbandonDecision)(nil),
@@ -5577,7 +5688,7 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Compact)(nil),
 		(*TurnRecord_Hear)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[45].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5596,7 +5707,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -115,6 +115,7 @@ type Event struct {
 	//	*Event_CallSettled
 	//	*Event_JournalCut
 	//	*Event_PlanAdopted
+	//	*Event_LandingSettled
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -888,6 +889,15 @@ func (x *Event) GetPlanAdopted() *PlanAdopted {
 	return nil
 }
 
+func (x *Event) GetLandingSettled() *LandingSettled {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_LandingSettled); ok {
+			return x.LandingSettled
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1192,6 +1202,10 @@ type Event_PlanAdopted struct {
 	PlanAdopted *PlanAdopted `protobuf:"bytes,720,opt,name=plan_adopted,json=planAdopted,proto3,oneof"`
 }
 
+type Event_LandingSettled struct {
+	LandingSettled *LandingSettled `protobuf:"bytes,830,opt,name=landing_settled,json=landingSettled,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1342,6 +1356,64 @@ func (*Event_JournalCut) isEvent_Fact() {}
 
 func (*Event_PlanAdopted) isEvent_Fact() {}
 
+func (*Event_LandingSettled) isEvent_Fact() {}
+
+// LandingSettled says what became of a commit that was about to land when the
+// attempt to land it ended, see OpenLanding.
+type LandingSettled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The verified candidate.
+	Commit string `protobuf:"bytes,1,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Where it was found; unset for one that has not landed, and can no more.
+	Landing       *Landing `protobuf:"bytes,2,opt,name=landing,proto3" json:"landing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LandingSettled) Reset() {
+	*x = LandingSettled{}
+	mi := &file_loom_v1_event_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LandingSettled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LandingSettled) ProtoMessage() {}
+
+func (x *LandingSettled) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LandingSettled.ProtoReflect.Descriptor instead.
+func (*LandingSettled) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LandingSettled) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *LandingSettled) GetLanding() *Landing {
+	if x != nil {
+		return x.Landing
+	}
+	return nil
+}
+
 // ProjectRegistered makes a project known, or changes its registration.
 type ProjectRegistered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1352,7 +1424,7 @@ type ProjectRegistered struct {
 
 func (x *ProjectRegistered) Reset() {
 	*x = ProjectRegistered{}
-	mi := &file_loom_v1_event_proto_msgTypes[1]
+	mi := &file_loom_v1_event_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1436,7 @@ func (x *ProjectRegistered) String() string {
 func (*ProjectRegistered) ProtoMessage() {}
 
 func (x *ProjectRegistered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[1]
+	mi := &file_loom_v1_event_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1449,7 @@ func (x *ProjectRegistered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectRegistered.ProtoReflect.Descriptor instead.
 func (*ProjectRegistered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ProjectRegistered) GetConfig() *ProjectConfig {
@@ -1401,7 +1473,7 @@ type DefinitionStored struct {
 
 func (x *DefinitionStored) Reset() {
 	*x = DefinitionStored{}
-	mi := &file_loom_v1_event_proto_msgTypes[2]
+	mi := &file_loom_v1_event_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1485,7 @@ func (x *DefinitionStored) String() string {
 func (*DefinitionStored) ProtoMessage() {}
 
 func (x *DefinitionStored) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[2]
+	mi := &file_loom_v1_event_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1498,7 @@ func (x *DefinitionStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionStored.ProtoReflect.Descriptor instead.
 func (*DefinitionStored) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DefinitionStored) GetDefinition() *Definition {
@@ -1467,7 +1539,7 @@ type OverrideGiven struct {
 
 func (x *OverrideGiven) Reset() {
 	*x = OverrideGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[3]
+	mi := &file_loom_v1_event_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1551,7 @@ func (x *OverrideGiven) String() string {
 func (*OverrideGiven) ProtoMessage() {}
 
 func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[3]
+	mi := &file_loom_v1_event_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1564,7 @@ func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideGiven.ProtoReflect.Descriptor instead.
 func (*OverrideGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *OverrideGiven) GetVerb() string {
@@ -1536,7 +1608,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1620,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1633,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *KeyRotated) GetFrom() []byte {
@@ -1589,7 +1661,7 @@ type SecurityNoted struct {
 
 func (x *SecurityNoted) Reset() {
 	*x = SecurityNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1673,7 @@ func (x *SecurityNoted) String() string {
 func (*SecurityNoted) ProtoMessage() {}
 
 func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1686,7 @@ func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityNoted.ProtoReflect.Descriptor instead.
 func (*SecurityNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SecurityNoted) GetWhat() string {
@@ -1647,7 +1719,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1731,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1744,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CommandRefused) GetVerb() string {
@@ -1713,7 +1785,7 @@ type WorkPaused struct {
 
 func (x *WorkPaused) Reset() {
 	*x = WorkPaused{}
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +1797,7 @@ func (x *WorkPaused) String() string {
 func (*WorkPaused) ProtoMessage() {}
 
 func (x *WorkPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +1810,7 @@ func (x *WorkPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkPaused.ProtoReflect.Descriptor instead.
 func (*WorkPaused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WorkPaused) GetPause() *Pause {
@@ -1760,7 +1832,7 @@ type WorkResumed struct {
 
 func (x *WorkResumed) Reset() {
 	*x = WorkResumed{}
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1844,7 @@ func (x *WorkResumed) String() string {
 func (*WorkResumed) ProtoMessage() {}
 
 func (x *WorkResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1857,7 @@ func (x *WorkResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResumed.ProtoReflect.Descriptor instead.
 func (*WorkResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WorkResumed) GetScope() PauseScope {
@@ -1817,7 +1889,7 @@ type ExecutionMoved struct {
 
 func (x *ExecutionMoved) Reset() {
 	*x = ExecutionMoved{}
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1901,7 @@ func (x *ExecutionMoved) String() string {
 func (*ExecutionMoved) ProtoMessage() {}
 
 func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1914,7 @@ func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionMoved.ProtoReflect.Descriptor instead.
 func (*ExecutionMoved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExecutionMoved) GetTo() string {
@@ -1886,7 +1958,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +1970,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +1983,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -1945,7 +2017,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2029,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2042,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -1997,7 +2069,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2081,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2094,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2071,7 +2143,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2155,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2168,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2125,7 +2197,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2209,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2222,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2184,7 +2256,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2268,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2281,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2253,7 +2325,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2337,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2350,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2301,7 +2373,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2385,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2398,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -2355,7 +2427,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2439,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2452,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -2409,7 +2481,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2493,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2506,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -2466,7 +2538,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2550,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2563,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -2532,7 +2604,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2616,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2629,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -2584,7 +2656,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2668,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2681,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -2654,7 +2726,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2738,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2751,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -2718,7 +2790,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2802,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2815,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -2786,7 +2858,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2870,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +2883,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -2846,7 +2918,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +2930,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +2943,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -2938,7 +3010,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2950,7 +3022,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2963,7 +3035,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3011,7 +3083,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3023,7 +3095,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3036,7 +3108,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -3059,7 +3131,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3143,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3156,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3147,7 +3219,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3231,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3244,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3201,7 +3273,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3213,7 +3285,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3226,7 +3298,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3259,7 +3331,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3343,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3356,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -3318,7 +3390,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3402,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3415,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -3364,7 +3436,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3448,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3461,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -3417,7 +3489,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3501,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3514,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -3472,7 +3544,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +3556,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3497,7 +3569,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -3524,7 +3596,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3608,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3621,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -3576,7 +3648,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3660,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3673,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -3649,7 +3721,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3661,7 +3733,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3674,7 +3746,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -3704,7 +3776,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3716,7 +3788,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3729,7 +3801,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -3794,7 +3866,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +3878,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +3891,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -3854,7 +3926,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3866,7 +3938,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3879,7 +3951,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -3907,7 +3979,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3919,7 +3991,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3932,7 +4004,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -3959,7 +4031,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3971,7 +4043,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3984,7 +4056,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -4004,7 +4076,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4088,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4101,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -4049,7 +4121,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4133,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4146,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -4096,7 +4168,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +4180,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4193,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -4148,7 +4220,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4160,7 +4232,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4173,7 +4245,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -4196,7 +4268,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +4280,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +4293,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -4257,7 +4329,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4341,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4354,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -4312,7 +4384,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +4396,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +4409,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -4364,7 +4436,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4448,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4461,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -4411,7 +4483,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +4495,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +4508,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -4468,7 +4540,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4552,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4565,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -4538,7 +4610,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4622,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4635,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -4598,7 +4670,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4610,7 +4682,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4623,7 +4695,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -4654,7 +4726,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4666,7 +4738,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4679,7 +4751,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -4722,7 +4794,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4734,7 +4806,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4747,7 +4819,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -4782,7 +4854,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4794,7 +4866,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4807,7 +4879,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4835,7 +4907,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4847,7 +4919,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4860,7 +4932,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -4892,7 +4964,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4904,7 +4976,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4917,7 +4989,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -4952,7 +5024,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4964,7 +5036,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4977,7 +5049,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -4998,7 +5070,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5010,7 +5082,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5023,7 +5095,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -5053,7 +5125,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5065,7 +5137,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5078,7 +5150,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -5112,7 +5184,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5124,7 +5196,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5137,7 +5209,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -5157,7 +5229,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5169,7 +5241,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5182,7 +5254,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -5205,7 +5277,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5289,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5302,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -5257,7 +5329,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5269,7 +5341,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5282,7 +5354,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -5302,7 +5374,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5314,7 +5386,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5327,7 +5399,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -5350,7 +5422,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5362,7 +5434,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5375,7 +5447,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -5409,7 +5481,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5421,7 +5493,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5434,7 +5506,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -5455,7 +5527,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5467,7 +5539,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5480,7 +5552,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -5501,7 +5573,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdb'\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa0(\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5593,8 +5665,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x127\n" +
 	"\vjournal_cut\x18\x80\x05 \x01(\v2\x13.loom.v1.JournalCutH\x00R\n" +
 	"journalCut\x12:\n" +
-	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdoptedB\x06\n" +
-	"\x04fact\"C\n" +
+	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdopted\x12C\n" +
+	"\x0flanding_settled\x18\xbe\x06 \x01(\v2\x17.loom.v1.LandingSettledH\x00R\x0elandingSettledB\x06\n" +
+	"\x04fact\"T\n" +
+	"\x0eLandingSettled\x12\x16\n" +
+	"\x06commit\x18\x01 \x01(\tR\x06commit\x12*\n" +
+	"\alanding\x18\x02 \x01(\v2\x10.loom.v1.LandingR\alanding\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
 	"\x10DefinitionStored\x123\n" +
@@ -5895,269 +5971,272 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
-	(*ProjectRegistered)(nil),     // 1: loom.v1.ProjectRegistered
-	(*DefinitionStored)(nil),      // 2: loom.v1.DefinitionStored
-	(*OverrideGiven)(nil),         // 3: loom.v1.OverrideGiven
-	(*KeyRotated)(nil),            // 4: loom.v1.KeyRotated
-	(*SecurityNoted)(nil),         // 5: loom.v1.SecurityNoted
-	(*CommandRefused)(nil),        // 6: loom.v1.CommandRefused
-	(*WorkPaused)(nil),            // 7: loom.v1.WorkPaused
-	(*WorkResumed)(nil),           // 8: loom.v1.WorkResumed
-	(*ExecutionMoved)(nil),        // 9: loom.v1.ExecutionMoved
-	(*GateFailed)(nil),            // 10: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 11: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 12: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 13: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 14: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 15: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 16: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 17: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 18: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 19: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 20: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 21: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 22: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 23: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 24: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 25: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 26: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 27: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 28: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 29: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 30: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 31: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 32: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 33: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 34: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 35: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 36: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 37: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 38: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 39: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 40: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 41: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 42: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 43: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 44: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 45: loom.v1.CandidateMade
-	(*Landed)(nil),                // 46: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 47: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 48: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 49: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 50: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 51: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 52: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 53: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 54: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 55: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 56: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 57: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 58: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 59: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 60: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 61: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 62: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 63: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 64: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 65: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 66: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 67: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 68: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 69: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 70: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 71: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 72: loom.v1.PermissionRevoked
-	nil,                           // 73: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 74: google.protobuf.Timestamp
-	(*Identity)(nil),              // 75: loom.v1.Identity
-	(*RoleScaled)(nil),            // 76: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 77: loom.v1.HostDrained
-	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
-	(*ProjectConfig)(nil),         // 79: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 80: loom.v1.Definition
-	(*SignedCommand)(nil),         // 81: loom.v1.SignedCommand
-	(*Error)(nil),                 // 82: loom.v1.Error
-	(*Pause)(nil),                 // 83: loom.v1.Pause
-	(PauseScope)(0),               // 84: loom.v1.PauseScope
-	(GateAction)(0),               // 85: loom.v1.GateAction
-	(*Plan)(nil),                  // 86: loom.v1.Plan
-	(*ForkPoint)(nil),             // 87: loom.v1.ForkPoint
-	(*Execution)(nil),             // 88: loom.v1.Execution
-	(*Budget)(nil),                // 89: loom.v1.Budget
-	(*CallReservation)(nil),       // 90: loom.v1.CallReservation
-	(*Usage)(nil),                 // 91: loom.v1.Usage
-	(*HostRoles)(nil),             // 92: loom.v1.HostRoles
-	(*Bead)(nil),                  // 93: loom.v1.Bead
-	(BeadStatus)(0),               // 94: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 95: loom.v1.Claimant
-	(*TeamTask)(nil),              // 96: loom.v1.TeamTask
-	(*Outcome)(nil),               // 97: loom.v1.Outcome
-	(*Approval)(nil),              // 98: loom.v1.Approval
-	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 100: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 101: loom.v1.Change
-	(*Candidate)(nil),             // 102: loom.v1.Candidate
-	(*Landing)(nil),               // 103: loom.v1.Landing
-	(*DecisionNode)(nil),          // 104: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 105: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 106: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 107: loom.v1.Ballot
-	(*Vote)(nil),                  // 108: loom.v1.Vote
-	(BallotStatus)(0),             // 109: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 110: loom.v1.LockClaim
-	(*Car)(nil),                   // 111: loom.v1.Car
-	(*BlobRef)(nil),               // 112: loom.v1.BlobRef
-	(*Compaction)(nil),            // 113: loom.v1.Compaction
-	(*Said)(nil),                  // 114: loom.v1.Said
-	(*ModelAnswer)(nil),           // 115: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 116: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 117: loom.v1.ToolResult
-	(*Permission)(nil),            // 118: loom.v1.Permission
+	(*LandingSettled)(nil),        // 1: loom.v1.LandingSettled
+	(*ProjectRegistered)(nil),     // 2: loom.v1.ProjectRegistered
+	(*DefinitionStored)(nil),      // 3: loom.v1.DefinitionStored
+	(*OverrideGiven)(nil),         // 4: loom.v1.OverrideGiven
+	(*KeyRotated)(nil),            // 5: loom.v1.KeyRotated
+	(*SecurityNoted)(nil),         // 6: loom.v1.SecurityNoted
+	(*CommandRefused)(nil),        // 7: loom.v1.CommandRefused
+	(*WorkPaused)(nil),            // 8: loom.v1.WorkPaused
+	(*WorkResumed)(nil),           // 9: loom.v1.WorkResumed
+	(*ExecutionMoved)(nil),        // 10: loom.v1.ExecutionMoved
+	(*GateFailed)(nil),            // 11: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 12: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 13: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 14: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 15: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 16: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 17: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 18: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 19: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 20: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 21: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 22: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 23: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 24: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 25: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 26: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 27: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 28: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 29: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 30: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 31: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 32: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 33: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 34: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 35: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 36: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 37: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 38: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 39: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 40: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 41: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 42: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 43: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 44: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 45: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 46: loom.v1.CandidateMade
+	(*Landed)(nil),                // 47: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 48: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 49: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 50: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 51: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 52: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 53: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 54: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 55: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 56: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 57: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 58: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 59: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 60: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 61: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 62: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 63: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 64: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 65: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 66: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 67: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 68: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 69: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 70: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 71: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 72: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 73: loom.v1.PermissionRevoked
+	nil,                           // 74: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 75: google.protobuf.Timestamp
+	(*Identity)(nil),              // 76: loom.v1.Identity
+	(*RoleScaled)(nil),            // 77: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 78: loom.v1.HostDrained
+	(*JournalCut)(nil),            // 79: loom.v1.JournalCut
+	(*Landing)(nil),               // 80: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 81: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 82: loom.v1.Definition
+	(*SignedCommand)(nil),         // 83: loom.v1.SignedCommand
+	(*Error)(nil),                 // 84: loom.v1.Error
+	(*Pause)(nil),                 // 85: loom.v1.Pause
+	(PauseScope)(0),               // 86: loom.v1.PauseScope
+	(GateAction)(0),               // 87: loom.v1.GateAction
+	(*Plan)(nil),                  // 88: loom.v1.Plan
+	(*ForkPoint)(nil),             // 89: loom.v1.ForkPoint
+	(*Execution)(nil),             // 90: loom.v1.Execution
+	(*Budget)(nil),                // 91: loom.v1.Budget
+	(*CallReservation)(nil),       // 92: loom.v1.CallReservation
+	(*Usage)(nil),                 // 93: loom.v1.Usage
+	(*HostRoles)(nil),             // 94: loom.v1.HostRoles
+	(*Bead)(nil),                  // 95: loom.v1.Bead
+	(BeadStatus)(0),               // 96: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 97: loom.v1.Claimant
+	(*TeamTask)(nil),              // 98: loom.v1.TeamTask
+	(*Outcome)(nil),               // 99: loom.v1.Outcome
+	(*Approval)(nil),              // 100: loom.v1.Approval
+	(ApprovalDecision)(0),         // 101: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 102: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 103: loom.v1.Change
+	(*Candidate)(nil),             // 104: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 105: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 106: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 107: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 108: loom.v1.Ballot
+	(*Vote)(nil),                  // 109: loom.v1.Vote
+	(BallotStatus)(0),             // 110: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 111: loom.v1.LockClaim
+	(*Car)(nil),                   // 112: loom.v1.Car
+	(*BlobRef)(nil),               // 113: loom.v1.BlobRef
+	(*Compaction)(nil),            // 114: loom.v1.Compaction
+	(*Said)(nil),                  // 115: loom.v1.Said
+	(*ModelAnswer)(nil),           // 116: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 117: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 118: loom.v1.ToolResult
+	(*Permission)(nil),            // 119: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	74,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	75,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	1,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
-	2,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	22,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	23,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	24,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	25,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	19,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	20,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	21,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	26,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	27,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	28,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	29,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	30,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	31,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	32,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	35,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	36,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	37,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	38,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	39,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	40,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	41,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	43,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	44,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	45,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	46,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	42,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	3,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	6,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	7,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	8,   // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	9,   // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	10,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	11,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	13,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	14,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	15,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	18,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	47,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	48,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	49,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	52,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	53,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	54,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	55,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	56,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	57,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	58,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	59,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	60,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	63,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	64,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	68,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	69,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	70,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	4,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
-	5,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	76,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	77,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	71,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	72,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	61,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	62,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	33,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	34,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	65,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	66,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	67,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	50,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	51,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	16,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	17,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	78,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	12,  // 76: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	79,  // 77: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	80,  // 78: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	81,  // 79: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	82,  // 80: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	83,  // 81: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	84,  // 82: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	85,  // 83: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	80,  // 84: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	86,  // 85: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	73,  // 86: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	87,  // 87: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	88,  // 88: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	89,  // 89: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	74,  // 90: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	89,  // 91: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	90,  // 92: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	91,  // 93: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	92,  // 94: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	93,  // 95: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	74,  // 96: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	93,  // 97: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	94,  // 98: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	82,  // 99: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	74,  // 100: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	95,  // 101: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	74,  // 102: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	96,  // 103: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	97,  // 104: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	97,  // 105: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	74,  // 106: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	98,  // 107: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	99,  // 108: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	81,  // 109: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	82,  // 110: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	100, // 111: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	101, // 112: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	102, // 113: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	103, // 114: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	104, // 115: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	105, // 116: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	105, // 117: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	106, // 118: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	107, // 119: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	108, // 120: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	109, // 121: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	74,  // 122: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	110, // 123: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	74,  // 124: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	74,  // 125: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	111, // 126: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	112, // 127: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	113, // 128: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	114, // 129: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	114, // 130: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	115, // 131: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	116, // 132: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	117, // 133: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	118, // 134: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	135, // [135:135] is the sub-list for method output_type
-	135, // [135:135] is the sub-list for method input_type
-	135, // [135:135] is the sub-list for extension type_name
-	135, // [135:135] is the sub-list for extension extendee
-	0,   // [0:135] is the sub-list for field type_name
+	75,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	76,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	2,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
+	3,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
+	23,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	24,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	25,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	26,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	20,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	21,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	22,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	27,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	28,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	29,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	30,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	31,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	32,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	33,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	36,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	37,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	38,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	39,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	40,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	41,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	42,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	44,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	45,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	46,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	47,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	43,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	4,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
+	7,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	8,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	9,   // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	10,  // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	11,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	12,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	14,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	15,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	16,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	19,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	48,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	49,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	50,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	53,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	54,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	55,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	56,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	57,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	58,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	59,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	60,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	61,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	64,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	65,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	69,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	70,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	71,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	5,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
+	6,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	77,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	78,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	72,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	73,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	62,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	63,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	34,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	35,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	66,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	67,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	68,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	51,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	52,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	17,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	18,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	79,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	13,  // 76: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	1,   // 77: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	80,  // 78: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	81,  // 79: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	82,  // 80: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	83,  // 81: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	84,  // 82: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	85,  // 83: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	86,  // 84: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	87,  // 85: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	82,  // 86: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	88,  // 87: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	74,  // 88: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	89,  // 89: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	90,  // 90: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	91,  // 91: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	75,  // 92: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	91,  // 93: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	92,  // 94: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	93,  // 95: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	94,  // 96: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	95,  // 97: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	75,  // 98: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	95,  // 99: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	96,  // 100: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	84,  // 101: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	75,  // 102: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	97,  // 103: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	75,  // 104: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	98,  // 105: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	99,  // 106: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	99,  // 107: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	75,  // 108: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	100, // 109: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	101, // 110: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	83,  // 111: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	84,  // 112: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	102, // 113: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	103, // 114: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	104, // 115: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	80,  // 116: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	105, // 117: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	106, // 118: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	106, // 119: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	107, // 120: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	108, // 121: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	109, // 122: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	110, // 123: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	75,  // 124: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	111, // 125: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	75,  // 126: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	75,  // 127: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	112, // 128: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	113, // 129: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	114, // 130: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	115, // 131: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	115, // 132: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	116, // 133: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	117, // 134: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	118, // 135: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	119, // 136: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	137, // [137:137] is the sub-list for method output_type
+	137, // [137:137] is the sub-list for method input_type
+	137, // [137:137] is the sub-list for extension type_name
+	137, // [137:137] is the sub-list for extension extendee
+	0,   // [0:137] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6252,6 +6331,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_CallSettled)(nil),
 		(*Event_JournalCut)(nil),
 		(*Event_PlanAdopted)(nil),
+		(*Event_LandingSettled)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6259,7 +6339,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   74,
+			NumMessages:   75,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

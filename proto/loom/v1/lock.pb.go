@@ -49,8 +49,11 @@ type LockClaim struct {
 	// Only in the answer to who holds the lock, and never kept: how long a renewal
 	// makes the grant last, and how much of it was left when it was answered. Hosts of
 	// earlier releases leave both unset.
-	Lease         *durationpb.Duration `protobuf:"bytes,830,opt,name=lease,proto3" json:"lease,omitempty"`
-	Left          *durationpb.Duration `protobuf:"bytes,831,opt,name=left,proto3" json:"left,omitempty"`
+	Lease *durationpb.Duration `protobuf:"bytes,830,opt,name=lease,proto3" json:"lease,omitempty"`
+	Left  *durationpb.Duration `protobuf:"bytes,831,opt,name=left,proto3" json:"left,omitempty"`
+	// Likewise: commits of which the journal does not know whether they landed. The
+	// holder finds out first, see SettleLanding. At most 64, the oldest.
+	OpenLandings  []*OpenLanding `protobuf:"bytes,832,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -162,6 +165,112 @@ func (x *LockClaim) GetLeft() *durationpb.Duration {
 	return nil
 }
 
+func (x *LockClaim) GetOpenLandings() []*OpenLanding {
+	if x != nil {
+		return x.OpenLandings
+	}
+	return nil
+}
+
+// OpenLanding is a commit that was about to land when the attempt to land it ended,
+// by the CEO's word or by time: it may be on the target, and no attempt to come will
+// find out.
+type OpenLanding struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Bead      string                 `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	// The attempt, and who had it when it ended.
+	Attempt  string    `protobuf:"bytes,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant *Claimant `protobuf:"bytes,4,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	// The verified candidate.
+	Commit string `protobuf:"bytes,5,opt,name=commit,proto3" json:"commit,omitempty"`
+	// The commit of the same patch on a merge train, and the train's last commit;
+	// empty for one that rode on none.
+	Car           string `protobuf:"bytes,6,opt,name=car,proto3" json:"car,omitempty"`
+	Head          string `protobuf:"bytes,7,opt,name=head,proto3" json:"head,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenLanding) Reset() {
+	*x = OpenLanding{}
+	mi := &file_loom_v1_lock_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenLanding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenLanding) ProtoMessage() {}
+
+func (x *OpenLanding) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_lock_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenLanding.ProtoReflect.Descriptor instead.
+func (*OpenLanding) Descriptor() ([]byte, []int) {
+	return file_loom_v1_lock_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OpenLanding) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *OpenLanding) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *OpenLanding) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *OpenLanding) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *OpenLanding) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *OpenLanding) GetCar() string {
+	if x != nil {
+		return x.Car
+	}
+	return ""
+}
+
+func (x *OpenLanding) GetHead() string {
+	if x != nil {
+		return x.Head
+	}
+	return ""
+}
+
 // CommitLock is the state of the lock of one repository.
 type CommitLock struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -180,7 +289,7 @@ type CommitLock struct {
 
 func (x *CommitLock) Reset() {
 	*x = CommitLock{}
-	mi := &file_loom_v1_lock_proto_msgTypes[1]
+	mi := &file_loom_v1_lock_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -192,7 +301,7 @@ func (x *CommitLock) String() string {
 func (*CommitLock) ProtoMessage() {}
 
 func (x *CommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_lock_proto_msgTypes[1]
+	mi := &file_loom_v1_lock_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -205,7 +314,7 @@ func (x *CommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitLock.ProtoReflect.Descriptor instead.
 func (*CommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_lock_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_lock_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CommitLock) GetRepository() string {
@@ -253,7 +362,7 @@ type CommitLocks struct {
 
 func (x *CommitLocks) Reset() {
 	*x = CommitLocks{}
-	mi := &file_loom_v1_lock_proto_msgTypes[2]
+	mi := &file_loom_v1_lock_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +374,7 @@ func (x *CommitLocks) String() string {
 func (*CommitLocks) ProtoMessage() {}
 
 func (x *CommitLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_lock_proto_msgTypes[2]
+	mi := &file_loom_v1_lock_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +387,7 @@ func (x *CommitLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitLocks.ProtoReflect.Descriptor instead.
 func (*CommitLocks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_lock_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_lock_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CommitLocks) GetLocks() []*CommitLock {
@@ -292,7 +401,7 @@ var File_loom_v1_lock_proto protoreflect.FileDescriptor
 
 const file_loom_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xbf\x03\n" +
+	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xfb\x03\n" +
 	"\tLockClaim\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
@@ -306,7 +415,16 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\vopen_trains\x18\x96\x06 \x03(\tR\n" +
 	"openTrains\x120\n" +
 	"\x05lease\x18\xbe\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12.\n" +
-	"\x04left\x18\xbf\x06 \x01(\v2\x19.google.protobuf.DurationR\x04left\"\xbd\x01\n" +
+	"\x04left\x18\xbf\x06 \x01(\v2\x19.google.protobuf.DurationR\x04left\x12:\n" +
+	"\ropen_landings\x18\xc0\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\"\xc6\x01\n" +
+	"\vOpenLanding\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x16\n" +
+	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x10\n" +
+	"\x03car\x18\x06 \x01(\tR\x03car\x12\x12\n" +
+	"\x04head\x18\a \x01(\tR\x04head\"\xbd\x01\n" +
 	"\n" +
 	"CommitLock\x12\x1e\n" +
 	"\n" +
@@ -332,30 +450,33 @@ func file_loom_v1_lock_proto_rawDescGZIP() []byte {
 	return file_loom_v1_lock_proto_rawDescData
 }
 
-var file_loom_v1_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_loom_v1_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_loom_v1_lock_proto_goTypes = []any{
 	(*LockClaim)(nil),             // 0: loom.v1.LockClaim
-	(*CommitLock)(nil),            // 1: loom.v1.CommitLock
-	(*CommitLocks)(nil),           // 2: loom.v1.CommitLocks
-	(*Claimant)(nil),              // 3: loom.v1.Claimant
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
+	(*OpenLanding)(nil),           // 1: loom.v1.OpenLanding
+	(*CommitLock)(nil),            // 2: loom.v1.CommitLock
+	(*CommitLocks)(nil),           // 3: loom.v1.CommitLocks
+	(*Claimant)(nil),              // 4: loom.v1.Claimant
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
 }
 var file_loom_v1_lock_proto_depIdxs = []int32{
-	3, // 0: loom.v1.LockClaim.holder:type_name -> loom.v1.Claimant
-	4, // 1: loom.v1.LockClaim.asked_at:type_name -> google.protobuf.Timestamp
-	4, // 2: loom.v1.LockClaim.granted_at:type_name -> google.protobuf.Timestamp
-	4, // 3: loom.v1.LockClaim.until:type_name -> google.protobuf.Timestamp
-	5, // 4: loom.v1.LockClaim.lease:type_name -> google.protobuf.Duration
-	5, // 5: loom.v1.LockClaim.left:type_name -> google.protobuf.Duration
-	0, // 6: loom.v1.CommitLock.holder:type_name -> loom.v1.LockClaim
-	0, // 7: loom.v1.CommitLock.queue:type_name -> loom.v1.LockClaim
-	1, // 8: loom.v1.CommitLocks.locks:type_name -> loom.v1.CommitLock
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	4,  // 0: loom.v1.LockClaim.holder:type_name -> loom.v1.Claimant
+	5,  // 1: loom.v1.LockClaim.asked_at:type_name -> google.protobuf.Timestamp
+	5,  // 2: loom.v1.LockClaim.granted_at:type_name -> google.protobuf.Timestamp
+	5,  // 3: loom.v1.LockClaim.until:type_name -> google.protobuf.Timestamp
+	6,  // 4: loom.v1.LockClaim.lease:type_name -> google.protobuf.Duration
+	6,  // 5: loom.v1.LockClaim.left:type_name -> google.protobuf.Duration
+	1,  // 6: loom.v1.LockClaim.open_landings:type_name -> loom.v1.OpenLanding
+	4,  // 7: loom.v1.OpenLanding.claimant:type_name -> loom.v1.Claimant
+	0,  // 8: loom.v1.CommitLock.holder:type_name -> loom.v1.LockClaim
+	0,  // 9: loom.v1.CommitLock.queue:type_name -> loom.v1.LockClaim
+	2,  // 10: loom.v1.CommitLocks.locks:type_name -> loom.v1.CommitLock
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_lock_proto_init() }
@@ -370,7 +491,7 @@ func file_loom_v1_lock_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_lock_proto_rawDesc), len(file_loom_v1_lock_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

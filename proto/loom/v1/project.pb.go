@@ -546,7 +546,10 @@ type ProjectState struct {
 	// How many permissions there were.
 	PermissionCount uint64 `protobuf:"varint,501,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
 	// What the CEO has lifted the budget of the whole project to, in all.
-	Granted       *Budget `protobuf:"bytes,700,opt,name=granted,proto3" json:"granted,omitempty"`
+	Granted *Budget `protobuf:"bytes,700,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Commits of which it is not known whether they landed, by when their attempts
+	// ended; those that another attempt may still land are among them.
+	OpenLandings  []*OpenLanding `protobuf:"bytes,830,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -777,6 +780,13 @@ func (x *ProjectState) GetGranted() *Budget {
 	return nil
 }
 
+func (x *ProjectState) GetOpenLandings() []*OpenLanding {
+	if x != nil {
+		return x.OpenLandings
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -894,7 +904,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x97\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd3\x14\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -930,7 +940,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x126\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12*\n" +
 	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12*\n" +
-	"\agranted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x1aG\n" +
+	"\agranted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12:\n" +
+	"\ropen_landings\x18\xbe\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1027,12 +1038,13 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*Pause)(nil),                 // 29: loom.v1.Pause
 	(*Staffing)(nil),              // 30: loom.v1.Staffing
 	(*Permission)(nil),            // 31: loom.v1.Permission
-	(*Bead)(nil),                  // 32: loom.v1.Bead
-	(*Execution)(nil),             // 33: loom.v1.Execution
-	(*Approval)(nil),              // 34: loom.v1.Approval
-	(*Definition)(nil),            // 35: loom.v1.Definition
-	(*Turn)(nil),                  // 36: loom.v1.Turn
-	(*Error)(nil),                 // 37: loom.v1.Error
+	(*OpenLanding)(nil),           // 32: loom.v1.OpenLanding
+	(*Bead)(nil),                  // 33: loom.v1.Bead
+	(*Execution)(nil),             // 34: loom.v1.Execution
+	(*Approval)(nil),              // 35: loom.v1.Approval
+	(*Definition)(nil),            // 36: loom.v1.Definition
+	(*Turn)(nil),                  // 37: loom.v1.Turn
+	(*Error)(nil),                 // 38: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
@@ -1068,22 +1080,23 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	22, // 30: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
 	31, // 31: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
 	24, // 32: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	26, // 33: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	32, // 34: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	33, // 35: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	34, // 36: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	35, // 37: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	36, // 38: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 39: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 40: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	26, // 41: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	26, // 42: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	37, // 43: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	32, // 33: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	26, // 34: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	33, // 35: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	34, // 36: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	35, // 37: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	36, // 38: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	37, // 39: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 40: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 41: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	26, // 42: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	26, // 43: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	38, // 44: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
