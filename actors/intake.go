@@ -41,16 +41,19 @@ type Tasks interface {
 // Intake takes submissions and error reports in.
 type Intake struct {
 	projects *Projects
-	only     func() string               // the project of a report that names none
-	meant    func(assignee string) error // refuses what is no role
+	only     func() string // the project of a report that names none
+	fit      Fit
 	log      *slog.Logger
 }
 
+// Fit refuses a submission that cannot be worked on: for an assignee that is no
+// role, or a process whose tools nobody has trusted.
+type Fit func(ctx context.Context, s *loomv1.Submission) error
+
 // StartIntake starts the intake actor, which consumes tasks until the system
-// stops. only returns the deployment's only project, or ""; meant refuses an
-// assignee that is no role.
-func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, meant func(assignee string) error, log *slog.Logger) *Intake {
-	in := &Intake{projects: projects, only: only, meant: meant, log: log}
+// stops. only returns the deployment's only project, or "".
+func (s *System) StartIntake(ctx context.Context, projects *Projects, tasks Tasks, only func() string, fit Fit, log *slog.Logger) *Intake {
+	in := &Intake{projects: projects, only: only, fit: fit, log: log}
 	s.start("intake", actor.PropsFromProducer(func() actor.Actor {
 		return newLoop(ctx, s, func(ctx context.Context) error { return tasks.ConsumeTasks(ctx, in.consume) })
 	}))
@@ -75,7 +78,7 @@ const storm = "storm/budget"
 // refused is also recorded, as an event of its project, or of the system
 // project when it names none that exists.
 func (in *Intake) Submit(ctx context.Context, l Letter) *loomv1.SubmitReply {
-	cmd, err := in.command(l)
+	cmd, err := in.command(ctx, l)
 	if err == nil {
 		cmd.Actor = l.From
 		var answer *loomv1.Answer
@@ -97,7 +100,7 @@ func projectOf(subj string) string {
 	return ""
 }
 
-func (in *Intake) command(l Letter) (*loomv1.Command, error) {
+func (in *Intake) command(ctx context.Context, l Letter) (*loomv1.Command, error) {
 	if isReport(l.Subject) {
 		return in.report(l)
 	}
@@ -118,7 +121,7 @@ func (in *Intake) command(l Letter) (*loomv1.Command, error) {
 	if err := checkProject(sub.Project); err != nil {
 		return cmd, err
 	}
-	return cmd, in.meant(sub.Assignee)
+	return cmd, in.fit(ctx, sub)
 }
 
 func (in *Intake) report(l Letter) (*loomv1.Command, error) {

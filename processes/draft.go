@@ -22,7 +22,9 @@ type draft struct {
 	warnings []*fault.Error
 	fragment map[string]string // of the package, by name
 	packaged bool
-	toolkit  []string // files of the package's tools
+	// the package's tools: digest and names of all files
+	toolkit   string
+	toolFiles []string
 }
 
 // place is a value of one of the files.

@@ -107,7 +107,7 @@ func (v *validator) guide() {
 		}
 	}
 	for i, t := range g.RequiredTools {
-		if !slices.Contains(roles.KnownTools(), t) {
+		if !slices.Contains(roles.KnownTools(), t) && !roles.PackageTool(t) {
 			v.refuse("process/tool", at("guide", "required_tools", i), "there is no tool %q", t).Want("%s", suggest.Among(t, roles.KnownTools()))
 		}
 	}

@@ -27,8 +27,19 @@ func (r *includer) unpack(dir string) {
 			r.template(file)
 		}
 	}
-	for _, file := range r.within(dir, "tools") {
-		r.toolkit = append(r.toolkit, path.Base(file))
+	r.tools(dir)
+}
+
+// tools names the files of a package's tools, and takes the digest of all.
+func (r *includer) tools(dir string) {
+	files, err := Tools(r.source.Dir, dir)
+	if err != nil {
+		r.main.Add(fault.From(err))
+		return
+	}
+	r.toolkit = ToolsDigest(files)
+	for _, f := range files {
+		r.toolFiles = append(r.toolFiles, f.Name)
 	}
 }
 

@@ -46,6 +46,7 @@ func parse(s Source, rs *roles.Set) *reading {
 	var f processFile
 	doc.Decode(&f)
 	r := &reading{def: (&compiler{doc}).definition(&f), doc: doc}
+	s.takeTools(r)
 	for _, p := range validate(r.def, rs, known(doc, r.def)) {
 		r.report(p)
 	}
@@ -177,7 +178,7 @@ func inFile(path []any) []any {
 type compiler struct{ doc *strictyaml.Document }
 
 func (c *compiler) definition(f *processFile) *loomv1.Definition {
-	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message()}
+	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit}
 	for i := range f.Nodes {
 		def.Nodes = append(def.Nodes, c.node(&f.Nodes[i], i))
 	}

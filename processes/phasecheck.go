@@ -243,7 +243,7 @@ func (d *draft) toolLists() {
 		switch {
 		case slices.Contains(d.Tools.Required, t):
 			d.refuse("process/tool", at, "tool %q is required and excluded", t)
-		case !slices.Contains(roles.KnownTools(), t):
+		case !slices.Contains(roles.KnownTools(), t) && !roles.PackageTool(t):
 			d.warn("process/tool", at, "there is no tool %q that could be excluded", t).Want("%s", suggest.Hint(t, roles.KnownTools()))
 		}
 	}

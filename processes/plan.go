@@ -400,6 +400,7 @@ func (p *planning) weave() (*loomv1.Definition, *loomv1.Plan, error) {
 	}
 	def := r.def
 	def.Blueprint.Mode, def.Blueprint.Source, def.Blueprint.Planned = p.def.Blueprint.Mode, p.def.Blueprint.Source, text
+	def.Toolkit = p.def.Toolkit
 	plan.DefinitionHash = Hash(def)
 	return def, plan, nil
 }

@@ -24,7 +24,7 @@ type Process struct {
 	Analysis string
 	// When to plan anew, and how.
 	Triggers, Replanning string
-	// Tools are the files of the package's own tools.
+	// Tools are the files of the package's own tools, below tools/.
 	Tools      []string
 	Definition *loomv1.Definition
 }
@@ -59,7 +59,7 @@ func (d *draft) process(def *loomv1.Definition) *Process {
 		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description), Author: d.Author, Tags: d.Tags,
 		Mode: orElse(d.PhaseMode, Guided), Scan: d.WorkspaceAnalysis.ScanFor, Analysis: strings.TrimSpace(d.WorkspaceAnalysis.Guidance),
 		Triggers: strings.TrimSpace(d.Replanning.Triggers), Replanning: strings.TrimSpace(d.Replanning.Guidance),
-		Tools: d.toolkit, Definition: def,
+		Tools: d.toolFiles, Definition: def,
 	}
 	for i := range d.Phases {
 		p.Phases = append(p.Phases, d.Phases[i].summary())

@@ -17,6 +17,7 @@ type (
 		Description string         `yaml:"description"`
 		Guide       *guideFile     `yaml:"guide"`
 		Blueprint   *blueprintFile `yaml:"blueprint"`
+		Toolkit     string         `yaml:"toolkit"`
 		Nodes       []nodeFile     `yaml:"nodes" loom:"required"`
 		Edges       []edgeFile     `yaml:"edges" loom:"required"`
 	}

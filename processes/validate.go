@@ -102,6 +102,7 @@ func validate(def *loomv1.Definition, rs *roles.Set, k knowledge) []problem {
 	v.graph = newGraph(def)
 	v.guide()
 	v.blueprint()
+	v.toolkit()
 	v.structure()
 	for i, n := range def.Nodes {
 		v.node(i, n)

@@ -25,6 +25,7 @@ func Write(def *loomv1.Definition) []byte {
 	w.text("description", def.Description)
 	w.guide(def.Guide)
 	w.blueprint(def.Blueprint)
+	w.key("toolkit", plain(def.Toolkit))
 	w.line("")
 	w.line("nodes:")
 	for i, n := range def.Nodes {

@@ -23,6 +23,14 @@ var tools = []string{
 // serverTool is a tool of a server, mcp_SERVER_TOOL, or the beginning of several.
 var serverTool = regexp.MustCompile(`^mcp_[a-zA-Z0-9-]{1,24}_[a-zA-Z0-9_-]{0,40}\*?$`)
 
+// packageTool is a tool of a process's package, pkg_TOOL, or the beginning of
+// several.
+var packageTool = regexp.MustCompile(`^pkg_[a-zA-Z0-9_-]{1,60}\*?$`)
+
+// PackageTool reports whether a name is one that tools of packages have. Which
+// ones there are is known where their process is.
+func PackageTool(name string) bool { return packageTool.MatchString(name) }
+
 // KnownTools returns the names of all tools that a role can be given, sorted.
 func KnownTools() []string { return slices.Clone(tools) }
 
@@ -176,7 +184,7 @@ func (c *checker) tools(list string, named []string) {
 		switch {
 		case slices.Contains(named[:i], tool) || list == "ask" && slices.Contains(c.role.Tools.Allow, tool):
 			c.refuse(at, tool, "tools.%s[%d] is listed already", list, i)
-		case serverTool.MatchString(tool): // which ones there are, is known where the role works
+		case serverTool.MatchString(tool), packageTool.MatchString(tool): // which ones there are, is known where the role works
 		default:
 			c.oneOf("tool", tool, tools, at...)
 		}

@@ -29,7 +29,7 @@ var (
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
 		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap", "internal/retention",
-		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/web",
+		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/toolkit", "internal/web",
 	}
 )
 
@@ -57,6 +57,7 @@ var arrows = []struct {
 	{[]string{"internal/natsjournal", "internal/blob/..."}, slices.Concat(contract, cores, []string{"internal/transient"}), "an effect knows no other effect, but what passes by itself"},
 	{[]string{"internal/mcp/mcptest"}, nil, "it is a server for tests, and knows nothing of ours"},
 	{[]string{"internal/mcp"}, slices.Concat(contract, []string{"internal/privatefile"}), "what is trusted is kept in a private file"},
+	{[]string{"internal/toolkit"}, slices.Concat(contract, cores, []string{"internal/privatefile", "internal/durable"}), "what is trusted is kept in a private file, and its bytes beside it"},
 	{[]string{"internal/mcpserver"}, contract, "it translates between a protocol and a host's services, which it is given"},
 	{effects, slices.Concat(contract, cores, []string{"internal/durable", "internal/redact"}), "an effect knows cores and the contract, and no other effect"},
 	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git", "internal/repomap", "internal/model/recording", "internal/redact"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
@@ -69,7 +70,7 @@ var arrows = []struct {
 	{[]string{"tools/..."}, nil, "a tool of the workshop is a module of its own"},
 	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
 	{[]string{"internal/errand"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model", "internal/model/recording"}), "an errand stands where a command does: above a host, its client and its owner"},
-	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/durable", "internal/vault", "internal/retention", "internal/mcp", "internal/mcpserver"}), "a command reaches the rest through the host"},
+	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/durable", "internal/vault", "internal/retention", "internal/mcp", "internal/mcpserver", "internal/toolkit"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},
 }
 

@@ -214,17 +214,17 @@ func (a *app) showServer(l lookedAt) error {
 		fmt.Fprintln(a.out, "may use the network")
 	}
 	for _, t := range l.Tools {
-		showTool(a.out, l.Name, t)
+		showTool(a.out, mcp.FullName(l.Name, t.Name), t)
 	}
 	return nil
 }
 
-func showTool(w io.Writer, server string, t mcp.Tool) {
+func showTool(w io.Writer, name string, t mcp.Tool) {
 	class := "may change things"
 	if t.ReadOnly {
 		class = "says that it only reads"
 	}
-	fmt.Fprintf(w, "\n%s, %s\n", mcp.FullName(server, t.Name), class)
+	fmt.Fprintf(w, "\n%s, %s\n", name, class)
 	for part := range strings.SplitSeq(t.Description, "\n") {
 		fmt.Fprintf(w, "  %s\n", printable(part))
 	}

@@ -94,7 +94,7 @@ func checkPermission(p *loomv1.Permission, known *roles.Set) error {
 		}
 		p.Role = r.Name
 	}
-	if tools := roles.KnownTools(); p.Tool != "" && !slices.Contains(tools, p.Tool) && !strings.HasPrefix(p.Tool, "mcp") {
+	if tools := roles.KnownTools(); p.Tool != "" && !slices.Contains(tools, p.Tool) && !strings.HasPrefix(p.Tool, "mcp") && !strings.HasPrefix(p.Tool, "pkg") {
 		return fault.New("tool/unknown", "there is no such tool").At("--tool").Got(p.Tool).Want("%s", suggest.Among(p.Tool, tools))
 	}
 	return permission.Check(p)

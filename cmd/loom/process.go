@@ -18,7 +18,7 @@ import (
 func (a *app) process() *cobra.Command {
 	return group("process", "how kinds of work are done: list, show, make and try them",
 		"  loom process list\n  loom process show competitive-intel\n  loom process test competitive-intel",
-		a.listProcesses(), a.showProcess(), a.validateProcess(), a.drawProcess(), a.planProcess(), a.newProcess(), a.installProcess(), a.processStats(), a.testProcess())
+		a.listProcesses(), a.showProcess(), a.validateProcess(), a.drawProcess(), a.planProcess(), a.newProcess(), a.installProcess(), a.trustProcess(), a.revokeProcess(), a.processStats(), a.testProcess())
 }
 
 // workspaceLayer is the layer of the directory that a command works in.
@@ -146,7 +146,8 @@ not sound is listed with its first problem.`,
 				return err
 			}
 			list := slices.DeleteFunc(slices.Clone(c.Entries()), func(e *processes.Entry) bool { return e.Hidden != "" && !all })
-			return a.printAny(listed(list, c.Default(workspaceLayer)), func(w io.Writer) { processTable(w, list, c.Default(workspaceLayer)) })
+			shown := a.listed(list, c.Default(workspaceLayer))
+			return a.printAny(shown, func(w io.Writer) { processTable(w, shown) })
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "those too that a nearer one of their name hides")
@@ -165,9 +166,11 @@ type listedProcess struct {
 	Default     bool   `json:"default,omitempty"`
 	Hidden      string `json:"hidden_by,omitempty"`
 	Problem     string `json:"problem,omitempty"`
+	// Tools says whether those of the package are trusted, untrusted or changed.
+	Tools string `json:"tools,omitempty"`
 }
 
-func listed(entries []*processes.Entry, standard string) []listedProcess {
+func (a *app) listed(entries []*processes.Entry, standard string) []listedProcess {
 	list := []listedProcess{}
 	for _, e := range entries {
 		l := listedProcess{Name: e.Name, Layer: e.Layer, File: e.File, Hidden: e.Hidden, Default: e.Name == standard && e.Hidden == ""}
@@ -180,20 +183,26 @@ func listed(entries []*processes.Entry, standard string) []listedProcess {
 		if len(e.Problems) > 0 {
 			l.Problem = e.Problems[0].Error()
 		}
+		if t := a.toolsOf(e); t != nil {
+			l.Tools = t.State
+		}
 		list = append(list, l)
 	}
 	return list
 }
 
-func processTable(w io.Writer, entries []*processes.Entry, standard string) {
-	rows := make([][]string, 0, len(entries))
-	for _, l := range listed(entries, standard) {
+func processTable(w io.Writer, list []listedProcess) {
+	rows := make([][]string, 0, len(list))
+	for _, l := range list {
 		name, phases, about := l.Name, "-", l.Description
 		if l.Default {
 			name += " (default)"
 		}
 		if l.Phases > 0 {
 			phases = strconv.Itoa(l.Phases)
+		}
+		if l.Tools != "" {
+			about = "[tools " + l.Tools + "] " + about
 		}
 		if l.Problem != "" {
 			about = "not sound: " + l.Problem
@@ -223,25 +232,27 @@ that the process is compiled to, as a file that reads as the very same.`,
 				_, err := a.out.Write(processes.Write(e.Definition))
 				return err
 			}
-			return a.printAny(shownProcess(e), func(w io.Writer) { processTextOf(w, e) })
+			tools := a.toolsOf(e)
+			return a.printAny(shownProcess(e, tools), func(w io.Writer) { processTextOf(w, e, tools) })
 		},
 	}
 	cmd.Flags().BoolVar(&yaml, "yaml", false, "write the workflow that it is compiled to")
 	return cmd
 }
 
-func shownProcess(e *processes.Entry) any {
+func shownProcess(e *processes.Entry, tools *packageTools) any {
 	return map[string]any{
-		"name": e.Name, "layer": e.Layer, "file": e.File, "hash": processes.Hash(e.Definition), "process": e.Process, "definition": jsonOf(e.Definition),
+		"name": e.Name, "layer": e.Layer, "file": e.File, "hash": processes.Hash(e.Definition), "process": e.Process, "definition": jsonOf(e.Definition), "tools": tools,
 	}
 }
 
-func processTextOf(w io.Writer, e *processes.Entry) {
+func processTextOf(w io.Writer, e *processes.Entry, tools *packageTools) {
 	d := e.Definition
 	fmt.Fprintf(w, "%s %s  of the %s\nhash %s\n", d.Name, d.Version, e.Layer, processes.Hash(d))
 	if d.Description != "" {
 		fmt.Fprintf(w, "\n  %s\n", line(d.Description, 500))
 	}
+	toolsText(w, tools)
 	if e.Process == nil {
 		fmt.Fprintf(w, "\nIt has nodes and edges of its author's own: \"loom workflow show %s\".\n", d.Name)
 		return
@@ -311,9 +322,6 @@ func rulesText(w io.Writer, e *processes.Entry) {
 	}
 	if list := g.GetExcludedTools(); len(list) > 0 {
 		fmt.Fprintf(w, "\ntools that nobody is offered: %s\n", strings.Join(list, ", "))
-	}
-	if list := e.Process.Tools; len(list) > 0 {
-		fmt.Fprintf(w, "\ntools of the package, which are not run: %s\n", strings.Join(list, ", "))
 	}
 }
 

@@ -34,7 +34,8 @@ func (a *app) testProcess() *cobra.Command {
 		Long: `Test runs the tests of a process package, test/*.yaml: each gives a goal, files
 to begin with and what is expected, and beside it, in NAME.script.yaml, what the
 model answers. Everything but the model is real: host, agents, tools, checks,
-commits. It works in a temporary directory, opens no port and needs no key.`,
+commits. It works in a temporary directory, opens no port and needs no key.
+Tools of the package are trusted for the length of the test alone.`,
 		Example: "  loom process test competitive-intel\n  loom process test ./loom-processes/tender --only no-bid --keep /tmp/tender",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, e, err := a.pick(args[0])
@@ -209,8 +210,10 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 	if err := fillContext(s, contextWords(test.Set)); err != nil {
 		return errand.Options{}, err
 	}
+	data := filepath.Join(top, "data")
 	return errand.Options{
-		Data: filepath.Join(top, "data"), Workspace: work, Out: filepath.Join(top, "out"), Submission: s,
+		Prepared: func(ctx context.Context) error { return t.trustTools(ctx, data, t.entry, t.unsandboxed) },
+		Data:     data, Workspace: work, Out: filepath.Join(top, "out"), Submission: s,
 		Processes: t.catalog.Library().With(processes.NewLibrary(t.entry.Definition)), Checks: test.Checks,
 		Model: scripted.New(name, policy), CEOKey: filepath.Join(top, "ceo.nk"), Unsandboxed: t.unsandboxed,
 		Logger: slog.New(slog.DiscardHandler), View: &errandView{demoView: &demoView{app: t.quiet(), auto: true, spin: newSpinner(t.app)}},

@@ -37,7 +37,7 @@ type Repository struct {
 }
 
 // Worker does the work of every role. All fields but Models, Tiers, Sources, Outside,
-// Live and Secrets are required. It is
+// Toolkit, Live and Secrets are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -55,6 +55,10 @@ type Worker struct {
 	// Outside opens the tools of servers for one turn; done ends what they
 	// started. Nil means that there are none.
 	Outside func(ctx context.Context, q OutsideQuery) (list []tool.Outside, done func())
+	// Toolkit opens, for one turn, the tools of the package that a process is; it
+	// refuses where the operator has not trusted them. Nil means that no package
+	// has any.
+	Toolkit func(ctx context.Context, q OutsideQuery) (list []tool.Outside, done func(), err error)
 	// HookTimeout is for each hook of a repository. Zero means 5 minutes.
 	HookTimeout time.Duration
 	// Scratch is an existing directory for what is thrown away: checkouts, and
@@ -95,6 +99,9 @@ type OutsideQuery struct {
 	// change it.
 	Root     string
 	ReadOnly bool
+	// Process is the name of the process that is worked by, and Toolkit the digest
+	// of its package's tools.
+	Process, Toolkit string
 }
 
 // outside opens the tools of servers, if the role names any.

@@ -76,9 +76,14 @@ func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, e
 
 // steps carries out one step after the other until the turn ends.
 func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, error) {
-	var done func()
-	ws.Outside, done = r.outside(ctx, ws)
-	defer done()
+	kit, closeKit, err := r.toolkit(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	defer closeKit()
+	outside, closeOutside := r.outside(ctx, ws)
+	defer closeOutside()
+	ws.Outside = slices.Concat(outside, kit)
 	r.tools = tool.New(ws, decisions{r.job})
 	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)
 	for {

@@ -58,6 +58,9 @@ type Options struct {
 
 	// Secrets are values, "NAME=VALUE" each, that go into no prompt, event or change.
 	Secrets []string
+	// Prepared is called once there is a data directory, before the goal is filed.
+	// Nil does nothing.
+	Prepared func(ctx context.Context) error
 	// Agents is how many agents of a role there are.
 	Agents map[string]int
 	// CEOKey is the path of the CEO's key; empty means the user's own.
@@ -132,6 +135,11 @@ func (e *errand) start(ctx context.Context) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if e.Prepared != nil {
+		if err = e.Prepared(ctx); err != nil {
+			return err
+		}
 	}
 	if e.client, err = e.connect("operator"); err != nil {
 		return err

@@ -279,7 +279,7 @@ const (
 
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
-	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.meant, h.log)
+	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.fit, h.log)
 	h.desk = h.system.StartDesk(h.ctx, h.projects)
 	h.own.done.Go(h.fileOwn)
 	for name, f := range h.services() {

@@ -18,6 +18,9 @@ type Outside struct {
 	// Run carries out a call whose arguments fit the schema. Failed says that
 	// the tool refused.
 	Run func(ctx context.Context, call *loomv1.ToolCall) (output string, failed bool, err error)
+	// Watched has the result say which files of the workspace are different after
+	// a call. It may then take no longer than Timeout, whatever the role allows.
+	Watched bool
 }
 
 // foreign makes a tool of one from outside, or says why it cannot be used.
@@ -32,7 +35,7 @@ func foreign(o Outside) (*tool, error) {
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
-	t.run = func(ctx context.Context, _ *Set, call *loomv1.ToolCall) Result {
+	run := func(ctx context.Context, _ *Set, call *loomv1.ToolCall) Result {
 		text, failed, err := o.Run(ctx, call)
 		switch {
 		case ctx.Err() != nil:
@@ -44,7 +47,27 @@ func foreign(o Outside) (*tool, error) {
 		}
 		return done(text, "%d bytes", len(text))
 	}
+	t.run = run
+	if o.Watched {
+		t.run = func(ctx context.Context, s *Set, call *loomv1.ToolCall) Result {
+			return s.watched(ctx, t, func(ctx context.Context) Result { return run(ctx, s, call) })
+		}
+	}
 	return t, nil
+}
+
+// watched runs a call of a tool within the tool's own time, and says what it
+// changed.
+func (s *Set) watched(ctx context.Context, t *tool, run func(context.Context) Result) Result {
+	limited, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	if t.Class == reads {
+		return run(limited)
+	}
+	before, known := s.stamps(ctx)
+	r := run(limited)
+	s.report(ctx, &r, before, known)
+	return r
 }
 
 // find finds a tool of the set.
@@ -69,11 +92,11 @@ func (s *Set) Class(name string) loomv1.ToolClass {
 }
 
 // Allows reports whether a list names a tool: by its name or, for tools of
-// servers, by what it begins with, as in "mcp_github_*".
+// servers and packages, by what it begins with, as in "mcp_github_*".
 func Allows(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(l string) bool {
 		start, open := strings.CutSuffix(l, "*")
-		return l == name || open && strings.HasPrefix(l, "mcp_") && strings.HasPrefix(name, start)
+		return l == name || open && (strings.HasPrefix(l, "mcp_") || strings.HasPrefix(l, "pkg_")) && strings.HasPrefix(name, start)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -39,6 +40,9 @@ type command struct {
 	more []string // directories that it may change beside dir
 	env  []string
 	keep int // bytes of output: beginning and end
+
+	input  io.Reader // nil for none
+	answer *capture  // has the standard output, where that is kept apart
 }
 
 // outcome is how a command ended.
@@ -63,7 +67,11 @@ func (p processes) run(ctx context.Context, c command) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, waitDelay
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.input, out, out, waitDelay
+	if c.answer != nil {
+		c.answer.over = func() { cancel(errTooMuch) }
+		cmd.Stdout = c.answer
+	}
 	cmd.Cancel = func() error {
 		p.end(cmd, mark)
 		return nil

@@ -887,7 +887,10 @@ type Definition struct {
 	// What all who work by it are told; unset for none.
 	Guide *Guide `protobuf:"bytes,6,opt,name=guide,proto3" json:"guide,omitempty"`
 	// What a plan of it is made of; unset where nothing is planned.
-	Blueprint     *Blueprint `protobuf:"bytes,720,opt,name=blueprint,proto3" json:"blueprint,omitempty"`
+	Blueprint *Blueprint `protobuf:"bytes,720,opt,name=blueprint,proto3" json:"blueprint,omitempty"`
+	// SHA-256 of the tools of the process's package, in lower-case hex; empty
+	// where it has none. A host offers those that its operator has trusted.
+	Toolkit       string `protobuf:"bytes,850,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -969,6 +972,13 @@ func (x *Definition) GetBlueprint() *Blueprint {
 		return x.Blueprint
 	}
 	return nil
+}
+
+func (x *Definition) GetToolkit() string {
+	if x != nil {
+		return x.Toolkit
+	}
+	return ""
 }
 
 // Blueprint is what a process leaves to a planner.
@@ -4703,7 +4713,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\x93\x02\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xae\x02\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -4712,7 +4722,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
 	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
 	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\x121\n" +
-	"\tblueprint\x18\xd0\x05 \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\"g\n" +
+	"\tblueprint\x18\xd0\x05 \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\x12\x19\n" +
+	"\atoolkit\x18\xd2\x06 \x01(\tR\atoolkit\"g\n" +
 	"\tBlueprint\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
