@@ -112,6 +112,7 @@ func (c *checker) check() {
 	c.tools("ask", c.role.Tools.Ask)
 	c.model()
 	c.numbers()
+	c.sandbox()
 }
 
 // refuse adds a problem of the value at path, unless the value is broken.
@@ -171,7 +172,7 @@ func (c *checker) personaTokens() int {
 }
 
 func (c *checker) human() {
-	for _, key := range []string{"tier", "model", "tools", "agents", "limits", "restart", "context", "architect"} {
+	for _, key := range []string{"tier", "model", "tools", "agents", "limits", "sandbox", "restart", "context", "architect"} {
 		if c.given(key) {
 			c.doc.AddAtKey(fault.New("role/invalid", "a human role has no %s", key), key)
 		}

@@ -15,7 +15,13 @@ type Openings struct {
 	Servers bool
 	// Unsandboxed says that commands of agents run without a sandbox.
 	Unsandboxed bool
+	// Sandbox is the most that the host gives to commands. What is not said is as
+	// in [DefaultSandbox].
+	Sandbox Sandbox
 }
+
+// Most is all that commands in the sandbox can have.
+func (o Openings) Most() Sandbox { return o.Sandbox.Over(DefaultSandbox()) }
 
 // Reach is what a role's tools can get at. A role with all three can be made, by
 // what it reads, to give away what else it reads.
@@ -86,7 +92,7 @@ func (r Role) reach(o Openings) (reach Reach) {
 		case tool == "sec_edgar", tool == "alpha_vantage":
 			outside = o.Data
 		case tool == "shell":
-			outside = o.Unsandboxed
+			outside = o.Unsandboxed || r.Sandbox.Within(o.Most()).Network == NetworkHost
 		case strings.HasPrefix(tool, "mcp_"):
 			outside = o.Servers
 		}

@@ -34,6 +34,8 @@ type Role struct {
 	Tools Tools `yaml:"tools"`
 	// Limits bound one attempt.
 	Limits Limits `yaml:"limits"`
+	// Sandbox bounds what its commands use.
+	Sandbox Sandbox `yaml:"sandbox"`
 	// Agents is how many a host starts; the default is 1, at most 64.
 	Agents int `yaml:"agents"`
 	// Context shares out what the role's model takes.

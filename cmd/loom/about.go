@@ -35,8 +35,19 @@ func (a *app) status() *cobra.Command {
 
 func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
-	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")))
+	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h))
 	roleTable(w, h.Roles)
+}
+
+// sandboxText says how a host keeps commands of agents apart.
+func sandboxText(h *loomv1.HostReply) string {
+	switch {
+	case h.Unsandboxed:
+		return "none: tools, checks and hooks run on the machine as it is (--unsandboxed)"
+	case h.Sandbox == "":
+		return "none on this system: tools, checks and hooks that start processes are refused"
+	}
+	return "at most " + h.Sandbox
 }
 
 func roleTable(w io.Writer, list []*loomv1.RoleCount) {

@@ -20,6 +20,7 @@ import (
 	"github.com/loomrun/loom/internal/model/provider"
 	"github.com/loomrun/loom/internal/model/wire"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -64,8 +65,15 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		},
 	}
 	m.Roles, m.Openings = a.roleSet(), a.openings(slice(flags, flags.Lookup("source")), m.Unsandboxed)
+	limits, err := flags.GetStringToString("sandbox-limit")
+	if err != nil {
+		return m, err
+	}
+	if m.Openings.Sandbox, err = roles.ParseSandbox(limits); err != nil {
+		return m, err
+	}
 	m.Cluster, m.Insecure = text("cluster-listen"), text("insecure-network") == "true"
-	_, err := os.Stat(cmp.Or(text("tls-cert"), filepath.Join(a.data, "tls", "server.pem")))
+	_, err = os.Stat(cmp.Or(text("tls-cert"), filepath.Join(a.data, "tls", "server.pem")))
 	m.Certificate = err == nil
 	for _, k := range a.secrets() {
 		if k.From != "" {

@@ -43,6 +43,7 @@ func (a *app) printRole(r roles.Role, m *models) error {
 		return json.NewEncoder(a.out).Encode(map[string]any{
 			"name": r.Name, "summary": r.Summary, "aliases": r.Aliases, "human": r.Human, "persona": r.Persona,
 			"tier": r.Tier, "model": spec, "tools": r.Tools.Allow, "agents": r.Agents, "iterations": r.Limits.Iterations,
+			"sandbox": r.Sandbox.Over(roles.DefaultSandbox()).String(),
 		})
 	}
 	fmt.Fprintf(a.out, "%s: %s\n", r.Name, r.Summary)
@@ -53,8 +54,8 @@ func (a *app) printRole(r roles.Role, m *models) error {
 	if spec == "" {
 		from = "name one with --model, --tier or --role-model"
 	}
-	fmt.Fprintf(a.out, "tier %d\nmodel %s (%s)\ntools %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
-		r.Tier, dash(spec), from, dash(strings.Join(r.Tools.Allow, " ")), r.Agents, r.Limits.Iterations, r.Persona)
+	fmt.Fprintf(a.out, "tier %d\nmodel %s (%s)\ntools %s\nsandbox %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
+		r.Tier, dash(spec), from, dash(strings.Join(r.Tools.Allow, " ")), r.Sandbox.Over(roles.DefaultSandbox()), r.Agents, r.Limits.Iterations, r.Persona)
 	return nil
 }
 

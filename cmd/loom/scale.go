@@ -168,6 +168,9 @@ func hostsText(w io.Writer, reply *loomv1.HostsReply) {
 	if held := holding(reply); held != "" {
 		fmt.Fprintf(w, "\n%s\n", held)
 	}
+	if bare := unsandboxed(reply); len(bare) > 0 {
+		fmt.Fprintf(w, "\ncommands of agents run on the machine as it is on %s (--unsandboxed)\n", strings.Join(bare, ", "))
+	}
 	fmt.Fprintln(w)
 	rows = nil
 	for _, r := range agentsInAll(reply) {
@@ -175,6 +178,16 @@ func hostsText(w io.Writer, reply *loomv1.HostsReply) {
 		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy)), wanted(said)})
 	}
 	table(w, []string{"role", "desired", "agents", "busy", "wanted"}, rows)
+}
+
+// unsandboxed names the hosts that live and run commands without a sandbox.
+func unsandboxed(reply *loomv1.HostsReply) (names []string) {
+	for _, h := range reply.Hosts {
+		if h.Alive && h.Unsandboxed {
+			names = append(names, h.Host)
+		}
+	}
+	return names
 }
 
 // holding says which host keeps the others from writing what it cannot read;

@@ -15,11 +15,13 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var projects, checks, routes, remotes, sources []string
+	var limits map[string]string
 	chosen := models{app: a}
 	var closed, leaf bool
 	var record string
@@ -39,6 +41,10 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				return err
 			}
 			if err := a.fillReporting(&c, routes); err != nil {
+				return err
+			}
+			var err error
+			if c.SandboxLimit, err = roles.ParseSandbox(limits); err != nil {
 				return err
 			}
 			if closed {
@@ -92,6 +98,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
 	f.StringArrayVar(&c.MCP, "mcp", nil, "`FILE` that names servers of tools, as .mcp.json does")
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
+	f.StringToStringVar(&limits, "sandbox-limit", nil, "the most of a limit in the sandbox, `KEY=VALUE,...`")
+	_ = f.MarkHidden("sandbox-limit") // docs/operating.md says what it is
 	f.StringArrayVar(&sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")
 	f.StringToStringVar(&c.Labels, "label", nil, "what this host is, for \"loom scale\", `KEY=VALUE,...`")
@@ -207,6 +215,8 @@ func (a *app) greet(h *host.Host, c host.Config) {
 	switch {
 	case c.Unsandboxed:
 		fmt.Fprintln(w, "tools, checks and hooks run on this machine as it is (--unsandboxed)")
+	case h.Sandboxed() && c.SandboxLimit.Network == roles.NetworkHost:
+		fmt.Fprintln(w, "tools, checks and hooks run in a sandbox, with the network for roles that ask for it")
 	case h.Sandboxed():
 		fmt.Fprintln(w, "tools, checks and hooks run in a sandbox, without the network")
 	default:

@@ -47,9 +47,9 @@ type Worker struct {
 	Blobs  Blobs
 	// Repository opens a project's repository; it may be called often.
 	Repository func(ctx context.Context, p *loomv1.ProjectConfig) (*Repository, error)
-	// Exec says whether, and in which environment, tools and checks may start
-	// processes. Hooks follow it.
-	Exec tool.Policy
+	// Exec says whether, and in which environment, tools and checks of a role may
+	// start processes. Hooks follow it.
+	Exec func(roles.Role) tool.Policy
 	// Sources may be asked by tools of roles that name them. Nil means none.
 	Sources *tool.Sources
 	// Outside opens the tools of servers for one turn; done ends what they
@@ -306,7 +306,7 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 // exec is how the role's commands run: in a sandbox they have a cache of the
 // agent's own.
 func (j *job) exec() tool.Policy {
-	p := j.Exec
+	p := j.Exec(j.role)
 	if p.Contain == nil || j.Caches == "" {
 		return p
 	}

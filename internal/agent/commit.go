@@ -37,9 +37,9 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 
 // hooks is how the repository's hooks run: as the role's commands do.
 func (j *job) hooks() git.HookPolicy {
-	p := git.HookPolicy{Contain: j.Exec.Contain, Allow: j.Exec.Allow, Timeout: j.HookTimeout}
+	e := j.exec()
+	p := git.HookPolicy{Contain: e.Contain, Allow: e.Allow, Timeout: j.HookTimeout}
 	if p.Contain != nil {
-		e := j.exec()
 		p.Env, p.Write = e.Env, e.Write
 	}
 	return p

@@ -169,6 +169,6 @@ func (j *job) result(ctx context.Context, r tool.Result) (*loomv1.ToolResult, er
 		changed = append(changed, text(path))
 	}
 	return &loomv1.ToolResult{
-		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode, Changed: changed,
+		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode, Changed: changed, Ran: cut(text(r.Ran), turn.MaxSummary),
 	}, nil
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/sandbox/probe"
+	"github.com/loomrun/loom/roles"
 )
 
 // without is what to do where there is no sandbox.
@@ -22,10 +24,55 @@ func sandboxes(_ context.Context, m *Machine, n *notes) {
 		n.fail("commands of agents are refused: "+strings.Join(r.Missing, "; "), without)
 	default:
 		n.good(strings.Join(r.Layers, ", "))
+		limits(m, n)
 	}
 	for _, weak := range r.Weak {
 		n.warn(weak, "nothing has to be done; a newer kernel, or an overlay file system for this user, would add it")
 	}
+}
+
+// limits says what commands may use at most, and which roles ask for more.
+func limits(m *Machine, n *notes) {
+	most := m.Openings.Most()
+	n.good("at most " + most.String())
+	set := m.roles()
+	for _, name := range set.Names() {
+		role, _ := set.Get(name)
+		if over := role.Sandbox.Beyond(most); len(over) > 0 {
+			n.warn(fmt.Sprintf("role %s asks for more (%s) and has no more", name, strings.Join(over, ", ")),
+				"give more with --sandbox-limit KEY=VALUE,... if this machine has it, or have the role ask for less")
+		}
+	}
+	if most.Network == roles.NetworkHost {
+		n.warn("roles whose files say network: host reach whatever this machine reaches", "leave network=host out of --sandbox-limit unless you mean it")
+	}
+}
+
+// unsandboxed names the hosts of the deployment that runs here which run commands
+// without a sandbox.
+func unsandboxed(ctx context.Context, m *Machine, n *notes) {
+	if _, running := datadir.InUse(m.Data); !running || m.Hosts == nil {
+		n.good("no host runs here that could be asked which run commands without a sandbox")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	reply, err := m.Hosts(ctx)
+	if err != nil {
+		n.refuse(Warned, err, "wait until the host serves: loom health --ready")
+		return
+	}
+	var bare []string
+	for _, h := range reply.Hosts {
+		if h.Unsandboxed {
+			bare = append(bare, h.Host)
+		}
+	}
+	if len(bare) > 0 {
+		n.warn("commands of agents run on the machine as it is on "+strings.Join(bare, ", "), "start these hosts without --unsandboxed")
+		return
+	}
+	n.good("no host runs commands without a sandbox")
 }
 
 // probes tries to get out of the real sandbox.

@@ -116,6 +116,7 @@ var checks = []check{
 	{"landlock", landlock},
 	{"control groups", controlGroups},
 	{"sandbox", sandboxes},
+	{"unsandboxed", unsandboxed},
 	{"probes", probes},
 	{"secrets", secrets},
 	{"models", models},

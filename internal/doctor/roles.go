@@ -7,13 +7,18 @@ import (
 	"github.com/loomrun/loom/roles"
 )
 
+// roles are those that a host would have agents of.
+func (m *Machine) roles() *roles.Set {
+	if m.Roles != nil {
+		return m.Roles
+	}
+	return roles.Builtin()
+}
+
 // reaches says which roles can read files, read what strangers write, and send
 // something out: what they read can have them give away what else they read.
 func reaches(_ context.Context, m *Machine, n *notes) {
-	set := m.Roles
-	if set == nil {
-		set = roles.Builtin()
-	}
+	set := m.roles()
 	var all []string
 	for _, name := range set.Names() {
 		if set.Reach(name, m.Openings).All() {

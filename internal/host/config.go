@@ -159,6 +159,10 @@ type Config struct {
 	// read beside the system's own: toolchains in odd places.
 	SandboxRead []string
 
+	// SandboxLimit is the most that commands in the sandbox may use, whatever their
+	// role asks for. What is not said is as in roles.DefaultSandbox.
+	SandboxLimit roles.Sandbox
+
 	// Sources are what agents may ask outside of their workspaces.
 	Sources Sources
 

@@ -143,7 +143,7 @@ func (h *Host) selfPresence() *loomv1.HostPresence {
 	m := h.dir.Manifest()
 	p := &loomv1.HostPresence{
 		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: h.ownAgents(),
-		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(),
+		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(), Unsandboxed: h.config.Unsandboxed,
 	}
 	h.mu.Lock()
 	pools, web := h.pools, h.web

@@ -96,7 +96,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
-		h.startSystem, h.startFleet, h.startActors, h.register, h.noteOpen, h.checkFences, h.finishCuts,
+		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
 		h.startAgents, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
@@ -274,7 +274,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		return nil, err
 	}
 	w := &agent.Worker{
-		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec(),
+		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec,
 		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: redact.Of(h.config.Secrets),
 	}
@@ -289,6 +289,7 @@ func (h *Host) worker() (actors.Worker, error) {
 
 func (h *Host) startAgents(context.Context) error {
 	m := h.dir.Manifest()
+	h.sayLimits()
 	worker, err := h.worker()
 	if err != nil {
 		return err

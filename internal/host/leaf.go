@@ -21,7 +21,6 @@ import (
 	"github.com/loomrun/loom/internal/identity"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
-	"github.com/loomrun/loom/roles"
 )
 
 // Leaf is a running host that only runs agents: it has no partitions, journals
@@ -60,7 +59,7 @@ func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, 
 	if err := c.checkLeaf(credentials); err != nil {
 		return nil, err
 	}
-	h := &Host{config: c, log: c.log(), started: time.Now(), model: c.Model, roles: roles.Builtin()}
+	h := &Host{config: c, log: c.log(), started: time.Now(), model: c.Model, roles: c.roles()}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
 	for _, step := range []func(context.Context) error{
@@ -153,7 +152,7 @@ func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
 	p := &loomv1.HostPresence{
 		Host: l.name, Epoch: l.epoch, Version: Version, StartedAt: timestamppb.New(l.h.started), Labels: l.h.config.Labels, Alive: alive, Leaf: true,
-		Own: l.h.ownAgents(),
+		Own: l.h.ownAgents(), Unsandboxed: l.h.config.Unsandboxed,
 	}
 	for _, project := range l.h.config.Projects {
 		p.Projects = append(p.Projects, project.ID)
@@ -168,6 +167,7 @@ func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
 func (l *Leaf) startAgents(context.Context) error {
 	h := l.h
 	h.blobs = farBlobs{l.way}
+	h.sayLimits()
 	worker, err := h.worker()
 	if err != nil {
 		return err

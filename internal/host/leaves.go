@@ -22,6 +22,7 @@ type leaves struct {
 	began time.Time
 	seen  map[string]*leaf
 	told  map[string]map[string]map[string]uint32 // agents that projects were told of, by leaf and project
+	notes map[string]uint64                       // starts of which it is on record that they have no sandbox
 }
 
 type leaf struct {
@@ -154,6 +155,23 @@ func (l *leaves) epoch(name string) uint64 {
 		return known.said.Epoch
 	}
 	return 0
+}
+
+// noted returns the start of a leaf host of which it is on record that it has no
+// sandbox, 0 for none.
+func (l *leaves) noted(name string) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.notes[name]
+}
+
+func (l *leaves) note(name string, epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.notes == nil {
+		l.notes = map[string]uint64{}
+	}
+	l.notes[name] = epoch
 }
 
 // list returns the leaf hosts by name, those that are gone included.

@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // outside opens the tools of servers for one turn: those that the operator has
@@ -92,7 +93,7 @@ func Servers(file string) ([]mcp.Server, error) {
 
 // server starts servers for a turn, in the turn's workspace.
 func (h *Host) server(q agent.OutsideQuery, home string) mcp.Start {
-	c := confinement{root: q.Root, home: home, readOnly: q.ReadOnly, read: h.readable(), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed}
+	c := confinement{root: q.Root, home: home, readOnly: q.ReadOnly, read: h.readable(), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: q.Role.Sandbox.Within(h.sandboxLimit())}
 	return c.start
 }
 
@@ -104,6 +105,7 @@ type confinement struct {
 	readOnly       bool
 	read           []string
 	sandbox, allow bool
+	limit          roles.Sandbox // nothing said means the sandbox's own
 }
 
 func (c confinement) start(ctx context.Context, argv, env []string, network bool) (*sandbox.Cmd, error) {
@@ -111,7 +113,8 @@ func (c confinement) start(ctx context.Context, argv, env []string, network bool
 	switch {
 	case c.sandbox:
 		write := []string{c.home}
-		spec := sandbox.Spec{Env: env, Read: slices.Clone(c.read), Network: network}
+		spec := limited(sandbox.Spec{Env: env, Read: slices.Clone(c.read)}, c.limit)
+		spec.Network = network // that was trusted with it, whatever the role's commands have
 		if !c.readOnly {
 			write = append(write, c.root)
 		} else if real, ok := realPath(c.root); ok {

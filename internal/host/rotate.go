@@ -27,16 +27,46 @@ func (h *Host) rotated(ctx context.Context, signed *loomv1.SignedCommand) error 
 	return h.broker.SetCEO(ctx, public)
 }
 
-// noteOpen puts on record that a port is open to the network without TLS.
-func (h *Host) noteOpen(ctx context.Context) error {
+// noteSecurity puts on record what this host does less safely than it would by
+// itself: a port that is open to the network without TLS, commands of agents that
+// run without a sandbox.
+func (h *Host) noteSecurity(ctx context.Context) error {
+	var notes []*loomv1.NoteSecurity
 	for _, address := range slices.Sorted(maps.Keys(h.Open())) {
-		if h.Open()[address] {
-			continue
+		if !h.Open()[address] {
+			notes = append(notes, &loomv1.NoteSecurity{What: "insecure-network", Detail: "port " + address + " is open to the network without TLS"})
 		}
-		note := &loomv1.NoteSecurity{What: "insecure-network", Detail: "port " + address + " is open to the network without TLS"}
-		if err := h.do(ctx, project.System, &loomv1.Command{Body: &loomv1.Command_NoteSecurity{NoteSecurity: note}}); err != nil {
+	}
+	if h.config.Unsandboxed {
+		notes = append(notes, unsandboxed(h.dir.Manifest().Host))
+	}
+	for _, n := range notes {
+		if err := h.note(ctx, n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unsandboxed says that an operator has commands on a host run without a sandbox.
+func unsandboxed(host string) *loomv1.NoteSecurity {
+	return &loomv1.NoteSecurity{What: "unsandboxed", Detail: "on host " + host + " tools, checks and hooks run on the machine as it is"}
+}
+
+func (h *Host) note(ctx context.Context, n *loomv1.NoteSecurity) error {
+	return h.do(ctx, project.System, &loomv1.Command{Body: &loomv1.Command_NoteSecurity{NoteSecurity: n}})
+}
+
+// noteLeaf puts on record that a leaf host which asks to be one runs commands
+// without a sandbox: once for each of its starts that this host hears of. What
+// cannot be noted is noted when it asks the next time.
+func (h *Host) noteLeaf(ctx context.Context, p *loomv1.HostPresence) {
+	if !p.Unsandboxed || h.leaves.noted(p.Host) == p.Epoch {
+		return
+	}
+	if err := h.note(ctx, unsandboxed(p.Host)); err != nil {
+		h.log.Warn("it is not on record yet that a leaf host runs commands without a sandbox", "name", p.Host, "error", err)
+		return
+	}
+	h.leaves.note(p.Host, p.Epoch)
 }

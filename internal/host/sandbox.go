@@ -10,16 +10,47 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/roles"
 )
 
-// exec says how what agents run is started: in the sandbox, unless there is
-// none or the operator wants none.
-func (h *Host) exec() tool.Policy {
-	p := tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv()}
+// exec says how what agents of a role run is started: in the sandbox, within what
+// the role asks for and the host gives, unless there is none or the operator wants
+// none.
+func (h *Host) exec(role roles.Role) tool.Policy {
+	p := tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv(), Ran: "unsandboxed"}
 	if h.Sandboxed() {
-		p.Contain = h.contain
+		limit := role.Sandbox.Within(h.sandboxLimit())
+		p.Ran = "sandbox: " + limit.String()
+		p.Contain = func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+			return h.contain(ctx, limit, dir, write, env, argv)
+		}
 	}
 	return p
+}
+
+// sandboxLimit is the most that commands may use here.
+func (h *Host) sandboxLimit() roles.Sandbox {
+	return h.config.SandboxLimit.Over(roles.DefaultSandbox())
+}
+
+// limited is a spec that has as much as limit says.
+func limited(spec sandbox.Spec, limit roles.Sandbox) sandbox.Spec {
+	spec.Limits = sandbox.Limits{
+		Memory: limit.MemoryMiB << 20, Processes: int(limit.Processes), FileSize: limit.FileMiB << 20,
+		OpenFiles: int(limit.OpenFiles), CPU: limit.CPU,
+	}
+	spec.Network, spec.Silent = limit.Network == roles.NetworkHost, limit.Network == roles.NetworkNone
+	return spec
+}
+
+// sayLimits tells the operator which roles ask for more than there is here.
+func (h *Host) sayLimits() {
+	for _, name := range h.roles.Names() {
+		role, _ := h.roles.Get(name)
+		if over := role.Sandbox.Beyond(h.sandboxLimit()); len(over) > 0 && h.Sandboxed() {
+			h.log.Warn("a role asks for more than the sandbox gives here, and has what it gives", "role", name, "limits", strings.Join(over, ", "))
+		}
+	}
 }
 
 // CanSandbox reports whether this system has a sandbox for commands.
@@ -30,10 +61,10 @@ func (h *Host) Sandboxed() bool {
 	return !h.config.Unsandboxed && CanSandbox()
 }
 
-// contain prepares a command in the sandbox. It may read the programs on the
-// PATH, Go's module cache and what the operator named.
-func (h *Host) contain(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-	return confine(ctx, h.cache, sandbox.Spec{Env: slices.Clone(env), Read: h.readable()}, dir, write, argv)
+// contain prepares a command in the sandbox, that may use what limit says. It may
+// read the programs on the PATH, Go's module cache and what the operator named.
+func (h *Host) contain(ctx context.Context, limit roles.Sandbox, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+	return confine(ctx, h.cache, limited(sandbox.Spec{Env: slices.Clone(env), Read: h.readable()}, limit), dir, write, argv)
 }
 
 // confine prepares a command that starts in dir and may change what lies in the

@@ -102,6 +102,7 @@ func (h *Host) welcome(ctx context.Context, r broker.Request, hello *loomv1.Leaf
 	if err != nil {
 		return nil, err
 	}
+	h.noteLeaf(ctx, p)
 	return &loomv1.SeatReply{Body: &loomv1.SeatReply_Welcome{Welcome: &loomv1.LeafWelcome{
 		Deployment: h.dir.Manifest().Deployment, Drained: wanted.GetDrained()[r.Who.Name], Roles: r.Roles, Staff: h.leafStaff(wanted, p, r.Roles),
 	}}}, nil

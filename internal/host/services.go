@@ -161,7 +161,17 @@ func (h *Host) serveHost(context.Context, call) proto.Message {
 	return &loomv1.HostReply{
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
+		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(),
 	}
+}
+
+// sandboxText is the most that commands may use, or "" where none run in a
+// sandbox.
+func (h *Host) sandboxText() string {
+	if !h.Sandboxed() {
+		return ""
+	}
+	return h.sandboxLimit().String()
 }
 
 // counts returns how many agents of each role run here, and what answers for

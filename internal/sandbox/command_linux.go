@@ -121,5 +121,8 @@ var Check = sync.OnceValue(func() Report {
 	} else {
 		r.Weak = append(r.Weak, "the kernel has no Landlock: the second layer around files is missing")
 	}
+	if os.Geteuid() == 0 && !countsProcesses() {
+		r.Weak = append(r.Weak, "the kernel does not count root's processes: what multiplies fast is ended, and the machine feels it")
+	}
 	return r
 })

@@ -31,7 +31,9 @@ type Spec struct {
 	// Network gives it the network of the host instead of a loopback of its
 	// own.
 	Network bool
-	Limits  Limits
+	// Silent leaves even that loopback out. It means nothing with Network.
+	Silent bool
+	Limits Limits
 }
 
 // Layer is a directory whose changes are kept apart from it, in another one:
@@ -49,7 +51,8 @@ type Layer struct {
 type Limits struct {
 	// Memory of all its processes together, in bytes.
 	Memory int64
-	// Processes and threads at once.
+	// Processes and threads at once. What goes beyond ends all; until that is seen
+	// the kernel lets there be [Burst] more, where it can count them.
 	Processes int
 	// FileSize is how large a file it writes can get, in bytes.
 	FileSize int64
@@ -58,6 +61,13 @@ type Limits struct {
 	// CPU is processor time of each process.
 	CPU time.Duration
 }
+
+// Burst is how many more processes than its limit a command can have for the
+// moment until that is seen. Numbers below 300 are given once only.
+const Burst = 300 + 64
+
+// Defaults are the limits of a command that nothing is said of.
+func Defaults() Limits { return Limits{}.or() }
 
 // or returns the limits with defaults filled in.
 func (l Limits) or() Limits {

@@ -213,6 +213,39 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 	}
 }
 
+// What multiplies as fast as it can is stopped by the kernel before the machine
+// feels it: it counts how far it came. There are 3,000 of it at most.
+func TestTOOL03_WhatMultipliesStaysSmall(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	if !sandbox.CountsProcesses() {
+		t.Log("NOT RUN: this kernel does not count the processes of a sandbox")
+		return
+	}
+	dir := t.TempDir()
+	const bomb = `perl -e 'open F,">","n"; for (1..3000) { $p = fork; last unless defined $p; if (!$p) { sleep 600; exit } syswrite F,"x" } sleep 600'`
+	out, code := sh(t, bomb, func(s *sandbox.Spec) { s.Dir, s.Write, s.Limits = dir, []string{dir}, sandbox.Limits{Processes: 16} })
+	if code != sandbox.ExitLimit || !strings.Contains(out, "the most is 16") {
+		t.Errorf("exit code %d: %.200s", code, out)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "n")); err != nil || info.Size() > 16+sandbox.Burst {
+		t.Errorf("it came to %d (%v), want %d at most", info.Size(), err, 16+sandbox.Burst)
+	}
+}
+
+// A command may start any number of processes, one after the other.
+func TestTOOL03_NumbersOfProcessesAreGivenAgain(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	out, code := sh(t, `perl -e 'for (1..2000) { $p = fork; defined $p or die "the ${_}th: $!"; exit 0 if !$p; waitpid $p, 0 } print "ok"'`,
+		func(s *sandbox.Spec) { s.Limits = sandbox.Limits{Processes: 8} })
+	if code != 0 || out != "ok" {
+		t.Errorf("exit code %d: %.200s", code, out)
+	}
+}
+
 // When its context ends, nothing of it is left, however it tried to stay.
 func TestTOOL03_NothingSurvives(t *testing.T) {
 	if !there(t) {

@@ -100,7 +100,8 @@ func build(s Spec) error {
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {
 		return fmt.Errorf("host name: %w", err)
 	}
-	if !s.Network {
+	capProcesses(s.Limits.Processes)
+	if !s.Network && !s.Silent {
 		if err := loopback(); err != nil {
 			return fmt.Errorf("loopback: %w", err)
 		}

@@ -14,6 +14,7 @@ const (
 	MaxOutput  = 256 << 10 // bytes that the model gets
 	MaxSummary = 300       // bytes of the line for people
 	MaxChanged = 100       // paths
+	MaxRan     = 300       // bytes on how a command ran
 )
 
 // Result is how a call ended.
@@ -29,11 +30,13 @@ type Result struct {
 	ExitCode int32
 	// Changed are the paths that are different now, relative to the workspace.
 	Changed []string
+	// Ran says how what it started was kept apart; empty when it started nothing.
+	Ran string
 }
 
 // Proto returns r as it is recorded, its output kept under a reference.
 func (r Result) Proto(output *loomv1.BlobRef) *loomv1.ToolResult {
-	return &loomv1.ToolResult{Status: r.Status, Summary: r.Summary, Output: output, ExitCode: r.ExitCode, Changed: r.Changed}
+	return &loomv1.ToolResult{Status: r.Status, Summary: r.Summary, Output: output, ExitCode: r.ExitCode, Changed: r.Changed, Ran: r.Ran}
 }
 
 // done is the result of a call that did what it was asked.
@@ -76,6 +79,7 @@ func unknown(why string) Result {
 func (r Result) bounded() Result {
 	r.Output = cutMiddle(plain(r.Output), MaxOutput)
 	r.Summary = cutEnd(strings.Join(strings.Fields(plain(r.Summary)), " "), MaxSummary)
+	r.Ran = cutEnd(plain(r.Ran), MaxRan)
 	if len(r.Changed) > MaxChanged {
 		r.Output = cutMiddle(fmt.Sprintf("%s[%d paths changed; the first %d are listed]\n", r.Output, len(r.Changed), MaxChanged), MaxOutput)
 		r.Changed = r.Changed[:MaxChanged]

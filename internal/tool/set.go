@@ -75,6 +75,10 @@ type Policy struct {
 	// Contain is the sandbox. Nil means that there is none.
 	Contain Contain
 
+	// Ran says in a line how commands run, for the record of each call; at most
+	// MaxRan bytes count.
+	Ran string
+
 	// Write are directories that commands may change in the sandbox, beside
 	// the workspace: caches.
 	Write []string

@@ -63,6 +63,7 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 		return Result{}, err
 	}
 	r := told(out)
+	r.Ran = j.ws.Exec.Ran
 	j.report(ctx, &r, before, known)
 	return r, nil
 }

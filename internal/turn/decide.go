@@ -202,6 +202,8 @@ func checkResult(r *loomv1.ToolResult) error {
 		return refuse("finish.result", "a result has a status")
 	case len(r.Summary) > MaxSummary:
 		return refuse("finish.result.summary", "%d bytes; at most %d are recorded", len(r.Summary), MaxSummary)
+	case len(r.Ran) > MaxSummary:
+		return refuse("finish.result.ran", "%d bytes; at most %d are recorded", len(r.Ran), MaxSummary)
 	case len(r.Changed) > MaxChanged:
 		return refuse("finish.result.changed", "%d paths; at most %d are recorded", len(r.Changed), MaxChanged)
 	}

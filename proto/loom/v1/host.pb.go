@@ -57,7 +57,9 @@ type HostPresence struct {
 	Projects []string `protobuf:"bytes,770,rep,name=projects,proto3" json:"projects,omitempty"`
 	// Up to which number its build reads events; 0 means 1: a build from before
 	// there were numbers.
-	Format        uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
+	Format uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
+	// Its operator has commands of agents run on the machine as it is.
+	Unsandboxed   bool `protobuf:"varint,870,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -216,6 +218,13 @@ func (x *HostPresence) GetFormat() uint32 {
 		return x.Format
 	}
 	return 0
+}
+
+func (x *HostPresence) GetUnsandboxed() bool {
+	if x != nil {
+		return x.Unsandboxed
+	}
+	return false
 }
 
 // HostsRequest asks which hosts a deployment has.
@@ -413,7 +422,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xe0\x05\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\x83\x06\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -436,7 +445,8 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x12\x13\n" +
 	"\x04leaf\x18\x90\x03 \x01(\bR\x04leaf\x12\x1b\n" +
 	"\bprojects\x18\x82\x06 \x03(\tR\bprojects\x12\x17\n" +
-	"\x06format\x18\xee\x05 \x01(\rR\x06format\x1a9\n" +
+	"\x06format\x18\xee\x05 \x01(\rR\x06format\x12!\n" +
+	"\vunsandboxed\x18\xe6\x06 \x01(\bR\vunsandboxed\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +

@@ -2313,7 +2313,12 @@ type HostReply struct {
 	// Public key of the CEO.
 	Ceo string `protobuf:"bytes,9,opt,name=ceo,proto3" json:"ceo,omitempty"`
 	// "scripted:demo", "anthropic:..." and so on; empty without a model.
-	Model         string `protobuf:"bytes,10,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,10,opt,name=model,proto3" json:"model,omitempty"`
+	// Its operator has commands of agents run on the machine as it is.
+	Unsandboxed bool `protobuf:"varint,870,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
+	// The most that commands may use of it, in words; empty where none run in a
+	// sandbox.
+	Sandbox       string `protobuf:"bytes,871,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2414,6 +2419,20 @@ func (x *HostReply) GetCeo() string {
 func (x *HostReply) GetModel() string {
 	if x != nil {
 		return x.Model
+	}
+	return ""
+}
+
+func (x *HostReply) GetUnsandboxed() bool {
+	if x != nil {
+		return x.Unsandboxed
+	}
+	return false
+}
+
+func (x *HostReply) GetSandbox() string {
+	if x != nil {
+		return x.Sandbox
 	}
 	return ""
 }
@@ -3504,7 +3523,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xbe\x02\n" +
+	"\vHostRequest\"\xfc\x02\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3519,7 +3538,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"started_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x10\n" +
 	"\x03ceo\x18\t \x01(\tR\x03ceo\x12\x14\n" +
 	"\x05model\x18\n" +
-	" \x01(\tR\x05model\"{\n" +
+	" \x01(\tR\x05model\x12!\n" +
+	"\vunsandboxed\x18\xe6\x06 \x01(\bR\vunsandboxed\x12\x19\n" +
+	"\asandbox\x18\xe7\x06 \x01(\tR\asandbox\"{\n" +
 	"\tRoleCount\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\rR\adesired\x12\x16\n" +

@@ -214,7 +214,10 @@ type ToolResult struct {
 	// Exit code, for tools that start a process.
 	ExitCode int32 `protobuf:"varint,4,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	// Paths that changed, relative to the workspace, at most 100.
-	Changed       []string `protobuf:"bytes,5,rep,name=changed,proto3" json:"changed,omitempty"`
+	Changed []string `protobuf:"bytes,5,rep,name=changed,proto3" json:"changed,omitempty"`
+	// How what it started was kept apart: "sandbox: " and its limits, or
+	// "unsandboxed"; at most 300 bytes, empty when it started nothing.
+	Ran           string `protobuf:"bytes,870,opt,name=ran,proto3" json:"ran,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -282,6 +285,13 @@ func (x *ToolResult) GetChanged() []string {
 		return x.Changed
 	}
 	return nil
+}
+
+func (x *ToolResult) GetRan() string {
+	if x != nil {
+		return x.Ran
+	}
+	return ""
 }
 
 // TurnStep is one recorded step of a turn.
@@ -899,14 +909,15 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\bToolCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
-	"\targuments\x18\x03 \x01(\tR\targuments\"\xb4\x01\n" +
+	"\targuments\x18\x03 \x01(\tR\targuments\"\xc7\x01\n" +
 	"\n" +
 	"ToolResult\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.ToolStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12(\n" +
 	"\x06output\x18\x03 \x01(\v2\x10.loom.v1.BlobRefR\x06output\x12\x1b\n" +
 	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x18\n" +
-	"\achanged\x18\x05 \x03(\tR\achanged\"\xf7\x01\n" +
+	"\achanged\x18\x05 \x03(\tR\achanged\x12\x11\n" +
+	"\x03ran\x18\xe6\x06 \x01(\tR\x03ran\"\xf7\x01\n" +
 	"\bTurnStep\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12'\n" +
