@@ -38,7 +38,8 @@ type Config struct {
 	Dir *datadir.Dir
 
 	// Listen is the TCP address to listen on, for example DefaultListen; port
-	// 0 chooses a free one. Empty means none: only this process can connect.
+	// 0 chooses a free one, and the same again at the next start if it is still
+	// free. Empty means none: only this process can connect.
 	Listen string
 
 	// RequireAuth refuses clients without credentials. It is implied when
@@ -164,7 +165,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 		trust: trust,
 	}
-	for _, step := range []func(context.Context) error{b.serve, b.connect, b.shareList, b.awaitQuorum, b.proveSync, b.agree, b.enlist, b.ensureStreams, b.plant, b.forgetIntake, b.watchIdentities, b.announce} {
+	for _, step := range []func(context.Context) error{b.serve, b.connect, b.shareList, b.awaitQuorum, b.proveSync, b.agree, b.enlist, b.ensureStreams, b.plant, b.forgetIntake, b.watchIdentities, b.keepPort, b.announce} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}

@@ -23,12 +23,56 @@ func (c Config) listen(options *server.Options) error {
 	host, port, err := c.address()
 	options.Host, options.Port = host, port
 	if port == 0 {
-		options.Port = server.RANDOM_PORT
+		options.Port = c.kept(host)
 	}
 	if c.TLS != nil {
 		options.TLS, options.TLSConfig, options.TLSTimeout = true, c.TLS.Config(), tlsWithin
 	}
 	return err
+}
+
+// portFile has the port that the last start chose, for those who know it.
+const portFile = "port"
+
+// kept is the port that an earlier start chose, if it is free, or one that the
+// server shall choose.
+func (c Config) kept(host string) int {
+	port, ok := c.keptPort()
+	if !ok {
+		return server.RANDOM_PORT
+	}
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return server.RANDOM_PORT
+	}
+	_ = l.Close()
+	return port
+}
+
+// keptPort reads the port that an earlier start chose; a file that is missing or
+// says something else is as good as a first start.
+func (c Config) keptPort() (port int, ok bool) {
+	data, err := os.ReadFile(c.Dir.Path(portFile))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 16)
+	return int(n), err == nil && n > 0
+}
+
+// keepPort notes the port that the server chose, for the next start.
+func (b *Broker) keepPort(context.Context) error {
+	if b.config.External != nil || b.config.Listen == "" {
+		return nil
+	}
+	if _, port, err := b.config.address(); err != nil || port != 0 {
+		return err
+	}
+	at, ok := b.server.Addr().(*net.TCPAddr)
+	if !ok { // it listens nowhere
+		return nil
+	}
+	return b.config.Dir.WriteFile(strconv.AppendInt(nil, int64(at.Port), 10), portFile)
 }
 
 // tlsWithin bounds the beginning of a connection with TLS, in seconds.
