@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +55,9 @@ directory of its own. Keep the directory like a key.`,
 			if of.CEO, err = publicKey(key); err != nil {
 				return err
 			}
+			if of.Replicas == 0 {
+				of.Replicas = replicasOn(of.Servers)
+			}
 			all, err := host.NewExternal(of, hosts)
 			if err != nil {
 				return err
@@ -67,11 +71,19 @@ directory of its own. Keep the directory like a key.`,
 	f := cmd.Flags()
 	f.StringVar(&of.Cluster, "name", "loom", "`NAME` of the deployment, for people")
 	f.IntVar(&hosts, "hosts", 2, "how many hosts get credentials: `N`, 1 to 64")
-	f.IntVar(&of.Replicas, "replicas", 1, "how many servers keep each stream: `N`, 1, 3 or 5")
+	f.IntVar(&of.Replicas, "replicas", 0, "how many servers keep each stream: `N`, 1, 3 or 5\n(default: 3 where three are named, else 1)")
 	f.IntVar(&of.Partitions, "partitions", datadir.DefaultPartitions, "how many journals: `N`, 1 to 64, fixed for good")
 	f.StringVar(&authority, "authority", "", "who signs the servers' certificates: PEM `FILE`")
 	f.StringVar(&key, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd
+}
+
+// replicasOn is how many of the servers that are named keep each stream.
+func replicasOn(servers string) int {
+	if strings.Count(servers, ",") >= 2 {
+		return 3
+	}
+	return 1
 }
 
 // writeElsewhere makes the directory, which must not be there yet.

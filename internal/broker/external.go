@@ -201,7 +201,7 @@ func (b *Broker) checkServers(ctx context.Context) error {
 	if nc.MaxPayload() < largest {
 		return fault.New("host/unavailable", "the NATS server takes messages of %d bytes at most", nc.MaxPayload()).Want("max_payload: %d", largest)
 	}
-	_, err := b.js[core].AccountInfo(ctx)
+	err := b.leader(ctx) // without a leader nobody answers, which is waited for later
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return fault.New("host/unavailable", "the NATS servers at %s have no JetStream for account %s", b.config.External.Servers, core).Because(err).
 			Want("jetstream { store_dir: ..., sync_interval: always } in their configuration")
@@ -218,6 +218,7 @@ func (b *Broker) askSync(ctx context.Context) error {
 		b.log.Warn("WHETHER THE NATS SERVERS SYNC EACH WRITE IS NOT KNOWN: unless their configuration says \"sync_interval: always\", a power cut takes acknowledged work", "error", err)
 		return nil
 	}
+	size := 1
 	for _, m := range said {
 		var s struct {
 			Server server.ServerInfo `json:"server"`
@@ -230,8 +231,25 @@ func (b *Broker) askSync(ctx context.Context) error {
 			return fault.New("data/sync", "NATS server %s acknowledges a write before it is on the disk", s.Server.Name).
 				Want("jetstream { sync_interval: always } in its configuration")
 		}
+		if s.Data.Meta != nil {
+			size = max(size, s.Data.Meta.Size)
+		}
 	}
 	b.log.Info("the NATS servers sync each write", "servers", len(said))
+	return b.enough(size)
+}
+
+// enough returns host/unavailable when fewer servers keep streams than each
+// stream shall have replicas, those that are away included. When one keeps what
+// several could, that is said.
+func (b *Broker) enough(servers int) error {
+	switch replicas := b.Replicas(); {
+	case servers < replicas:
+		return fault.New("host/unavailable", "%d of the NATS servers keeps streams, and the deployment has %d replicas of each", servers, replicas).
+			Want("a cluster of %d servers with JetStream, or credentials made with --replicas 1", replicas)
+	case replicas == 1 && servers > 1:
+		b.log.Warn("each stream is kept by one of the NATS servers: without it, nothing is written; credentials made with --replicas 3 begin a deployment that goes on", "servers", servers)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -117,6 +118,57 @@ func TestOPS01_TwoHostsOnOtherServers(t *testing.T) {
 	startOn(t, path, &all[1])
 }
 
+// TestOPS01_ThreeOtherServersAndOneIsLost keeps streams on three servers, loses
+// the one that leads a journal, and has it back.
+func TestOPS01_ThreeOtherServersAndOneIsLost(t *testing.T) {
+	all, servers := brokertest.ExternalCluster(t, 2, 3)
+	one, two := startOn(t, t.TempDir(), &all[0]), startOn(t, t.TempDir(), &all[1])
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	whole := func(when string) {
+		t.Helper()
+		if err := two.AwaitWhole(ctx); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		for _, s := range two.Status(ctx).Streams {
+			if len(s.Replicas) != 2 {
+				t.Errorf("%s: stream %s has %d replicas beside its leader, want 2", when, s.Name, len(s.Replicas))
+			}
+		}
+	}
+	whole("at the beginning")
+	lost := -1
+	so(t, "somebody leads the journal", func() bool {
+		lost = servers.Leader("CORE", "LOOM_J_00")
+		return lost >= 0
+	})
+	servers.Stop(lost)
+	for _, b := range []*broker.Broker{one, two} {
+		so(t, "two of three servers take a write", func() bool {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			m, err := b.Core().RequestWithContext(ctx, "loom.v1.journal.00", nil)
+			return err == nil && !strings.Contains(string(m.Data), "error")
+		})
+		so(t, "they say so", func() bool { return b.Quorum(ctx) == nil })
+	}
+	servers.Start(lost)
+	whole("at the end")
+}
+
+// so waits until something is so.
+func so(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	if _, err := until(t, func() (*nats.Conn, error) {
+		if ok() {
+			return nil, nil
+		}
+		return nil, errors.New(what)
+	}); err != nil {
+		t.Fatalf("never: %v", err)
+	}
+}
+
 // TestOPS01_OtherServersThatWillNotDo are refused with what is wrong.
 func TestOPS01_OtherServersThatWillNotDo(t *testing.T) {
 	stranger := brokertest.External(t, 1, "")[0]
@@ -128,6 +180,7 @@ func TestOPS01_OtherServersThatWillNotDo(t *testing.T) {
 		{"no JetStream", "\n", nil, "host/unavailable", "have no JetStream"},
 		{"syncs later", "jetstream { max_mem: 1G, max_file: 100G }\n", nil, "data/sync", "before it is on the disk"},
 		{"short messages", "jetstream: enabled\nmax_payload: 1MB\n", nil, "host/unavailable", "1048576 bytes at most"},
+		{"one server for three replicas", "", func(e *broker.External) { e.Replicas = 3 }, "host/unavailable", "1 of the NATS servers keeps streams"},
 		{"another's keys", "", func(e *broker.External) { e.Keys = stranger.Keys }, "request/denied", "do not know the key"},
 		{"nobody there", "", func(e *broker.External) { e.Servers = "nats://127.0.0.1:1" }, "host/unavailable", "no NATS server answers"},
 	} {

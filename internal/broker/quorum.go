@@ -42,10 +42,13 @@ func (b *Broker) noQuorum(err error) error {
 		Want("start the hosts that are missing")
 }
 
-// leader returns nil when the streams' configuration has a leader.
+// leader returns nil when the streams' configuration has a leader. While there
+// is none nobody answers, so each try is bounded.
 func (b *Broker) leader(ctx context.Context) error {
-	_, err := b.js[core].AccountInfo(ctx)
-	return err
+	return within(ctx, answerWithin, func(ctx context.Context) error {
+		_, err := b.js[core].AccountInfo(ctx)
+		return err
+	})
 }
 
 // led returns nil when a stream has a leader that most of its replicas follow.
