@@ -47,7 +47,7 @@ func TestP24_ADiskThatIsFull(t *testing.T) {
 		var press sync.WaitGroup
 		press.Go(func() { s.orders(n * ordersAFill) })
 		s.remark("before", n)
-		s.fill()
+		fill(t, s.ballast())
 		s.wedge(n)
 		s.reads()
 		began := time.Now()
@@ -66,16 +66,26 @@ func TestP24_ADiskThatIsFull(t *testing.T) {
 func newSmall(t *testing.T) *small {
 	t.Helper()
 	s := &small{lone: newLone(t), refused: map[string]int{}, noted: map[string]string{}}
-	if err := os.Mkdir(s.place.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("none", s.place.data, "tmpfs", 0, "size=64m,mode=700"); err != nil {
-		t.Logf("NOT RUN: no small disk can be mounted: %v", err)
+	if !s.place.mount(t, 64) {
 		return nil
 	}
-	t.Cleanup(func() { _ = unix.Unmount(s.place.data, unix.MNT_DETACH) })
 	s.begin()
 	return s
+}
+
+// mount puts the data directory, which is not there yet, on a disk of its own of
+// so many MiB. It returns false where that cannot be done.
+func (p *place) mount(t *testing.T, size int) bool {
+	t.Helper()
+	if err := os.Mkdir(p.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", p.data, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=700", size)); err != nil {
+		t.Logf("NOT RUN: no small disk can be mounted: %v", err)
+		return false
+	}
+	t.Cleanup(func() { _ = unix.Unmount(p.data, unix.MNT_DETACH) })
+	return true
 }
 
 func (s *small) ballast() string { return s.place.path("ballast") }
@@ -95,12 +105,12 @@ func (s *small) orders(first int) {
 	}
 }
 
-// fill leaves no byte of the disk.
-func (s *small) fill() {
-	s.t.Helper()
-	f, err := os.OpenFile(s.ballast(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+// fill leaves no byte of the disk that a file is on.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	for size := 1 << 20; size > 0; size /= 2 {
@@ -108,7 +118,7 @@ func (s *small) fill() {
 			_, err = f.Write(make([]byte, size))
 		}
 		if !errors.Is(err, syscall.ENOSPC) {
-			s.t.Fatal(err)
+			t.Fatal(err)
 		}
 	}
 }

@@ -50,17 +50,22 @@ const (
 // isolate cuts host i off from the others.
 func (w *wires) isolate(i int, how string) {
 	for j := range fleetSize {
-		switch how {
-		case silently:
-			w[i][j].Stall()
-			w[j][i].Stall()
-		case unheard:
-			w[i][j].Mute()
-			w[j][i].Deaf()
-		default:
-			w[i][j].Cut()
-			w[j][i].Cut()
-		}
+		w.part(i, j, how)
+	}
+}
+
+// part cuts host i off from host j, and from no other.
+func (w *wires) part(i, j int, how string) {
+	switch how {
+	case silently:
+		w[i][j].Stall()
+		w[j][i].Stall()
+	case unheard:
+		w[i][j].Mute()
+		w[j][i].Deaf()
+	default:
+		w[i][j].Cut()
+		w[j][i].Cut()
 	}
 }
 

@@ -36,7 +36,7 @@ func TestP5_PartitionOfTheHostThatServes(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d (-chaos.seed)", *seed)
-	d := newDivision(t)
+	d := newDivision(t, *partitions)
 	for i := range fleetSize {
 		d.fleet.begin(i)
 	}
@@ -61,12 +61,13 @@ type division struct {
 // gate is a commit hook that says that it has begun, and waits.
 type gate struct{ begun, open string }
 
-func newDivision(t *testing.T) *division {
+// newDivision makes the places of three hosts, and as many jobs.
+func newDivision(t *testing.T, jobs int) *division {
 	t.Helper()
 	f := newFleet(t, true)
 	c := &chaos{t: t, place: f.places[0], record: newRecord(), marks: map[string]int{}, answer: approve}
 	d := &division{t: t, fleet: f, chaos: c}
-	for i := range *partitions {
+	for i := range jobs {
 		j := c.job(fmt.Sprintf("shop-%d", i+1))
 		j.direct = true // hosts of a cluster take nothing from strangers
 		g := gate{filepath.Join(c.place.dir, j.project+".begun"), filepath.Join(c.place.dir, j.project+".open")}
@@ -109,13 +110,8 @@ func (d *division) say() (text string) {
 // divide does a job in whose commit a host is cut off.
 func (d *division) divide(i int) {
 	d.t.Helper()
-	j, g := d.chaos.jobs[i], d.gates[i]
-	leave := d.chaos.attend(d.fleet.host(i%fleetSize), j)
-	d.until("the commit begins", func(context.Context) bool {
-		_, err := os.Stat(g.begun)
-		return err == nil
-	})
-	leave()
+	j := d.chaos.jobs[i]
+	d.commits(i)
 	victim := d.victim(i)
 	observer := d.fleet.host((victim + 1) % fleetSize)
 	d.fleet.wires.isolate(victim, d.how(i))
@@ -123,16 +119,35 @@ func (d *division) divide(i int) {
 	d.followed(victim)
 	d.took = append(d.took, time.Since(began))
 	d.alone(victim, j)
-	leave = d.chaos.attend(observer, j)
-	write(d.t, g.open, "")
-	d.until("the others do the job", func(context.Context) bool {
-		return d.chaos.count(func(e *loomv1.Event) bool { return e.Project == j.project && e.GetExecutionEnded() != nil }) > 0
-	})
-	leave()
+	d.finishes(i, observer)
 	d.excused(victim, j)
 	d.fleet.wires.heal()
 	d.together(victim, j)
 	d.judge(j)
+}
+
+// commits has job i done until its commit waits.
+func (d *division) commits(i int) {
+	d.t.Helper()
+	leave := d.chaos.attend(d.fleet.host(i%fleetSize), d.chaos.jobs[i])
+	defer leave()
+	d.until("the commit begins", func(context.Context) bool {
+		_, err := os.Stat(d.gates[i].begun)
+		return err == nil
+	})
+}
+
+// finishes lets the commit of job i go on, and waits until the job is done, as
+// observer sees it.
+func (d *division) finishes(i int, observer *process) {
+	d.t.Helper()
+	j := d.chaos.jobs[i]
+	leave := d.chaos.attend(observer, j)
+	defer leave()
+	write(d.t, d.gates[i].open, "")
+	d.until("the others do the job", func(context.Context) bool {
+		return d.chaos.count(func(e *loomv1.Event) bool { return e.Project == j.project && e.GetExecutionEnded() != nil }) > 0
+	})
 }
 
 // how the host is cut off in whose commit job i is.
