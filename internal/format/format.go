@@ -29,6 +29,7 @@ const Newest = 2
 // loom.v1.Event, and the number from which on builds do.
 var kinds = map[protoreflect.FieldNumber]uint32{
 	830: 2, // landing_settled
+	840: 2, // members_changed
 }
 
 // Build is what a build reads. The zero value is this build.

@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/membership"
+	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -51,5 +52,50 @@ func (h *Host) changeMembers(ctx context.Context, q *loomv1.MembersRequest, from
 	}
 	h.log.Info("the deployment's hosts were changed", "by", from.GetName(), "removed", q.Remove, "wanted", list.Hosts, "reason", q.Reason)
 	h.forget(q.Remove)
+	h.staff.wake() // and have it journaled
 	return nil
+}
+
+// noteMembers has the changes of the list of hosts journaled that are not yet.
+// Every host does so, because who changed the list may be gone; the journal takes
+// each change once. What fails is tried again with the next look.
+func (h *Host) noteMembers(ctx context.Context) {
+	list := h.broker.Members()
+	if !list.Newer(h.staff.noted) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	wanted, err := h.wanted(ctx)
+	if err != nil {
+		return
+	}
+	noted := wanted.GetMembersGeneration()
+	if wanted.GetMembersLineage() != list.Lineage {
+		noted = 0
+	}
+	for _, d := range list.Since(noted) {
+		if err := h.noteChange(ctx, list, d); err != nil {
+			h.log.Debug("a change of the list of hosts is not journaled yet", "generation", d.Generation, "error", err)
+			return
+		}
+	}
+	h.staff.noted = list
+}
+
+// noteChange has a change journaled in the name of who made it. It is not tried
+// while a host is there that could not read it.
+func (h *Host) noteChange(ctx context.Context, l membership.List, d membership.Done) error {
+	change := l.Event(d)
+	if err := h.config.Format.Check(&loomv1.Event{Fact: &loomv1.Event_MembersChanged{MembersChanged: change}}, h.agreed()); err != nil {
+		return err
+	}
+	by := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: d.By}
+	if d.Joined != "" {
+		by.Kind = loomv1.IdentityKind_IDENTITY_KIND_HOST
+	}
+	_, err := h.projects.Do(ctx, &loomv1.Command{
+		Project: project.System, Actor: by, Body: &loomv1.Command_RecordMembers{RecordMembers: &loomv1.RecordMembers{Change: change}},
+	})
+	return err
 }

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/notice"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -183,6 +185,18 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 		}
 	})
 
+	t.Run("SEC02 who joined is journaled", func(t *testing.T) {
+		eventually(t, "three hosts have joined, each once", func() bool {
+			joined := map[string]int{}
+			for _, e := range c.changes(1) {
+				if e.Actor.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_HOST && e.Actor.Name == e.GetMembersChanged().Joined {
+					joined[e.Actor.Name]++
+				}
+			}
+			return maps.Equal(joined, map[string]int{c.name(0): 1, c.name(1): 1, c.name(2): 1})
+		})
+	})
+
 	t.Run("OPS01 a host that stops is missed by nobody", func(t *testing.T) {
 		c.hosts[0].Stop(context.Background())
 		more := []string{file(1), file(2)}
@@ -207,6 +221,67 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 			}
 		}
 	})
+
+	t.Run("SEC02 who removed a host is journaled, once", func(t *testing.T) {
+		gone := c.name(0)
+		c.hosts[0].Stop(context.Background())
+		for _, over := range []int{1, 2} {
+			c.remove(over, gone)
+		}
+		for _, over := range []int{2, 1} {
+			var told []string
+			eventually(t, "it is journaled", func() bool {
+				told = nil
+				for _, e := range c.changes(over) {
+					if e.GetMembersChanged().Removed != "" {
+						told = append(told, notice.Summary(e))
+					}
+				}
+				return len(told) > 0
+			})
+			want := fmt.Sprintf("system: the list of hosts was changed by operator: host %s removed: its disk is gone", gone)
+			if len(told) != 1 || told[0] != want {
+				t.Errorf("host %d tells %q, want %q", over, told, want)
+			}
+		}
+	})
+}
+
+// name is how host i is called.
+func (c *cluster) name(i int) string {
+	c.t.Helper()
+	m, err := datadir.Peek(c.configs[i].Data)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return m.Host
+}
+
+// remove has a host over another one removed for good, once that bears it.
+func (c *cluster) remove(over int, host string) {
+	c.t.Helper()
+	eventually(c.t, "the host is removed", func() bool {
+		ctx, cancel := context.WithTimeout(c.t.Context(), within)
+		defer cancel()
+		_, err := connect(c.t, c.hosts[over], "operator").ChangeMembers(ctx, &loomv1.MembersRequest{Remove: host, Reason: "its disk is gone"})
+		return err == nil
+	})
+}
+
+// changes are the changes of the list of hosts, as a host tells them; none when
+// it does not know just now.
+func (c *cluster) changes(over int) (list []*loomv1.Event) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), within)
+	defer cancel()
+	q := &loomv1.NoticesRequest{Project: project.System, Kinds: []string{"members-changed"}}
+	err := connect(c.t, c.hosts[over], "operator").Follow(ctx, q, false, func(n *loomv1.Notice) error {
+		list = append(list, n.Event)
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return list
 }
 
 // told is what a host tells of the transitions of a bead's execution.

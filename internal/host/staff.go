@@ -12,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/membership"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/staffing"
 	"github.com/loomrun/loom/internal/suggest"
@@ -27,6 +28,8 @@ type staff struct {
 	mu     sync.Mutex
 	came   map[string]arrival // other hosts that live
 	handed map[int]time.Time  // when a partition was handed over last
+
+	noted membership.List // the list of hosts whose changes are journaled, of the loop alone
 }
 
 // arrival is a start of a host, and when it was first seen here.
@@ -116,6 +119,7 @@ func (h *Host) startStaff(context.Context) error {
 			h.resize(h.ctx)
 			h.spread()
 			h.learn(h.ctx)
+			h.noteMembers(h.ctx)
 			select {
 			case <-h.staff.woken:
 			case <-look.C:

@@ -3,8 +3,9 @@
 // who was taken out for good.
 //
 // It promises that a host that was removed never comes back under its name or
-// its key, that nobody is let in beyond the number of hosts that is wanted, and
-// that of two lists of one deployment the newer can be told. It reads no clock,
+// its key, that nobody is let in beyond the number of hosts that is wanted, that
+// of two lists of one deployment the newer can be told, and that a list says who
+// changed it last, until that is journaled elsewhere. It reads no clock,
 // draws no chance and talks to nobody: who changes a list keeps it by
 // compare-and-set, and a change that is refused changes nothing.
 package membership
@@ -27,6 +28,8 @@ const (
 	maxReason = 1024 // bytes
 	// maxRemoved is how many hosts that were removed a list can remember.
 	maxRemoved = 1024
+	// maxChanges is how many changes a list remembers.
+	maxChanges = 16
 )
 
 // List is which hosts belong to a deployment.
@@ -46,6 +49,26 @@ type List struct {
 	// sorted by name.
 	Members []Member  `json:"members"`
 	Removed []Removed `json:"removed,omitempty"`
+	// Changes are the last ones, the newest last, for the deployment's journal.
+	Changes []Done `json:"changes,omitempty"`
+}
+
+// Done is a change of a list; what it did not do is empty.
+type Done struct {
+	// Generation is that of the list after it.
+	Generation uint64    `json:"generation"`
+	At         time.Time `json:"at"`
+	// By is the operator who wanted it, or the host that Joined.
+	By string `json:"by"`
+	// Joined came in, or is met at another address from then on.
+	Joined  string `json:"joined,omitempty"`
+	Address string `json:"address,omitempty"`
+	Removed string `json:"removed,omitempty"`
+	// Invited says that a join file was made, and that earlier ones count no more.
+	Invited bool `json:"invited,omitempty"`
+	// Hosts is how many there shall be.
+	Hosts  int    `json:"hosts,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Member is a host of the deployment.
@@ -127,8 +150,26 @@ func odd(hosts int) bool { return hosts == 3 || hosts == 5 }
 
 // Clone returns a copy that shares nothing with l.
 func (l List) Clone() List {
-	l.Members, l.Removed = slices.Clone(l.Members), slices.Clone(l.Removed)
+	l.Members, l.Removed, l.Changes = slices.Clone(l.Members), slices.Clone(l.Removed), slices.Clone(l.Changes)
 	return l
+}
+
+// Since returns the changes after a generation that l remembers, oldest first.
+func (l List) Since(generation uint64) (list []Done) {
+	for _, d := range l.Changes {
+		if d.Generation > generation {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// note makes a changed list the next generation, which says what was done.
+func (l *List) note(d Done) {
+	l.Generation++
+	d.Generation = l.Generation
+	l.Changes = append(l.Changes, d)
+	l.Changes = l.Changes[max(0, len(l.Changes)-maxChanges):]
 }
 
 // Member returns a host that is listed.
@@ -218,13 +259,14 @@ func (l List) Enlist(m Member) (List, bool, error) {
 		return l, false, nil
 	}
 	l = l.Clone()
+	at := m.Since
 	if listed {
 		m.Since = old.Since
 		l.Members = slices.DeleteFunc(l.Members, func(o Member) bool { return o.Host == m.Host })
 	}
 	l.Members = append(l.Members, m)
 	slices.SortFunc(l.Members, func(a, b Member) int { return cmp.Compare(a.Host, b.Host) })
-	l.Generation++
+	l.note(Done{At: at, By: m.Host, Joined: m.Host, Address: m.Address})
 	return l, true, nil
 }
 
@@ -281,8 +323,20 @@ func (l List) Apply(c Change, f Facts) (List, bool, error) {
 	if string(out.Encode()) == string(l.Encode()) {
 		return l, false, nil
 	}
-	out.Generation++
+	out.note(l.done(out, c, f))
 	return out, true, nil
+}
+
+// done is what a change did that made l out.
+func (l List) done(out List, c Change, f Facts) Done {
+	d := Done{At: f.At, By: f.By, Invited: out.Authority != l.Authority, Reason: c.Reason}
+	if len(out.Removed) > len(l.Removed) {
+		d.Removed = c.Remove
+	}
+	if out.Hosts != l.Hosts {
+		d.Hosts = out.Hosts
+	}
+	return d
 }
 
 // remove takes a host out of l.

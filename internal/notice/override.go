@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loomrun/loom/internal/membership"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -95,6 +96,9 @@ func kin(e *loomv1.Event) string {
 			does = "takes work again"
 		}
 		return fmt.Sprintf("%s: host %s %s, says %s", about(e), d.GetHost(), does, who(e)) + after(": ", d.GetReason())
+	case *loomv1.Event_MembersChanged:
+		c := f.MembersChanged
+		return fmt.Sprintf("%s: the list of hosts was changed by %s: %s", about(e), who(e), membership.Words(c)) + after(": ", c.GetReason())
 	}
 	return ""
 }

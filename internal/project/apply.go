@@ -62,7 +62,7 @@ func (s *State) apply(e *loomv1.Event) error {
 		return s.applyPaused(e, f.WorkPaused.Pause)
 	case *loomv1.Event_WorkResumed:
 		return s.applyResumed(e, f.WorkResumed)
-	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained:
+	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained, *loomv1.Event_MembersChanged:
 		s.applyStaffing(e)
 	case *loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked:
 		return s.applyPermission(e)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/membership"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -75,6 +76,12 @@ func actOf(e *loomv1.Event) *Act {
 	case *loomv1.Event_JournalCut:
 		c := f.JournalCut
 		return &Act{Kind: "journal-cut", What: fmt.Sprintf("journal %d up to %d", c.Partition, c.Sequence), Why: "archived in " + c.Archive, Digest: c.ArchiveSha256}
+	case *loomv1.Event_RoleScaled:
+		return &Act{Kind: "role-scaled", What: f.RoleScaled.GetScale().GetRole(), Why: f.RoleScaled.Reason}
+	case *loomv1.Event_HostDrained:
+		return &Act{Kind: "host-drained", What: draining(f.HostDrained), Why: f.HostDrained.Reason}
+	case *loomv1.Event_MembersChanged:
+		return &Act{Kind: "members-changed", What: membership.Words(f.MembersChanged), Why: f.MembersChanged.Reason}
 	case *loomv1.Event_BeadFiled:
 		return byPerson(e, "bead-filed", e.Bead+": "+f.BeadFiled.GetBead().GetGoal())
 	case *loomv1.Event_BeadUpdated:
@@ -85,6 +92,13 @@ func actOf(e *loomv1.Event) *Act {
 		return denied(e, f.ToolFinished)
 	}
 	return nil
+}
+
+func draining(d *loomv1.HostDrained) string {
+	if d.Undone {
+		return d.Host + " takes work again"
+	}
+	return d.Host + " takes no new work"
 }
 
 func verdict(d *loomv1.ApprovalDecided) string {

@@ -64,8 +64,29 @@ func (d *decision) drain(c *loomv1.DrainHost) error {
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_HostDrained{HostDrained: &loomv1.HostDrained{Host: c.Host, Undone: c.Undo, Reason: c.Reason}}})
 }
 
+// recordMembers has a change of the list of hosts journaled, once.
+func (d *decision) recordMembers(c *loomv1.MembersChanged) error {
+	if d.s.cfg.ID != System {
+		return fault.New("command/malformed", "hosts are the whole deployment's, not project %q's", d.s.cfg.ID).At("project")
+	}
+	switch kind := d.actor.GetKind(); {
+	case kind != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR && kind != loomv1.IdentityKind_IDENTITY_KIND_HOST:
+		return fault.New("command/unauthorized", "only operators and hosts change which hosts there are")
+	case c.GetLineage() == "" || c.GetGeneration() == 0:
+		return fault.New("command/malformed", "the change names no list of hosts")
+	}
+	if now := d.s.p.GetStaffing(); now.GetMembersLineage() == c.Lineage && now.GetMembersGeneration() >= c.Generation {
+		return nil
+	}
+	return d.emit(&loomv1.Event{Fact: &loomv1.Event_MembersChanged{MembersChanged: c}})
+}
+
 func (s *State) applyStaffing(e *loomv1.Event) {
-	now := &loomv1.Staffing{Scales: maps.Clone(s.p.GetStaffing().GetScales()), Drained: maps.Clone(s.p.GetStaffing().GetDrained())}
+	old := s.p.GetStaffing()
+	now := &loomv1.Staffing{
+		Scales: maps.Clone(old.GetScales()), Drained: maps.Clone(old.GetDrained()),
+		MembersLineage: old.GetMembersLineage(), MembersGeneration: old.GetMembersGeneration(),
+	}
 	if now.Scales == nil {
 		now.Scales = map[string]*loomv1.Scale{}
 	}
@@ -84,6 +105,8 @@ func (s *State) applyStaffing(e *loomv1.Event) {
 		if f.HostDrained.GetUndone() {
 			delete(now.Drained, f.HostDrained.GetHost())
 		}
+	case *loomv1.Event_MembersChanged:
+		now.MembersLineage, now.MembersGeneration = f.MembersChanged.GetLineage(), f.MembersChanged.GetGeneration()
 	}
 	s.p.Staffing = now
 }

@@ -66,6 +66,33 @@ func TestROLE02_StaffingIsOfTheSystemAndOfOperators(t *testing.T) {
 	if err != nil || !proto.Equal(view, again) {
 		t.Errorf("replayed: %v, %v", again, err)
 	}
+	members := func(lineage string, generation uint64) *loomv1.Command {
+		return &loomv1.Command{Body: &loomv1.Command_RecordMembers{RecordMembers: &loomv1.RecordMembers{Change: &loomv1.MembersChanged{
+			Lineage: lineage, Generation: generation, Removed: "h-1", Reason: "its disk is gone",
+		}}}}
+	}
+	for i, c := range []struct {
+		kind   loomv1.IdentityKind
+		cmd    *loomv1.Command
+		events int
+		code   string
+	}{
+		{loomv1.IdentityKind_IDENTITY_KIND_AGENT, members("l", 2), 0, "command/unauthorized"},
+		{operator, members("", 2), 0, "command/malformed"},
+		{operator, members("l", 0), 0, "command/malformed"},
+		{operator, members("l", 2), 1, ""},
+		{operator, members("l", 2), 0, ""},
+		{loomv1.IdentityKind_IDENTITY_KIND_HOST, members("l", 4), 1, ""},
+		{operator, members("l", 3), 0, ""},
+		{operator, members("of another deployment that went on from a backup", 2), 1, ""},
+	} {
+		if n, code := do(c.kind, c.cmd); n != c.events || code != c.code {
+			t.Errorf("change %d: %d events and %q, want %d and %q", i, n, code, c.events, c.code)
+		}
+	}
+	if s.p.Staffing.GetScales()["researcher"].GetAgents() != 8 || !proto.Equal(s.p.Staffing, replayed.p.Staffing) {
+		t.Errorf("%v, replayed %v", s.p.Staffing, replayed.p.Staffing)
+	}
 	other := New(Config{ID: "shop", Deployment: "dp-1", Epoch: 1})
 	cmd := scale()
 	cmd.Actor = &loomv1.Identity{Kind: operator}

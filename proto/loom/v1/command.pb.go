@@ -131,6 +131,7 @@ type Command struct {
 	//	*Command_ReserveCall
 	//	*Command_SettleCall
 	//	*Command_NoteCut
+	//	*Command_RecordMembers
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -556,6 +557,15 @@ func (x *Command) GetNoteCut() *NoteCut {
 	return nil
 }
 
+func (x *Command) GetRecordMembers() *RecordMembers {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RecordMembers); ok {
+			return x.RecordMembers
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -724,6 +734,10 @@ type Command_NoteCut struct {
 	NoteCut *NoteCut `protobuf:"bytes,640,opt,name=note_cut,json=noteCut,proto3,oneof"`
 }
 
+type Command_RecordMembers struct {
+	RecordMembers *RecordMembers `protobuf:"bytes,841,opt,name=record_members,json=recordMembers,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -805,6 +819,8 @@ func (*Command_ReserveCall) isCommand_Body() {}
 func (*Command_SettleCall) isCommand_Body() {}
 
 func (*Command_NoteCut) isCommand_Body() {}
+
+func (*Command_RecordMembers) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -4979,7 +4995,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd5\x13\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x97\x14\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5035,7 +5051,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\freserve_call\x18\xbc\x05 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
 	"\vsettle_call\x18\xbd\x05 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCall\x12.\n" +
-	"\bnote_cut\x18\x80\x05 \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCutB\x06\n" +
+	"\bnote_cut\x18\x80\x05 \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12@\n" +
+	"\x0erecord_members\x18\xc9\x06 \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembersB\x06\n" +
 	"\x04body\"\x91\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5418,49 +5435,50 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*ScaleRole)(nil),             // 64: loom.v1.ScaleRole
 	(*DrainHost)(nil),             // 65: loom.v1.DrainHost
 	(*AskTeam)(nil),               // 66: loom.v1.AskTeam
-	(*Error)(nil),                 // 67: loom.v1.Error
-	(*SubmitReply)(nil),           // 68: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 69: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 70: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 72: loom.v1.TeamReplies
-	(*Said)(nil),                  // 73: loom.v1.Said
-	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 75: loom.v1.Definition
-	(*Submission)(nil),            // 76: loom.v1.Submission
-	(*ErrorReport)(nil),           // 77: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
-	(*Claimant)(nil),              // 79: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 80: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 81: loom.v1.ToolStep
-	(*Compaction)(nil),            // 82: loom.v1.Compaction
-	(*CallReservation)(nil),       // 83: loom.v1.CallReservation
-	(*Usage)(nil),                 // 84: loom.v1.Usage
-	(*ToolResult)(nil),            // 85: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 86: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 87: loom.v1.Outcome
-	(*HostRoles)(nil),             // 88: loom.v1.HostRoles
-	(*Bead)(nil),                  // 89: loom.v1.Bead
-	(*Execution)(nil),             // 90: loom.v1.Execution
-	(*Change)(nil),                // 91: loom.v1.Change
-	(*Candidate)(nil),             // 92: loom.v1.Candidate
-	(*Landing)(nil),               // 93: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 94: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 95: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 96: loom.v1.Ballot
-	(*Vote)(nil),                  // 97: loom.v1.Vote
-	(PauseScope)(0),               // 98: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 100: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 101: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 102: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 104: loom.v1.DecisionContext
-	(*Permission)(nil),            // 105: loom.v1.Permission
-	(*FileClaim)(nil),             // 106: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 107: loom.v1.ToolCall
-	(*Permit)(nil),                // 108: loom.v1.Permit
-	(*Car)(nil),                   // 109: loom.v1.Car
+	(*RecordMembers)(nil),         // 67: loom.v1.RecordMembers
+	(*Error)(nil),                 // 68: loom.v1.Error
+	(*SubmitReply)(nil),           // 69: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 70: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 71: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 72: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 73: loom.v1.TeamReplies
+	(*Said)(nil),                  // 74: loom.v1.Said
+	(*ProjectConfig)(nil),         // 75: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 76: loom.v1.Definition
+	(*Submission)(nil),            // 77: loom.v1.Submission
+	(*ErrorReport)(nil),           // 78: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 79: loom.v1.JournalCut
+	(*Claimant)(nil),              // 80: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 81: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 82: loom.v1.ToolStep
+	(*Compaction)(nil),            // 83: loom.v1.Compaction
+	(*CallReservation)(nil),       // 84: loom.v1.CallReservation
+	(*Usage)(nil),                 // 85: loom.v1.Usage
+	(*ToolResult)(nil),            // 86: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 87: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 88: loom.v1.Outcome
+	(*HostRoles)(nil),             // 89: loom.v1.HostRoles
+	(*Bead)(nil),                  // 90: loom.v1.Bead
+	(*Execution)(nil),             // 91: loom.v1.Execution
+	(*Change)(nil),                // 92: loom.v1.Change
+	(*Candidate)(nil),             // 93: loom.v1.Candidate
+	(*Landing)(nil),               // 94: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 95: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 96: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 97: loom.v1.Ballot
+	(*Vote)(nil),                  // 98: loom.v1.Vote
+	(PauseScope)(0),               // 99: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 100: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 101: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 102: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 103: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 105: loom.v1.DecisionContext
+	(*Permission)(nil),            // 106: loom.v1.Permission
+	(*FileClaim)(nil),             // 107: loom.v1.FileClaim
+	(*ToolCall)(nil),              // 108: loom.v1.ToolCall
+	(*Permit)(nil),                // 109: loom.v1.Permit
+	(*Car)(nil),                   // 110: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5505,108 +5523,109 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	16,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
 	17,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	67,  // 42: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 43: loom.v1.Answer.done:type_name -> loom.v1.Done
-	68,  // 44: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	56,  // 45: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	69,  // 46: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	70,  // 47: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	59,  // 48: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	71,  // 49: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	33,  // 50: loom.v1.Answer.train:type_name -> loom.v1.Train
-	72,  // 51: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	18,  // 52: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	73,  // 53: loom.v1.Done.said:type_name -> loom.v1.Said
-	74,  // 54: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	75,  // 55: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	76,  // 56: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	77,  // 57: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	67,  // 58: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	78,  // 59: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	79,  // 60: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	79,  // 61: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	14,  // 62: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	15,  // 63: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	80,  // 64: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	81,  // 65: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	19,  // 66: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	82,  // 67: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	73,  // 68: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	71,  // 69: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	79,  // 70: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	83,  // 71: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	79,  // 72: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	84,  // 73: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 74: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	85,  // 75: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	79,  // 76: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	86,  // 77: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	79,  // 78: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	87,  // 79: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	79,  // 80: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	88,  // 81: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	89,  // 82: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	90,  // 83: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	79,  // 84: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	79,  // 85: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	79,  // 86: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	79,  // 87: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	34,  // 88: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	91,  // 89: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	92,  // 90: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	62,  // 91: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	79,  // 92: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	79,  // 93: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	93,  // 94: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	79,  // 95: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	93,  // 96: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	70,  // 97: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	94,  // 98: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	41,  // 99: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	94,  // 100: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	95,  // 101: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	96,  // 102: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	97,  // 103: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	86,  // 104: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	86,  // 105: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	55,  // 106: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	49,  // 107: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	50,  // 108: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	51,  // 109: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	52,  // 110: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	54,  // 111: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	53,  // 112: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	48,  // 113: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	60,  // 114: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	61,  // 115: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	41,  // 116: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	98,  // 117: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	98,  // 118: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	75,  // 119: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	99,  // 120: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	100, // 121: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	101, // 122: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	89,  // 123: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	90,  // 124: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	74,  // 125: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	102, // 126: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	70,  // 127: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	103, // 128: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	104, // 129: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	75,  // 130: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	105, // 131: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	106, // 132: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	79,  // 133: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 134: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	107, // 135: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	108, // 136: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	105, // 137: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	109, // 138: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	139, // [139:139] is the sub-list for method output_type
-	139, // [139:139] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	67,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	68,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
+	69,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	56,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	70,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	71,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	59,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	72,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	33,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
+	73,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	18,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	74,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
+	75,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	76,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	77,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	78,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	68,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	79,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	80,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	80,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	14,  // 63: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
+	15,  // 64: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
+	81,  // 65: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	82,  // 66: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	19,  // 67: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
+	83,  // 68: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	74,  // 69: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	72,  // 70: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	80,  // 71: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	84,  // 72: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	80,  // 73: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	85,  // 74: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 75: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	86,  // 76: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	80,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	87,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	80,  // 79: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	88,  // 80: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	80,  // 81: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	89,  // 82: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	90,  // 83: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	91,  // 84: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	80,  // 85: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	80,  // 86: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	80,  // 87: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	80,  // 88: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	34,  // 89: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	92,  // 90: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	93,  // 91: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	62,  // 92: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	80,  // 93: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	80,  // 94: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	94,  // 95: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	80,  // 96: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	94,  // 97: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	71,  // 98: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	95,  // 99: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	41,  // 100: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	95,  // 101: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	96,  // 102: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	97,  // 103: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	98,  // 104: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	87,  // 105: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	87,  // 106: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	55,  // 107: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	49,  // 108: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	50,  // 109: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	51,  // 110: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	52,  // 111: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	54,  // 112: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	53,  // 113: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	48,  // 114: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	60,  // 115: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	61,  // 116: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	41,  // 117: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	99,  // 118: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	99,  // 119: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	76,  // 120: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	100, // 121: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	101, // 122: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	102, // 123: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	90,  // 124: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	91,  // 125: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	75,  // 126: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	103, // 127: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	71,  // 128: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	104, // 129: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	105, // 130: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	76,  // 131: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	106, // 132: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	107, // 133: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	80,  // 134: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 135: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	108, // 136: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	109, // 137: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	106, // 138: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	110, // 139: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	140, // [140:140] is the sub-list for method output_type
+	140, // [140:140] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5667,6 +5686,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ReserveCall)(nil),
 		(*Command_SettleCall)(nil),
 		(*Command_NoteCut)(nil),
+		(*Command_RecordMembers)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),

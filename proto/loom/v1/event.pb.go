@@ -114,6 +114,7 @@ type Event struct {
 	//	*Event_CallReserved
 	//	*Event_CallSettled
 	//	*Event_JournalCut
+	//	*Event_MembersChanged
 	//	*Event_PlanAdopted
 	//	*Event_LandingSettled
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
@@ -880,6 +881,15 @@ func (x *Event) GetJournalCut() *JournalCut {
 	return nil
 }
 
+func (x *Event) GetMembersChanged() *MembersChanged {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MembersChanged); ok {
+			return x.MembersChanged
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetPlanAdopted() *PlanAdopted {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_PlanAdopted); ok {
@@ -1198,6 +1208,10 @@ type Event_JournalCut struct {
 	JournalCut *JournalCut `protobuf:"bytes,640,opt,name=journal_cut,json=journalCut,proto3,oneof"`
 }
 
+type Event_MembersChanged struct {
+	MembersChanged *MembersChanged `protobuf:"bytes,840,opt,name=members_changed,json=membersChanged,proto3,oneof"`
+}
+
 type Event_PlanAdopted struct {
 	PlanAdopted *PlanAdopted `protobuf:"bytes,720,opt,name=plan_adopted,json=planAdopted,proto3,oneof"`
 }
@@ -1353,6 +1367,8 @@ func (*Event_CallReserved) isEvent_Fact() {}
 func (*Event_CallSettled) isEvent_Fact() {}
 
 func (*Event_JournalCut) isEvent_Fact() {}
+
+func (*Event_MembersChanged) isEvent_Fact() {}
 
 func (*Event_PlanAdopted) isEvent_Fact() {}
 
@@ -5573,7 +5589,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa0(\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe5(\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5664,7 +5680,8 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rcall_reserved\x18\xbc\x05 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
 	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x127\n" +
 	"\vjournal_cut\x18\x80\x05 \x01(\v2\x13.loom.v1.JournalCutH\x00R\n" +
-	"journalCut\x12:\n" +
+	"journalCut\x12C\n" +
+	"\x0fmembers_changed\x18\xc8\x06 \x01(\v2\x17.loom.v1.MembersChangedH\x00R\x0emembersChanged\x12:\n" +
 	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdopted\x12C\n" +
 	"\x0flanding_settled\x18\xbe\x06 \x01(\v2\x17.loom.v1.LandingSettledH\x00R\x0elandingSettledB\x06\n" +
 	"\x04fact\"T\n" +
@@ -6053,46 +6070,47 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*RoleScaled)(nil),            // 77: loom.v1.RoleScaled
 	(*HostDrained)(nil),           // 78: loom.v1.HostDrained
 	(*JournalCut)(nil),            // 79: loom.v1.JournalCut
-	(*Landing)(nil),               // 80: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 81: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 82: loom.v1.Definition
-	(*SignedCommand)(nil),         // 83: loom.v1.SignedCommand
-	(*Error)(nil),                 // 84: loom.v1.Error
-	(*Pause)(nil),                 // 85: loom.v1.Pause
-	(PauseScope)(0),               // 86: loom.v1.PauseScope
-	(GateAction)(0),               // 87: loom.v1.GateAction
-	(*Plan)(nil),                  // 88: loom.v1.Plan
-	(*ForkPoint)(nil),             // 89: loom.v1.ForkPoint
-	(*Execution)(nil),             // 90: loom.v1.Execution
-	(*Budget)(nil),                // 91: loom.v1.Budget
-	(*CallReservation)(nil),       // 92: loom.v1.CallReservation
-	(*Usage)(nil),                 // 93: loom.v1.Usage
-	(*HostRoles)(nil),             // 94: loom.v1.HostRoles
-	(*Bead)(nil),                  // 95: loom.v1.Bead
-	(BeadStatus)(0),               // 96: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 97: loom.v1.Claimant
-	(*TeamTask)(nil),              // 98: loom.v1.TeamTask
-	(*Outcome)(nil),               // 99: loom.v1.Outcome
-	(*Approval)(nil),              // 100: loom.v1.Approval
-	(ApprovalDecision)(0),         // 101: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 102: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 103: loom.v1.Change
-	(*Candidate)(nil),             // 104: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 105: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 106: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 107: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 108: loom.v1.Ballot
-	(*Vote)(nil),                  // 109: loom.v1.Vote
-	(BallotStatus)(0),             // 110: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 111: loom.v1.LockClaim
-	(*Car)(nil),                   // 112: loom.v1.Car
-	(*BlobRef)(nil),               // 113: loom.v1.BlobRef
-	(*Compaction)(nil),            // 114: loom.v1.Compaction
-	(*Said)(nil),                  // 115: loom.v1.Said
-	(*ModelAnswer)(nil),           // 116: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 117: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 118: loom.v1.ToolResult
-	(*Permission)(nil),            // 119: loom.v1.Permission
+	(*MembersChanged)(nil),        // 80: loom.v1.MembersChanged
+	(*Landing)(nil),               // 81: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 83: loom.v1.Definition
+	(*SignedCommand)(nil),         // 84: loom.v1.SignedCommand
+	(*Error)(nil),                 // 85: loom.v1.Error
+	(*Pause)(nil),                 // 86: loom.v1.Pause
+	(PauseScope)(0),               // 87: loom.v1.PauseScope
+	(GateAction)(0),               // 88: loom.v1.GateAction
+	(*Plan)(nil),                  // 89: loom.v1.Plan
+	(*ForkPoint)(nil),             // 90: loom.v1.ForkPoint
+	(*Execution)(nil),             // 91: loom.v1.Execution
+	(*Budget)(nil),                // 92: loom.v1.Budget
+	(*CallReservation)(nil),       // 93: loom.v1.CallReservation
+	(*Usage)(nil),                 // 94: loom.v1.Usage
+	(*HostRoles)(nil),             // 95: loom.v1.HostRoles
+	(*Bead)(nil),                  // 96: loom.v1.Bead
+	(BeadStatus)(0),               // 97: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 98: loom.v1.Claimant
+	(*TeamTask)(nil),              // 99: loom.v1.TeamTask
+	(*Outcome)(nil),               // 100: loom.v1.Outcome
+	(*Approval)(nil),              // 101: loom.v1.Approval
+	(ApprovalDecision)(0),         // 102: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 103: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 104: loom.v1.Change
+	(*Candidate)(nil),             // 105: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 106: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 107: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 108: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 109: loom.v1.Ballot
+	(*Vote)(nil),                  // 110: loom.v1.Vote
+	(BallotStatus)(0),             // 111: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 112: loom.v1.LockClaim
+	(*Car)(nil),                   // 113: loom.v1.Car
+	(*BlobRef)(nil),               // 114: loom.v1.BlobRef
+	(*Compaction)(nil),            // 115: loom.v1.Compaction
+	(*Said)(nil),                  // 116: loom.v1.Said
+	(*ModelAnswer)(nil),           // 117: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 118: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 119: loom.v1.ToolResult
+	(*Permission)(nil),            // 120: loom.v1.Permission
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	75,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -6171,72 +6189,73 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	17,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
 	18,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
 	79,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	13,  // 76: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	1,   // 77: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	80,  // 78: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	81,  // 79: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	82,  // 80: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	83,  // 81: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	84,  // 82: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	85,  // 83: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	86,  // 84: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	87,  // 85: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	82,  // 86: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	88,  // 87: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	74,  // 88: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	89,  // 89: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	90,  // 90: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	91,  // 91: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	75,  // 92: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	91,  // 93: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	92,  // 94: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	93,  // 95: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	94,  // 96: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	95,  // 97: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	75,  // 98: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	95,  // 99: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	96,  // 100: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	84,  // 101: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	75,  // 102: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	97,  // 103: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	75,  // 104: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	98,  // 105: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	99,  // 106: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	99,  // 107: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	75,  // 108: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	100, // 109: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	101, // 110: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	83,  // 111: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	84,  // 112: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	102, // 113: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	103, // 114: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	104, // 115: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	80,  // 116: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	105, // 117: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	106, // 118: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	106, // 119: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	107, // 120: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	108, // 121: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	109, // 122: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	110, // 123: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	75,  // 124: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	111, // 125: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	75,  // 126: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	75,  // 127: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	112, // 128: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	113, // 129: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	114, // 130: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	115, // 131: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	115, // 132: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	116, // 133: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	117, // 134: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	118, // 135: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	119, // 136: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	137, // [137:137] is the sub-list for method output_type
-	137, // [137:137] is the sub-list for method input_type
-	137, // [137:137] is the sub-list for extension type_name
-	137, // [137:137] is the sub-list for extension extendee
-	0,   // [0:137] is the sub-list for field type_name
+	80,  // 76: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	13,  // 77: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	1,   // 78: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	81,  // 79: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	82,  // 80: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	83,  // 81: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	84,  // 82: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	85,  // 83: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	86,  // 84: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	87,  // 85: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	88,  // 86: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	83,  // 87: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	89,  // 88: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	74,  // 89: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	90,  // 90: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	91,  // 91: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	92,  // 92: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	75,  // 93: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	92,  // 94: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	93,  // 95: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	94,  // 96: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	95,  // 97: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	96,  // 98: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	75,  // 99: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	96,  // 100: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	97,  // 101: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	85,  // 102: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	75,  // 103: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	98,  // 104: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	75,  // 105: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	99,  // 106: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	100, // 107: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	100, // 108: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	75,  // 109: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	101, // 110: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	102, // 111: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	84,  // 112: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	85,  // 113: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	103, // 114: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	104, // 115: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	105, // 116: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	81,  // 117: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	106, // 118: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	107, // 119: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	107, // 120: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	108, // 121: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	109, // 122: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	110, // 123: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	111, // 124: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	75,  // 125: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	112, // 126: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	75,  // 127: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	75,  // 128: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	113, // 129: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	114, // 130: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	115, // 131: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	116, // 132: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	116, // 133: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	117, // 134: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	118, // 135: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	119, // 136: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	120, // 137: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	138, // [138:138] is the sub-list for method output_type
+	138, // [138:138] is the sub-list for method input_type
+	138, // [138:138] is the sub-list for extension type_name
+	138, // [138:138] is the sub-list for extension extendee
+	0,   // [0:138] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6330,6 +6349,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_CallReserved)(nil),
 		(*Event_CallSettled)(nil),
 		(*Event_JournalCut)(nil),
+		(*Event_MembersChanged)(nil),
 		(*Event_PlanAdopted)(nil),
 		(*Event_LandingSettled)(nil),
 	}

@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -432,9 +433,12 @@ type Staffing struct {
 	// By role.
 	Scales map[string]*Scale `protobuf:"bytes,1,rep,name=scales,proto3" json:"scales,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Hosts that take no new work.
-	Drained       map[string]bool `protobuf:"bytes,2,rep,name=drained,proto3" json:"drained,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Drained map[string]bool `protobuf:"bytes,2,rep,name=drained,proto3" json:"drained,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Up to which list of hosts, and of which lineage, changes are journaled.
+	MembersLineage    string `protobuf:"bytes,840,opt,name=members_lineage,json=membersLineage,proto3" json:"members_lineage,omitempty"`
+	MembersGeneration uint64 `protobuf:"varint,841,opt,name=members_generation,json=membersGeneration,proto3" json:"members_generation,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Staffing) Reset() {
@@ -481,11 +485,189 @@ func (x *Staffing) GetDrained() map[string]bool {
 	return nil
 }
 
+func (x *Staffing) GetMembersLineage() string {
+	if x != nil {
+		return x.MembersLineage
+	}
+	return ""
+}
+
+func (x *Staffing) GetMembersGeneration() uint64 {
+	if x != nil {
+		return x.MembersGeneration
+	}
+	return 0
+}
+
+// RecordMembers has a change of the list of hosts journaled that is done
+// already: the same again changes nothing. Its actor is who wanted it, or the
+// host that joined. Only hosts may send it.
+type RecordMembers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Change        *MembersChanged        `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordMembers) Reset() {
+	*x = RecordMembers{}
+	mi := &file_loom_v1_staffing_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordMembers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordMembers) ProtoMessage() {}
+
+func (x *RecordMembers) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_staffing_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordMembers.ProtoReflect.Descriptor instead.
+func (*RecordMembers) Descriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RecordMembers) GetChange() *MembersChanged {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+// MembersChanged says that the list of the deployment's hosts was changed. The
+// event's actor is the operator who wanted it, or the host that joined. What it
+// did not do is empty.
+type MembersChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The list after it: its lineage, and the how manieth it is of that.
+	Lineage    string `protobuf:"bytes,1,opt,name=lineage,proto3" json:"lineage,omitempty"`
+	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// When it was done; it is journaled later.
+	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	// Came in, or is met at another address from then on: HOST:PORT, empty where
+	// that means nothing to others.
+	Joined  string `protobuf:"bytes,4,opt,name=joined,proto3" json:"joined,omitempty"`
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	Removed string `protobuf:"bytes,6,opt,name=removed,proto3" json:"removed,omitempty"`
+	// A join file was made; earlier ones count no more.
+	Invited bool `protobuf:"varint,7,opt,name=invited,proto3" json:"invited,omitempty"`
+	// How many hosts there shall be.
+	Hosts         uint32 `protobuf:"varint,8,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersChanged) Reset() {
+	*x = MembersChanged{}
+	mi := &file_loom_v1_staffing_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersChanged) ProtoMessage() {}
+
+func (x *MembersChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_staffing_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersChanged.ProtoReflect.Descriptor instead.
+func (*MembersChanged) Descriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *MembersChanged) GetLineage() string {
+	if x != nil {
+		return x.Lineage
+	}
+	return ""
+}
+
+func (x *MembersChanged) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *MembersChanged) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *MembersChanged) GetJoined() string {
+	if x != nil {
+		return x.Joined
+	}
+	return ""
+}
+
+func (x *MembersChanged) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *MembersChanged) GetRemoved() string {
+	if x != nil {
+		return x.Removed
+	}
+	return ""
+}
+
+func (x *MembersChanged) GetInvited() bool {
+	if x != nil {
+		return x.Invited
+	}
+	return false
+}
+
+func (x *MembersChanged) GetHosts() uint32 {
+	if x != nil {
+		return x.Hosts
+	}
+	return 0
+}
+
+func (x *MembersChanged) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_loom_v1_staffing_proto protoreflect.FileDescriptor
 
 const file_loom_v1_staffing_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/staffing.proto\x12\aloom.v1\"\xb8\x02\n" +
+	"\x16loom/v1/staffing.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x02\n" +
 	"\x05Scale\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x1b\n" +
 	"\x06agents\x18\x02 \x01(\rH\x00R\x06agents\x88\x01\x01\x123\n" +
@@ -524,16 +706,32 @@ const file_loom_v1_staffing_proto_rawDesc = "" +
 	"\vHostDrained\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06undone\x18\x02 \x01(\bR\x06undone\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x82\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdc\x02\n" +
 	"\bStaffing\x125\n" +
 	"\x06scales\x18\x01 \x03(\v2\x1d.loom.v1.Staffing.ScalesEntryR\x06scales\x128\n" +
-	"\adrained\x18\x02 \x03(\v2\x1e.loom.v1.Staffing.DrainedEntryR\adrained\x1aI\n" +
+	"\adrained\x18\x02 \x03(\v2\x1e.loom.v1.Staffing.DrainedEntryR\adrained\x12(\n" +
+	"\x0fmembers_lineage\x18\xc8\x06 \x01(\tR\x0emembersLineage\x12.\n" +
+	"\x12members_generation\x18\xc9\x06 \x01(\x04R\x11membersGeneration\x1aI\n" +
 	"\vScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12$\n" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ScaleR\x05value:\x028\x01\x1a:\n" +
 	"\fDrainedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"@\n" +
+	"\rRecordMembers\x12/\n" +
+	"\x06change\x18\x01 \x01(\v2\x17.loom.v1.MembersChangedR\x06change\"\x8a\x02\n" +
+	"\x0eMembersChanged\x12\x18\n" +
+	"\alineage\x18\x01 \x01(\tR\alineage\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06joined\x18\x04 \x01(\tR\x06joined\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x18\n" +
+	"\aremoved\x18\x06 \x01(\tR\aremoved\x12\x18\n" +
+	"\ainvited\x18\a \x01(\bR\ainvited\x12\x14\n" +
+	"\x05hosts\x18\b \x01(\rR\x05hosts\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_staffing_proto_rawDescOnce sync.Once
@@ -547,35 +745,40 @@ func file_loom_v1_staffing_proto_rawDescGZIP() []byte {
 	return file_loom_v1_staffing_proto_rawDescData
 }
 
-var file_loom_v1_staffing_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_loom_v1_staffing_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loom_v1_staffing_proto_goTypes = []any{
-	(*Scale)(nil),       // 0: loom.v1.Scale
-	(*ScaleRole)(nil),   // 1: loom.v1.ScaleRole
-	(*Confinement)(nil), // 2: loom.v1.Confinement
-	(*DrainHost)(nil),   // 3: loom.v1.DrainHost
-	(*RoleScaled)(nil),  // 4: loom.v1.RoleScaled
-	(*HostDrained)(nil), // 5: loom.v1.HostDrained
-	(*Staffing)(nil),    // 6: loom.v1.Staffing
-	nil,                 // 7: loom.v1.Scale.OnHostEntry
-	nil,                 // 8: loom.v1.Scale.LabelsEntry
-	nil,                 // 9: loom.v1.Confinement.LabelsEntry
-	nil,                 // 10: loom.v1.Staffing.ScalesEntry
-	nil,                 // 11: loom.v1.Staffing.DrainedEntry
+	(*Scale)(nil),                 // 0: loom.v1.Scale
+	(*ScaleRole)(nil),             // 1: loom.v1.ScaleRole
+	(*Confinement)(nil),           // 2: loom.v1.Confinement
+	(*DrainHost)(nil),             // 3: loom.v1.DrainHost
+	(*RoleScaled)(nil),            // 4: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 5: loom.v1.HostDrained
+	(*Staffing)(nil),              // 6: loom.v1.Staffing
+	(*RecordMembers)(nil),         // 7: loom.v1.RecordMembers
+	(*MembersChanged)(nil),        // 8: loom.v1.MembersChanged
+	nil,                           // 9: loom.v1.Scale.OnHostEntry
+	nil,                           // 10: loom.v1.Scale.LabelsEntry
+	nil,                           // 11: loom.v1.Confinement.LabelsEntry
+	nil,                           // 12: loom.v1.Staffing.ScalesEntry
+	nil,                           // 13: loom.v1.Staffing.DrainedEntry
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_loom_v1_staffing_proto_depIdxs = []int32{
-	7,  // 0: loom.v1.Scale.on_host:type_name -> loom.v1.Scale.OnHostEntry
-	8,  // 1: loom.v1.Scale.labels:type_name -> loom.v1.Scale.LabelsEntry
+	9,  // 0: loom.v1.Scale.on_host:type_name -> loom.v1.Scale.OnHostEntry
+	10, // 1: loom.v1.Scale.labels:type_name -> loom.v1.Scale.LabelsEntry
 	2,  // 2: loom.v1.ScaleRole.confine:type_name -> loom.v1.Confinement
-	9,  // 3: loom.v1.Confinement.labels:type_name -> loom.v1.Confinement.LabelsEntry
+	11, // 3: loom.v1.Confinement.labels:type_name -> loom.v1.Confinement.LabelsEntry
 	0,  // 4: loom.v1.RoleScaled.scale:type_name -> loom.v1.Scale
-	10, // 5: loom.v1.Staffing.scales:type_name -> loom.v1.Staffing.ScalesEntry
-	11, // 6: loom.v1.Staffing.drained:type_name -> loom.v1.Staffing.DrainedEntry
-	0,  // 7: loom.v1.Staffing.ScalesEntry.value:type_name -> loom.v1.Scale
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	12, // 5: loom.v1.Staffing.scales:type_name -> loom.v1.Staffing.ScalesEntry
+	13, // 6: loom.v1.Staffing.drained:type_name -> loom.v1.Staffing.DrainedEntry
+	8,  // 7: loom.v1.RecordMembers.change:type_name -> loom.v1.MembersChanged
+	14, // 8: loom.v1.MembersChanged.at:type_name -> google.protobuf.Timestamp
+	0,  // 9: loom.v1.Staffing.ScalesEntry.value:type_name -> loom.v1.Scale
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_staffing_proto_init() }
@@ -591,7 +794,7 @@ func file_loom_v1_staffing_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_staffing_proto_rawDesc), len(file_loom_v1_staffing_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
