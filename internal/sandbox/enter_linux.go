@@ -111,7 +111,7 @@ func limit(l Limits) error {
 		{"size of files", unix.RLIMIT_FSIZE, uint64(l.FileSize)},
 		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles)},
 		{"processor time", unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second)},
-		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes)},
+		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes + Burst)}, // the threads of the first process count, too
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
 	} {
 		var now unix.Rlimit

@@ -199,7 +199,7 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 	}{
 		{"memory", `perl -e '$x="x"x(400<<20); sleep 60'`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
 		{"memory of many", `for i in 1 2 3 4; do perl -e '$x="x"x(80<<20); sleep 60' & done; wait`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
-		{"processes", "f() { sleep 60 & f; }; f", sandbox.Limits{Processes: 20}, 0},
+		{"processes", "for i in $(seq 300); do sleep 60 & done; wait", sandbox.Limits{Processes: 20}, sandbox.ExitLimit},
 		{"size of files", "head -c 3000000 /dev/zero > f", sandbox.Limits{FileSize: 1 << 20}, 0},
 		{"open files", `perl -e 'for(1..100){open($f[$_],"<","/dev/null") or exit 9}'`, sandbox.Limits{OpenFiles: 32}, 9},
 		{"processor time", "while :; do :; done", sandbox.Limits{CPU: time.Second}, 0},
@@ -231,6 +231,18 @@ func TestTOOL03_WhatMultipliesStaysSmall(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "n")); err != nil || info.Size() > 16+sandbox.Burst {
 		t.Errorf("it came to %d (%v), want %d at most", info.Size(), err, 16+sandbox.Burst)
+	}
+}
+
+// What the sandbox itself needs of processes and threads, it does not take from
+// those of a command whose user the kernel bounds.
+func TestTOOL03_TheSandboxsOwnThreadsAreNotTheCommands(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	out, code := sh(t, "awk '/^Max processes/ {print $3}' /proc/self/limits", func(s *sandbox.Spec) { s.Limits = sandbox.Limits{Processes: 4} })
+	if want := strconv.Itoa(4 + sandbox.Burst); code != 0 || strings.TrimSpace(out) != want {
+		t.Errorf("exit code %d, the kernel's bound is %q, want %s", code, out, want)
 	}
 }
 
