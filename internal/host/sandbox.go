@@ -28,6 +28,18 @@ func (h *Host) exec(role roles.Role) tool.Policy {
 	return p
 }
 
+// ran says in a line how something is kept apart that has these limits; empty
+// where it does not run.
+func (h *Host) ran(limit roles.Sandbox) string {
+	switch {
+	case h.Sandboxed():
+		return "sandbox: " + limit.String()
+	case h.config.Unsandboxed:
+		return "unsandboxed"
+	}
+	return ""
+}
+
 // sandboxLimit is the most that commands may use here.
 func (h *Host) sandboxLimit() roles.Sandbox {
 	return h.config.SandboxLimit.Over(roles.DefaultSandbox())

@@ -21,6 +21,7 @@ import (
 	"github.com/loomrun/loom/internal/toolkit"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // serversFile names, in a package's tools, the servers of the Model Context
@@ -104,8 +105,12 @@ func (h *Host) toolkit(_ context.Context, q agent.OutsideQuery) ([]tool.Outside,
 	if err != nil {
 		return nil, nil, fault.New("tool/failed", "the tools of the package have no directory").Because(err)
 	}
-	k := kit{dir: dir, scratch: scratch, confinement: confinement{
-		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(h.readable(), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed,
+	limit := q.Role.Sandbox.Within(h.sandboxLimit())
+	if limit.Network == roles.NetworkHost {
+		limit.Network = roles.NetworkLoopback // whatever the role's commands have
+	}
+	k := kit{dir: dir, scratch: scratch, ran: h.ran(limit), confinement: confinement{
+		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(h.readable(), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: limit,
 	}}
 	list, end, err := k.open(pin)
 	if err != nil {
@@ -123,6 +128,7 @@ type kit struct {
 	confinement
 	dir     string
 	scratch string // for private directories of calls
+	ran     string // how they are kept apart, for the record of each call
 }
 
 // open returns a package's tools as agents have them. What end does ends what
@@ -138,7 +144,7 @@ func (k kit) open(pin toolkit.Pin) (list []tool.Outside, end func(), err error) 
 	box := mcp.Open(servers, pins, k.options())
 	for _, o := range box.Offers() {
 		t := offered(o)
-		t.Name, t.Watched = packaged(t.Name), true
+		t.Name, t.Watched, t.Ran = packaged(t.Name), true, k.ran
 		list = append(list, t)
 	}
 	return list, box.Close, nil
@@ -200,7 +206,7 @@ func packagedServers(dir string) ([]mcp.Server, error) {
 func (k kit) offer(t toolkit.Tool) tool.Outside {
 	return tool.Outside{
 		Spec:    tool.Spec{Name: t.FullName(), Description: t.Description, Class: t.Effect(), Schema: t.Schema, Timeout: t.Timeout()},
-		Watched: true,
+		Watched: true, Ran: k.ran,
 		Run: func(ctx context.Context, call *loomv1.ToolCall) (string, bool, error) {
 			out, err := k.ask(ctx, t.Program, toolkit.Call, []byte(call.GetArguments()), t.Effect() == loomv1.ToolClass_TOOL_CLASS_READ)
 			if err != nil {

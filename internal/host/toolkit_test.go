@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/toolkit"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // program is a tool of a package: a script that describes itself, and what it
@@ -114,6 +115,36 @@ func TestPROC07_AProgramIsATool(t *testing.T) {
 		if got := s.Class(name); got != want {
 			t.Errorf("%s is of %v, want %v", name, got, want)
 		}
+	}
+}
+
+// A package's tools have what their role's commands have, within the host's, and
+// each call says so.
+func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
+	h, root := box(t)
+	if !sandboxed(t, h, root) {
+		return
+	}
+	if err := os.MkdirAll(h.dir.Path("scratch"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.config.SandboxLimit = roles.Sandbox{OpenFiles: 100, Network: roles.NetworkHost}
+	digest := trustFiles(t, h, "tender", program("limits", "read", `echo "{\"text\": \"$(ulimit -n)\"}"`))
+	for asks, want := range map[int64]string{0: "100", 64: "64", 200: "100"} {
+		q := agent.OutsideQuery{Process: "tender", Toolkit: digest, Root: root, Role: roles.Role{Sandbox: roles.Sandbox{OpenFiles: asks, Network: roles.NetworkHost}}}
+		list, done, err := h.toolkit(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := use(t, tool.New(tool.Workspace{Root: root, Outside: list}, nil), "pkg_limits", `{}`)
+		done()
+		if !strings.Contains(r.Output, "]\n"+want+"\n") || !strings.Contains(r.Ran, " "+want+" open files,") || !strings.HasSuffix(r.Ran, "network loopback") {
+			t.Errorf("a role that asks for %d: %s, ran under %q; want %s", asks, r.Output, r.Ran, want)
+		}
+	}
+	h.config.Unsandboxed = true
+	if r := use(t, kitOf(t, h, "tender", digest, root), "pkg_limits", `{}`); r.Ran != "unsandboxed" {
+		t.Errorf("without a sandbox: ran under %q: %s", r.Ran, r.Output)
 	}
 }
 

@@ -21,6 +21,8 @@ type Outside struct {
 	// Watched has the result say which files of the workspace are different after
 	// a call. It may then take no longer than Timeout, whatever the role allows.
 	Watched bool
+	// Ran says in a line how what a call starts is kept apart, for its record.
+	Ran string
 }
 
 // foreign makes a tool of one from outside, or says why it cannot be used.
@@ -47,11 +49,14 @@ func foreign(o Outside) (*tool, error) {
 		}
 		return done(text, "%d bytes", len(text))
 	}
-	t.run = run
-	if o.Watched {
-		t.run = func(ctx context.Context, s *Set, call *loomv1.ToolCall) Result {
-			return s.watched(ctx, t, func(ctx context.Context) Result { return run(ctx, s, call) })
+	t.run = func(ctx context.Context, s *Set, call *loomv1.ToolCall) (r Result) {
+		if o.Watched {
+			r = s.watched(ctx, t, func(ctx context.Context) Result { return run(ctx, s, call) })
+		} else {
+			r = run(ctx, s, call)
 		}
+		r.Ran = o.Ran
+		return r
 	}
 	return t, nil
 }
