@@ -24,7 +24,7 @@ func (j *job) toolkit(ctx context.Context, ws tool.Workspace) (list []tool.Outsi
 		return nil, nil, err
 	}
 	for _, o := range all {
-		if slices.Contains(def.GetGuide().GetExcludedTools(), o.Name) || ws.ReadOnly && o.Class != loomv1.ToolClass_TOOL_CLASS_READ {
+		if tool.Allows(def.GetGuide().GetExcludedTools(), o.Name) || ws.ReadOnly && o.Class != loomv1.ToolClass_TOOL_CLASS_READ {
 			continue
 		}
 		list = append(list, o)

@@ -55,6 +55,8 @@ func TestPROC07_ToolsOfAPackageAreForItsProcess(t *testing.T) {
 	plain.Definition.Toolkit = ""
 	excluding := tender(engineer)
 	excluding.Definition.Guide = &loomv1.Guide{ExcludedTools: []string{"pkg_exec"}}
+	several := tender(engineer)
+	several.Definition.Guide = &loomv1.Guide{ExcludedTools: []string{"pkg_w*"}}
 	for name, tt := range map[string]struct {
 		br   *loomv1.Brief
 		want []string
@@ -63,6 +65,7 @@ func TestPROC07_ToolsOfAPackageAreForItsProcess(t *testing.T) {
 		"who only looks":          {tender(researcher), []string{"pkg_read"}},
 		"a process that has none": {plain, nil},
 		"one that excludes":       {excluding, []string{"pkg_read", "pkg_write"}},
+		"one that excludes some":  {several, []string{"pkg_exec", "pkg_read"}},
 	} {
 		b := newBench(t, script(finish("success")))
 		b.packed(map[string]int{})
