@@ -180,6 +180,14 @@ func TestF40_OnlyTrustedBytesRun(t *testing.T) {
 		{"a further file in the copy", "tender", digest, "process/tool-changed", func() error {
 			return os.WriteFile(filepath.Join(trust.Dir(digest), "two"), nil, 0o700)
 		}},
+		{"trusted once more", "tender", digest, "", func() error { trustFiles(t, h, "tender", program("one", "read", "echo '{}'")); return nil }},
+		{"a hidden file in the copy", "tender", digest, "process/tool-changed", func() error {
+			return os.WriteFile(filepath.Join(trust.Dir(digest), ".rc"), nil, 0o700)
+		}},
+		{"trusted for good", "tender", digest, "", func() error { trustFiles(t, h, "tender", program("one", "read", "echo '{}'")); return nil }},
+		{"a link in the copy", "tender", digest, "process/tool-changed", func() error {
+			return os.Symlink("/bin/sh", filepath.Join(trust.Dir(digest), "sh"))
+		}},
 		{"revoked", "tender", digest, "process/tool-untrusted", func() error { return trust.Remove("tender") }},
 	}
 	for _, tt := range tests {

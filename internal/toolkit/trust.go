@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/loomrun/loom/internal/durable"
@@ -114,7 +115,7 @@ func (t *Trust) Open(process, digest string) (Pin, string, error) {
 		return p, "", err
 	}
 	files, err := Files(t.Dir(digest))
-	if err != nil || processes.ToolsDigest(files) != digest {
+	if err != nil || processes.ToolsDigest(files) != digest || !alone(t.Dir(digest), len(files)) {
 		return p, "", fault.New("process/tool-changed", "the copy of the tools of process %q was changed or is gone", process).At(t.Dir(digest)).
 			Want("trust them again: \"loom process trust %s\"", process)
 	}
@@ -131,11 +132,23 @@ func Files(dir string) ([]processes.ToolFile, error) {
 	return processes.ToolsIn(root.FS(), filepath.Base(dir))
 }
 
+// alone reports whether there are so many files below a directory and no more:
+// hidden ones and links, which no digest covers, are in no copy.
+func alone(dir string, files int) bool {
+	err := fs.WalkDir(os.DirFS(dir), ".", func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files--
+		}
+		return err
+	})
+	return err == nil && files == 0
+}
+
 // keep copies files to their place, whole or not at all. What is there already
 // and is as it should be stays.
 func (t *Trust) keep(digest string, files []processes.ToolFile) error {
 	to := t.Dir(digest)
-	if there, err := Files(to); err == nil && processes.ToolsDigest(there) == digest {
+	if there, err := Files(to); err == nil && processes.ToolsDigest(there) == digest && alone(to, len(there)) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -171,11 +184,19 @@ func Copy(dir string, files []processes.ToolFile) error {
 		if err := root.MkdirAll(filepath.Dir(filepath.FromSlash(f.Name)), 0o700); err != nil {
 			return err
 		}
-		if err := root.WriteFile(filepath.FromSlash(f.Name), f.Data, mode); err != nil {
+		if err := write(root, f, mode); err != nil {
 			return err
 		}
 	}
 	return durable.Tree(dir)
+}
+
+// write writes a file while nothing is started: what is started meanwhile would
+// hold the file open for writing, and a program that is open so does not run.
+func write(root *os.Root, f processes.ToolFile, mode fs.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return root.WriteFile(filepath.FromSlash(f.Name), f.Data, mode)
 }
 
 func discard(dir string) error {
