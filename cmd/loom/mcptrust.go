@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -225,10 +226,21 @@ func showTool(w io.Writer, name string, t mcp.Tool) {
 		class = "says that it only reads"
 	}
 	fmt.Fprintf(w, "\n%s, %s\n", name, class)
-	for part := range strings.SplitSeq(t.Description, "\n") {
-		fmt.Fprintf(w, "  %s\n", printable(part))
+	saysOfItself(w, t.Description, t.Schema)
+}
+
+// saysOfItself shows what a model is told of a tool: all of it, with what is
+// not seen.
+func saysOfItself(w io.Writer, description string, schema json.RawMessage) {
+	for part := range strings.SplitSeq(description, "\n") {
+		fmt.Fprintf(w, "  %s\n", plainly(part))
 	}
-	fmt.Fprintf(w, "  arguments: %s\n", line(string(t.Schema), 400))
+	text := string(schema)
+	var short bytes.Buffer
+	if json.Compact(&short, schema) == nil {
+		text = short.String()
+	}
+	fmt.Fprintf(w, "  arguments: %s\n", plainly(text))
 }
 
 // serverNames completes the names of servers.

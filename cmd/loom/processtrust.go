@@ -139,7 +139,7 @@ func toolsText(w io.Writer, t *packageTools) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(w, "\ntools of the package, %s: %s\n", t.State, dash(strings.Join(t.Files, ", ")))
+	fmt.Fprintf(w, "\ntools of the package, %s: %s\n", t.State, dash(plainly(strings.Join(t.Files, ", "))))
 	for _, one := range t.Tools {
 		fmt.Fprintf(w, "  %s, %s: %s\n", one.FullName(), one.Class, line(one.Description, 80))
 	}
@@ -153,13 +153,10 @@ func toolsText(w io.Writer, t *packageTools) {
 
 // toolsInFull shows all that is put before a model.
 func toolsInFull(w io.Writer, t *packageTools) {
-	fmt.Fprintf(w, "%s, %s: %s\ndigest %s\n", printable(t.Process), t.State, dash(strings.Join(t.Files, ", ")), t.Digest)
+	fmt.Fprintf(w, "%s, %s: %s\ndigest %s\n", printable(t.Process), t.State, dash(plainly(strings.Join(t.Files, ", "))), t.Digest)
 	for _, one := range t.Tools {
-		fmt.Fprintf(w, "\n%s, %s, at most %s, from %s\n", one.FullName(), classText(one.Class), one.Timeout(), printable(one.Program))
-		for part := range strings.SplitSeq(one.Description, "\n") {
-			fmt.Fprintf(w, "  %s\n", printable(part))
-		}
-		fmt.Fprintf(w, "  arguments: %s\n", line(string(one.Schema), 400))
+		fmt.Fprintf(w, "\n%s, %s, at most %s, from %s\n", one.FullName(), classText(one.Class), one.Timeout(), plainly(one.Program))
+		saysOfItself(w, one.Description, one.Schema)
 	}
 	for _, s := range t.Servers {
 		for _, one := range s.Tools {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loomrun/loom/internal/toolkit"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -31,6 +33,30 @@ func TestCLI01_TextOfOthersIsPrintable(t *testing.T) {
 		}
 		if got := line(tt.in, 20); got != tt.oneLine {
 			t.Errorf("line(%q, 20) = %q, want %q", tt.in, got, tt.oneLine)
+		}
+	}
+}
+
+// What is shown of a package's tools before they are trusted is all that a model
+// gets, steers no terminal, and hides nothing.
+func TestPROC07_WhatIsTrustedIsSeenWhole(t *testing.T) {
+	long := strings.Repeat("a", 5000) + "END"
+	tools := &packageTools{Process: "tender", State: "untrusted", Digest: "d", Files: []string{"a\x1b[2Jb", "c\nd"}, Tools: []toolkit.Tool{{
+		Name: "it", Class: "read", Program: "c\nd", Description: "Does\r it.\nTwo \u009b31m\u200b\U000e0041.",
+		Schema: json.RawMessage(`{"type":"object", "title":"` + long + "\u202e" + `"}`),
+	}}}
+	for name, show := range map[string]func(io.Writer, *packageTools){"in full": toolsInFull, "in short": toolsText} {
+		var b bytes.Buffer
+		show(&b, tools)
+		if got := b.String(); !strings.Contains(got, `a\x1b[2Jb, c\nd`) || printable(got) != got {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	var b bytes.Buffer
+	toolsInFull(&b, tools)
+	for _, want := range []string{`from c\nd` + "\n", `  Does\r it.` + "\n", `  Two \u009b31m\u200b\U000e0041.` + "\n", long + `\u202e"}` + "\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("it does not show %.60q: %.600q", want, b.String())
 		}
 	}
 }
