@@ -97,8 +97,8 @@ func memoryAt(dir, size string) error {
 
 // populate builds the new root.
 func populate(s Spec) error {
-	for _, step := range []func() error{bindSystem, makeProc, makeDev, makeTmp} {
-		if err := step(); err != nil {
+	for _, step := range []func(Spec) error{bindSystem, makeProc, makeDev, makeTmp} {
+		if err := step(s); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ type bound struct {
 	write bool
 }
 
-func bindSystem() error {
+func bindSystem(Spec) error {
 	for _, path := range system {
 		if err := bind(bound{path, false}); err != nil {
 			return err
@@ -253,7 +253,7 @@ func restrict(path string, b bound) error {
 
 // makeProc mounts /proc with the sandbox's processes alone, and closes what
 // even there belongs to the whole machine.
-func makeProc() error {
+func makeProc(Spec) error {
 	if err := os.Mkdir("/new/proc", 0o755); err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func makeProc() error {
 }
 
 // makeDev makes the few devices that programs expect.
-func makeDev() error {
+func makeDev(s Spec) error {
 	if err := os.Mkdir("/new/dev", 0o755); err != nil {
 		return err
 	}
@@ -309,18 +309,18 @@ func makeDev() error {
 	if err := os.Mkdir("/new/dev/shm", 0o1777); err != nil {
 		return err
 	}
-	return writable("/new/dev/shm", "256m")
+	return writable("/new/dev/shm", min(256<<20, s.Limits.Memory))
 }
 
 // makeTmp makes private directories for temporary files.
-func makeTmp() error {
+func makeTmp(s Spec) error {
 	if err := os.MkdirAll("/new/var", 0o755); err != nil {
 		return err
 	}
 	if err := os.MkdirAll("/new/tmp", 0o1777); err != nil {
 		return err
 	}
-	if err := writable("/new/tmp", "1g"); err != nil {
+	if err := writable("/new/tmp", min(1<<30, s.Limits.Memory)); err != nil {
 		return err
 	}
 	if err := os.Symlink("/tmp", "/new/var/tmp"); err != nil {
@@ -329,8 +329,10 @@ func makeTmp() error {
 	return nil
 }
 
-func writable(dir, size string) error {
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size="+size); err != nil {
+// writable mounts a file system in memory that anybody in the sandbox may write,
+// of so many bytes: files are no memory of a process, so nobody counts them.
+func writable(dir string, size int64) error {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=1777,size=%d", size)); err != nil {
 		return fmt.Errorf("memory at %s: %w", dir, err)
 	}
 	return nil

@@ -200,6 +200,8 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 		{"memory", `perl -e '$x="x"x(400<<20); sleep 60'`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
 		{"memory of many", `for i in 1 2 3 4; do perl -e '$x="x"x(80<<20); sleep 60' & done; wait`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
 		{"processes", "for i in $(seq 300); do sleep 60 & done; wait", sandbox.Limits{Processes: 20}, sandbox.ExitLimit},
+		{"temporary files", "head -c 70000000 /dev/zero > /tmp/f", sandbox.Limits{Memory: 64 << 20}, 1},
+		{"shared memory", "head -c 70000000 /dev/zero > /dev/shm/f", sandbox.Limits{Memory: 64 << 20}, 1},
 		{"size of files", "head -c 3000000 /dev/zero > f", sandbox.Limits{FileSize: 1 << 20}, 0},
 		{"open files", `perl -e 'for(1..100){open($f[$_],"<","/dev/null") or exit 9}'`, sandbox.Limits{OpenFiles: 32}, 9},
 		{"processor time", "while :; do :; done", sandbox.Limits{CPU: time.Second}, 0},
