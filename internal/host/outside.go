@@ -106,10 +106,15 @@ type confinement struct {
 	read           []string
 	sandbox, allow bool
 	limit          roles.Sandbox // nothing said means the sandbox's own
+	bare           bool          // with nothing of the host's environment
 }
 
 func (c confinement) start(ctx context.Context, argv, env []string, network bool) (*sandbox.Cmd, error) {
-	env = append(tool.Environment(c.home, toolEnv()), env...)
+	more := toolEnv()
+	if c.bare {
+		more = nil
+	}
+	env = append(tool.Environment(c.home, more), env...)
 	switch {
 	case c.sandbox:
 		write := []string{c.home}

@@ -110,7 +110,7 @@ func (h *Host) toolkit(_ context.Context, q agent.OutsideQuery) ([]tool.Outside,
 		limit.Network = roles.NetworkLoopback // whatever the role's commands have
 	}
 	k := kit{dir: dir, scratch: scratch, ran: h.ran(limit), confinement: confinement{
-		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(h.readable(), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: limit,
+		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(h.readable(), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: limit, bare: true,
 	}}
 	list, end, err := k.open(pin)
 	if err != nil {
@@ -318,7 +318,7 @@ func looking(top string, files []processes.ToolFile, data string, unsandboxed bo
 	k = kit{dir: filepath.Join(top, "tools"), scratch: filepath.Join(top, "scratch")}
 	k.confinement = confinement{
 		root: filepath.Join(top, "empty"), home: k.scratch, readOnly: true, read: append(readable(data, nil), k.dir),
-		sandbox: !unsandboxed && CanSandbox(), allow: unsandboxed,
+		sandbox: !unsandboxed && CanSandbox(), allow: unsandboxed, bare: true,
 	}
 	return k, toolkit.Copy(k.dir, files)
 }

@@ -285,6 +285,7 @@ func TestF39_AHostileToolReachesNothing(t *testing.T) {
 	home, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
 	t.Setenv("HOME", home)
 	t.Setenv("SOME_API_KEY", "canary")
+	t.Setenv("GOFLAGS", "-tags=canary")
 	for _, file := range []string{filepath.Join(home, ".ssh", "id_ed25519"), h.dir.Path("creds", "operator.nk")} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
