@@ -103,8 +103,12 @@ func (s *State) apply(e *loomv1.Event) error {
 }
 
 // applyRegistered folds a registration. Timers of work that waits for a role
-// depend on its grace, so that they are all looked at again.
+// depend on its grace, so that they are all looked at again. Where work lands
+// elsewhere from then on, nobody can find out what landed before.
 func (s *State) applyRegistered(f *loomv1.ProjectRegistered) {
+	if old := s.p.Config; old.GetRepository() != f.Config.GetRepository() || old.GetTargetBranch() != f.Config.GetTargetBranch() {
+		s.p.OpenLandings = nil
+	}
 	s.p.Config = proto.CloneOf(f.Config)
 	for _, x := range s.running() {
 		s.rearm(x)

@@ -192,3 +192,24 @@ func TestLOCK05_OnlyARiddleIsAsked(t *testing.T) {
 		})
 	}
 }
+
+// Where a project is registered with another repository or branch, nobody looks there
+// for what landed in the one before: that it is not found says nothing.
+func TestLOCK05_OpenLandingsAreOfOneTarget(t *testing.T) {
+	for name, c := range map[string]*loomv1.ProjectConfig{
+		"another repository": {Id: "shop", Repository: "/src/other", TargetBranch: "main"},
+		"another branch":     {Id: "shop", Repository: "/src/shop", TargetBranch: "stable"},
+	} {
+		t.Run("LOCK05 "+name, func(t *testing.T) {
+			d := newTrainDesk(t, 0)
+			closed := d.toLand(1, "a.go")
+			d.give(closes(closed.bead+"-x1", "not wanted any more"))
+			d.ok(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{Config: c}}})
+			next := d.toLand(2, "b.go")
+			if o := d.claimOf(next).OpenLandings; len(o) != 0 {
+				t.Fatalf("the next holder is to look in %s for %v", c, o)
+			}
+			d.restart()
+		})
+	}
+}
