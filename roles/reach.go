@@ -46,7 +46,7 @@ const asked = "researcher"
 
 // private are the tools that read files, or what files say.
 var private = []string{
-	"content_search", "data_analysis", "file_edit", "file_read", "git_diff", "git_log", "shell", "spreadsheet", "template_fill",
+	"content_search", "data_analysis", "file_edit", "file_read", "git_diff", "git_log", "lsp_diagnostics", "shell", "spreadsheet", "template_fill",
 }
 
 // Reach says what a role of the set can get at on a host with these openings: by
@@ -91,7 +91,7 @@ func (r Role) reach(o Openings) (reach Reach) {
 			outside = o.Web
 		case tool == "sec_edgar", tool == "alpha_vantage":
 			outside = o.Data
-		case tool == "shell":
+		case tool == "shell", tool == "lsp_diagnostics":
 			outside = o.Unsandboxed || r.Sandbox.Within(o.Most()).Network == NetworkHost
 		case strings.HasPrefix(tool, "mcp_"):
 			outside = o.Servers

@@ -29,10 +29,10 @@ func TestROLE01_Builtin(t *testing.T) {
 	want := map[string]string{
 		"analyst":             read + " file_write file_edit " + knowledge + " " + decide,
 		"architect":           reporters,
-		"backend-engineer":    editors,
+		"backend-engineer":    editors + " lsp_diagnostics",
 		"ceo":                 "",
 		"engineering-manager": read + " " + gitRead + " " + decide,
-		"implementer":         editors + " sub_agent ask_user",
+		"implementer":         editors + " lsp_diagnostics sub_agent ask_user",
 		"lead":                reporters + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
 		"project-manager":     read + " file_edit " + decide,
 		"qa-engineer":         read + " shell " + decide,

@@ -20,7 +20,8 @@ import (
 
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
-	var projects, checks, routes, remotes, sources []string
+	var budget projectLimits
+	var projects, checks, routes, remotes, sources, servers []string
 	var limits map[string]string
 	chosen := models{app: a}
 	var closed, leaf bool
@@ -35,6 +36,12 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillProjects(&c, projects, checks); err != nil {
+				return err
+			}
+			if err := fillLanguageServers(&c, servers); err != nil {
+				return err
+			}
+			if err := budget.fill(&c); err != nil {
 				return err
 			}
 			if err := fillRemotes(&c, remotes); err != nil {
@@ -100,12 +107,15 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
 	f.StringToStringVar(&limits, "sandbox-limit", nil, "the most of a limit in the sandbox, `KEY=VALUE,...`")
 	_ = f.MarkHidden("sandbox-limit") // docs/operating.md says what it is
+	f.StringArrayVar(&servers, "language-server", nil, "who knows files, `.EXT,...=COMMAND`")
+	_ = f.MarkHidden("language-server")
 	f.StringArrayVar(&sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")
 	f.StringToStringVar(&c.Labels, "label", nil, "what this host is, for \"loom scale\", `KEY=VALUE,...`")
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
+	budget.flags(f)
 	f.IntVar(&c.Train, "train", 0, "land up to `N` changes together, tested as one")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd

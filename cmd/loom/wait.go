@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
@@ -26,12 +27,16 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 	defer p.spin.stop()
 	begun := approval == ""
 	var status loomv1.BeadStatus
+	var asked *loomv1.Approval
 	err := c.Follow(ctx, &loomv1.NoticesRequest{Bead: bead, Project: project.Of(bead)}, true, func(n *loomv1.Notice) error {
 		begun = begun || n.Event.GetApprovalDecided().GetApproval() == approval
 		if !begun {
 			return nil
 		}
 		p.show(n)
+		if q := n.Event.GetApprovalRequested().GetApproval(); q != nil {
+			asked = q
+		}
 		if n.Event.GetBeadStatusChanged() == nil {
 			return nil
 		}
@@ -53,9 +58,21 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
 		return nil
 	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
+		p.spin.stop()
+		fmt.Fprint(a.err, stopped(bead, asked))
 		return exitError{fault.Waits}
 	}
 	return exitError{fault.WorkFailed}
+}
+
+// stopped says of a bead that its budget has stopped it, what is used of it, and
+// how to go on; nothing where it waits for something else.
+func stopped(bead string, asked *loomv1.Approval) string {
+	why, is := strings.CutPrefix(asked.GetReason(), "budget/exhausted: ")
+	if !is {
+		return ""
+	}
+	return fmt.Sprintf("the budget of %s is used up: %s\ngo on with \"loom approve %s\", end it with \"loom reject %s\"\n", bead, line(why, 200), asked.Id, asked.Id)
 }
 
 // standing returns a bead's status as it is now: what an event says may have

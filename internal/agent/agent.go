@@ -50,6 +50,9 @@ type Worker struct {
 	// Exec says whether, and in which environment, tools and checks of a role may
 	// start processes. Hooks follow it.
 	Exec func(roles.Role) tool.Policy
+	// Servers are the language servers that roles may ask. Nil means
+	// tool.LanguageServers.
+	Servers []tool.LanguageServer
 	// Sources may be asked by tools of roles that name them. Nil means none.
 	Sources *tool.Sources
 	// Outside opens the tools of servers for one turn; done ends what they
@@ -321,12 +324,12 @@ func (j *job) exec() tool.Policy {
 
 // workspace is a checkout that is thrown away, as tools see it.
 func (j *job) workspace(dir string) tool.Workspace {
-	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.exec(), Sources: j.Sources, Scratch: j.Scratch}
+	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.exec(), Servers: j.Servers, Sources: j.Sources, Scratch: j.Scratch}
 }
 
 // worktree is the execution's worktree, as tools see it.
 func (j *job) worktree(t *git.Worktree) tool.Workspace {
-	return tool.Workspace{Root: t.Path(), Exec: j.exec(), Sources: j.Sources, Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
+	return tool.Workspace{Root: t.Path(), Exec: j.exec(), Servers: j.Servers, Sources: j.Sources, Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
 }
 
 // checkout makes a clean checkout of a commit; done removes it.

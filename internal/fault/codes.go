@@ -118,6 +118,7 @@ var codes = map[string]Exit{
 	"train/none":          Conflict,
 	"train/changed":       Conflict,
 	"train/refused":       WorkFailed,
+	"lsp/failed":          Unavailable,
 	"lock/held":           Conflict,
 	"lock/stale":          Conflict,
 	"lock/unknown":        Invalid,
@@ -315,6 +316,7 @@ var codes = map[string]Exit{
 	"tool/timeout":    WorkFailed,
 	"tool/cancelled":  Unavailable,
 	"tool/no-sandbox": Refused,
+	"tool/no-server":  Refused,
 
 	// Tools of knowledge work.
 	"calculation/syntax":   Invalid,

@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/staffing"
+	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -48,6 +49,12 @@ type Project struct {
 	// Config.Reporting.
 	Reporting *project.Reporting
 }
+
+// LanguageServer is a program that knows what is wrong with files.
+type LanguageServer = tool.LanguageServer
+
+// LanguageServers are those that are asked where nothing is said.
+func LanguageServers() []LanguageServer { return tool.LanguageServers() }
 
 // Seed is what a deployment of several hosts begins with.
 type Seed interface {
@@ -162,6 +169,10 @@ type Config struct {
 	// SandboxLimit is the most that commands in the sandbox may use, whatever their
 	// role asks for. What is not said is as in roles.DefaultSandbox.
 	SandboxLimit roles.Sandbox
+
+	// LanguageServers are those that agents may ask what is wrong with files. Nil
+	// means tool.LanguageServers.
+	LanguageServers []tool.LanguageServer
 
 	// Sources are what agents may ask outside of their workspaces.
 	Sources Sources

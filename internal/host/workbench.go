@@ -55,7 +55,7 @@ func Workbench(dir string, write bool) ([]mcpserver.Tool, error) {
 func benchTools(write bool) (names []string) {
 	for _, name := range roles.KnownTools() {
 		outside := strings.HasPrefix(name, "decision_") || strings.HasPrefix(name, "git_") || strings.HasPrefix(name, "web_") ||
-			name == "sec_edgar" || name == "alpha_vantage"
+			name == "sec_edgar" || name == "alpha_vantage" || name == "lsp_diagnostics"
 		class := tool.Class(name)
 		if !outside && (class == loomv1.ToolClass_TOOL_CLASS_READ || write && class == loomv1.ToolClass_TOOL_CLASS_WRITE) {
 			names = append(names, name)

@@ -60,7 +60,7 @@ func TestTOOL01_TheToolsPageIsTrue(t *testing.T) {
 	} else if diff := cmp.Diff(page, now.String()); diff != "" {
 		t.Errorf("the page and the answers differ (-page +answers):\n%s", diff)
 	}
-	for _, name := range everything[13:25] {
+	for _, name := range everything[14:26] {
 		if !used[name] {
 			t.Errorf("the page has no call of %s", name)
 		}

@@ -55,6 +55,10 @@ type Workspace struct {
 	// is in the program.
 	Sources *Sources
 
+	// Servers are the language servers that lsp_diagnostics asks. Nil means
+	// [LanguageServers].
+	Servers []LanguageServer
+
 	// Outside are tools that are no part of the program. One whose name is
 	// taken, or whose schema cannot be used, is left out.
 	Outside []Outside

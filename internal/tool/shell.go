@@ -52,10 +52,7 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 	}
 	defer removeAll(home)
 	before, known := j.stamps(ctx)
-	kept := j.processes
-	if j.ws.Exec.Contain != nil {
-		kept = contained(j.ws.Exec.Contain)
-	}
+	kept := j.kept()
 	out, err := kept.run(ctx, command{
 		argv: kept.script(a.Command), dir: j.ws.Root, more: append([]string{home}, j.ws.Exec.Write...), env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
 	})
