@@ -16,7 +16,6 @@ import (
 
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/format"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -163,7 +162,7 @@ func (f *fleet) agreed(reply *loomv1.HostsReply, last int) bool {
 	case last == fleetSize-1:
 		return reply.Format == nextFormat.Reads
 	}
-	return reply.Format == format.Newest && f.index(reply.FormatHeldBy) > last
+	return reply.Format < nextFormat.Reads && f.index(reply.FormatHeldBy) > last // what the older build reads
 }
 
 // agree checks that all hosts tell the same journal.
