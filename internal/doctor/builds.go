@@ -14,18 +14,28 @@ import (
 // answerWithin is how long the host that runs here may take.
 const answerWithin = 5 * time.Second
 
-// builds says whether all hosts of the deployment that runs here are of one
-// build.
-func builds(ctx context.Context, m *Machine, n *notes) {
+// hostsNow asks the host that runs here for the hosts of its deployment. Nil means
+// that there is no answer, which n has noted.
+func hostsNow(ctx context.Context, m *Machine, n *notes, what string) *loomv1.HostsReply {
 	if _, running := datadir.InUse(m.Data); !running || m.Hosts == nil {
-		n.good("no host runs here that could be asked which builds there are")
-		return
+		n.good("no host runs here that could be asked " + what)
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	reply, err := m.Hosts(ctx)
 	if err != nil {
 		n.refuse(Warned, err, "wait until the host serves: loom health --ready")
+		return nil
+	}
+	return reply
+}
+
+// builds says whether all hosts of the deployment that runs here are of one
+// build.
+func builds(ctx context.Context, m *Machine, n *notes) {
+	reply := hostsNow(ctx, m, n, "which builds there are")
+	if reply == nil {
 		return
 	}
 	versions, list := versionsOf(reply.Hosts)

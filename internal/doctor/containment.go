@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/sandbox/probe"
 	"github.com/loomrun/loom/roles"
@@ -51,15 +50,8 @@ func limits(m *Machine, n *notes) {
 // unsandboxed names the hosts of the deployment that runs here which run commands
 // without a sandbox.
 func unsandboxed(ctx context.Context, m *Machine, n *notes) {
-	if _, running := datadir.InUse(m.Data); !running || m.Hosts == nil {
-		n.good("no host runs here that could be asked which run commands without a sandbox")
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	reply, err := m.Hosts(ctx)
-	if err != nil {
-		n.refuse(Warned, err, "wait until the host serves: loom health --ready")
+	reply := hostsNow(ctx, m, n, "which run commands without a sandbox")
+	if reply == nil {
 		return
 	}
 	var bare []string
