@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // fetch asks the host of $DATA over HTTP, as curl would, and prints the status
 // and the body; of a stream so many events:
 //
-//	fetch [-t TOKEN] [-X METHOD] [-H 'NAME: VALUE'] [-d BODY] [-n EVENTS] [-x TIMES] PATH
+//	fetch [-t TOKEN] [-X METHOD] [-H 'NAME: VALUE'] [-d BODY] [-n EVENTS] [-u STATUS] PATH
 func fetch() {
 	f := flag.NewFlagSet("fetch", flag.ExitOnError)
 	secret := f.String("t", "", "token")
@@ -22,16 +24,18 @@ func fetch() {
 	header := f.String("H", "", "header")
 	body := f.String("d", "", "body")
 	events := f.Int("n", 0, "events of a stream to print the summaries of")
-	times := f.Int("x", 1, "how often to ask; what is printed is the last answer")
+	until := f.Int("u", 0, "ask again, many at once, until an answer has this status")
 	give(f.Parse(os.Args[1:]))
 	url, err := os.ReadFile(filepath.Join(os.Getenv("DATA"), "http.url"))
 	give(err)
 	if *method == "" {
 		*method = map[bool]string{true: http.MethodGet, false: http.MethodPost}[*body == ""]
 	}
-	for i := range *times {
+	ask := func() (*http.Response, error) {
 		r, err := http.NewRequest(*method, strings.TrimSpace(string(url))+f.Arg(0), strings.NewReader(*body))
-		give(err)
+		if err != nil {
+			return nil, err
+		}
 		if *body != "" {
 			r.Header.Set("Content-Type", "application/json")
 		}
@@ -43,12 +47,40 @@ func fetch() {
 				r.Host = value
 			}
 		}
-		reply, err := http.DefaultClient.Do(r)
-		give(err)
-		if i == *times-1 {
-			tell(reply, *events)
+		return http.DefaultClient.Do(r)
+	}
+	reply, err := untilStatus(*until, ask)
+	give(err)
+	tell(reply, *events)
+	give(reply.Body.Close())
+}
+
+// untilStatus asks once, or, of a status, sixty times at once and again until
+// an answer has it: so that a slow machine too asks more than is allowed.
+func untilStatus(status int, ask func() (*http.Response, error)) (*http.Response, error) {
+	if status == 0 {
+		return ask()
+	}
+	for {
+		var all [60]*http.Response
+		var g errgroup.Group
+		for i := range all {
+			g.Go(func() (err error) {
+				all[i], err = ask()
+				return err
+			})
 		}
-		_ = reply.Body.Close()
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+		for _, reply := range all {
+			if reply.StatusCode == status {
+				return reply, nil
+			}
+		}
+		for _, reply := range all {
+			_ = reply.Body.Close()
+		}
 	}
 }
 

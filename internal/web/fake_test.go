@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -218,9 +219,15 @@ func (l *lines) String() string {
 
 func start(t testing.TB) *site {
 	t.Helper()
+	return startAt(t, nil)
+}
+
+// startAt starts a site by a clock.
+func startAt(t testing.TB, now func() time.Time) *site {
+	t.Helper()
 	w := &site{t: t, h: newHost(), keys: &keys{revoked: map[string]bool{}}, logs: &lines{}}
 	s, err := web.Start(t.Context(), web.Config{
-		Listen: "127.0.0.1:0", Services: w.h, Keys: w.keys, MCP: w.protocol, Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
+		Listen: "127.0.0.1:0", Services: w.h, Keys: w.keys, MCP: w.protocol, Logger: slog.New(slog.NewTextHandler(w.logs, nil)), Now: now,
 	})
 	if err != nil {
 		t.Fatalf("Start: %v", err)

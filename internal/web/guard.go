@@ -97,7 +97,7 @@ func (s *Server) identify(r *http.Request, scopes []string) (caller, error) {
 		return caller{}, err
 	}
 	name, err := s.config.Keys.Check(secret, scopes...)
-	if name != "" && !s.callers.of(name).rate.Allow() {
+	if name != "" && !s.callers.of(name).rate.AllowN(s.config.Now(), 1) {
 		return caller{}, fault.New("request/too-many", "token %q may ask %d times a second", name, perSecond)
 	}
 	return caller{name, secret}, err

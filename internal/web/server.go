@@ -82,6 +82,8 @@ type Config struct {
 	Meters *Meters
 	// Logger receives what went wrong inside. Nil discards it.
 	Logger *slog.Logger
+	// Now is the clock that requests are counted by. Nil is time.Now.
+	Now func() time.Time
 }
 
 // Limits of the interface.
@@ -123,6 +125,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	if c.Meters == nil {
 		c.Meters = NewMeters()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	listener, err := c.listen(ctx)
 	if err != nil {
