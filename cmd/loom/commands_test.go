@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a command of the stories waits for an event.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // waitHost waits until a host answers on $DATA, or on the directory given.
 func waitHost() {

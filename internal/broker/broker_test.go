@@ -28,7 +28,7 @@ func start(t *testing.T, path string, config broker.Config) (*broker.Broker, *da
 
 func stop(t *testing.T, b *broker.Broker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := b.Close(ctx); err != nil {
 		t.Errorf("Close: %v", err)

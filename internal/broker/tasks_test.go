@@ -49,7 +49,7 @@ func (l *taskLog) wait(t *testing.T, n int) []broker.Task {
 	for range n {
 		select {
 		case <-l.more:
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("only %d deliveries came, want %d", len(l.all), n)
 		}
 	}

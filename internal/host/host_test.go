@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-const within = 30 * time.Second
+const within = 2 * time.Minute
 
 // nothing is the answer of an agent that finds no error to mend.
 func nothing(*model.Request) (*model.Response, error) {

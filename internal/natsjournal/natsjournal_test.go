@@ -24,7 +24,7 @@ func start(t *testing.T) *broker.Broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := b.Close(ctx); err != nil {
 			t.Error(err)
