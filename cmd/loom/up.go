@@ -59,6 +59,9 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 			}
 			fillHTTP(&c, cmd.Flags().Changed("http"))
 			c.Roles = a.known
+			if !c.Unsandboxed {
+				_ = host.GroupCommands() // "loom doctor" says why not
+			}
 			if err := chosen.open(&c, a.roleSet()); err != nil {
 				return err
 			}
@@ -222,16 +225,7 @@ func (a *app) greet(h *host.Host, c host.Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		fmt.Fprintf(w, "  %s: %s\n", name, c.Models[name].Name())
 	}
-	switch {
-	case c.Unsandboxed:
-		fmt.Fprintln(w, "tools, checks and hooks run on this machine as it is (--unsandboxed)")
-	case h.Sandboxed() && c.SandboxLimit.Network == roles.NetworkHost:
-		fmt.Fprintln(w, "tools, checks and hooks run in a sandbox, with the network for roles that ask for it")
-	case h.Sandboxed():
-		fmt.Fprintln(w, "tools, checks and hooks run in a sandbox, without the network")
-	default:
-		fmt.Fprintln(w, "there is no sandbox on this system: tools, checks and hooks that start processes are refused (--unsandboxed allows them)")
-	}
+	fmt.Fprintln(w, keptApart(c, h.Sandboxed()))
 	for _, p := range c.Projects {
 		if len(p.Checks) == 0 {
 			fmt.Fprintf(w, "project %s names no --check: its verifications run only what QA's triage names\n", p.ID)
@@ -258,4 +252,22 @@ func (a *app) logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.err, o))
 	}
 	return slog.New(slog.NewTextHandler(a.err, o))
+}
+
+// keptApart says how a host keeps what agents run from its machine.
+func keptApart(c host.Config, sandboxed bool) string {
+	switch {
+	case c.Unsandboxed:
+		return "tools, checks and hooks run on this machine as it is (--unsandboxed)"
+	case !sandboxed:
+		return "there is no sandbox on this system: tools, checks and hooks that start processes are refused (--unsandboxed allows them)"
+	}
+	said := "tools, checks and hooks run in a sandbox, without the network"
+	if c.SandboxLimit.Network == roles.NetworkHost {
+		said = "tools, checks and hooks run in a sandbox, with the network for roles that ask for it"
+	}
+	if host.Grouped() {
+		said += ", each in a control group of its own"
+	}
+	return said
 }

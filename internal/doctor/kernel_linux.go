@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loomrun/loom/internal/sandbox"
+	"github.com/loomrun/loom/internal/sandbox/cgroup"
 )
 
 // word returns the first word of a file, or "".
@@ -142,11 +143,11 @@ func seccomp(_ context.Context, _ *Machine, n *notes) {
 }
 
 func controlGroups(_ context.Context, _ *Machine, n *notes) {
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
-		n.warn("version 2 is not mounted: a command's memory and processes are bounded by looking ten times a second", "boot with systemd.unified_cgroup_hierarchy=1, and bound the host as a whole (MemoryMax=, TasksMax=)")
+	if why := cgroup.Look(); why != "" {
+		n.warn(why+": a command's memory and processes are bounded by looking ten times a second", "under systemd, with Delegate=memory pids in the host's unit, or: systemd-run --user --scope -p Delegate=yes loom up")
 		return
 	}
-	said := "version 2"
+	said := "a host that is started from here gives each command one of its own"
 	for _, limit := range []string{"memory.max", "pids.max", "cpu.max"} {
 		if value := word("/sys/fs/cgroup/" + limit); value != "" {
 			said += ", " + limit + " " + value

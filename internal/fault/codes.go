@@ -302,6 +302,7 @@ var codes = map[string]Exit{
 	// Sandbox.
 	"sandbox/unavailable": Refused,
 	"sandbox/spec":        Invalid,
+	"cgroup/unavailable":  Refused,
 
 	// Tools and models.
 	"tool/unknown":    Refused,

@@ -65,6 +65,15 @@ func (h *Host) sayLimits() {
 	}
 }
 
+// GroupCommands has commands in the sandbox run in control groups of their own,
+// if this process has been given some, to which it then moves. It returns
+// cgroup/unavailable and why, if not: they run without. It is called before any
+// host starts.
+func GroupCommands() error { return sandbox.UseGroups() }
+
+// Grouped reports whether commands run so.
+func Grouped() bool { return sandbox.Grouped() }
+
 // CanSandbox reports whether this system has a sandbox for commands.
 func CanSandbox() bool { return len(sandbox.Check().Missing) == 0 }
 

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/sandbox/cgroup"
 )
 
 // The names that the program starts itself by.
@@ -26,16 +28,42 @@ const (
 
 // order is what the first process is told, as JSON on its descriptor 3.
 type order struct {
-	Spec Spec
-	Argv []string
+	Spec    Spec
+	Argv    []string
+	Grouped bool // 4 is where it moves into its group, 5 tells what the kernel did to keep its memory
 }
+
+// groups is where each command gets a control group of its own; nil for none.
+var groups atomic.Pointer[cgroup.Tree]
+
+// UseGroups has each command run in a control group of its own from now on,
+// where this process has been given some, see [cgroup.Delegated]: it then moves to
+// another one. Else it refuses with cgroup/unavailable, and commands run without.
+func UseGroups() error {
+	t, err := cgroup.Delegated()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	before := try(ctx, Spec{Dir: "/usr", Read: []string{"/usr"}})
+	groups.Store(t)
+	if why := try(ctx, Spec{Dir: "/usr", Read: []string{"/usr"}}); why != "" && before == "" {
+		groups.Store(nil)
+		return fault.New("cgroup/unavailable", "commands cannot be moved into control groups: %s", why)
+	}
+	return nil
+}
+
+// Grouped says whether commands run in control groups of their own.
+func Grouped() bool { return groups.Load() != nil }
 
 // namespaces are what a command has of its own.
 const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
 	syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 
 func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
-	data, err := json.Marshal(order{Spec: spec, Argv: argv})
+	data, err := json.Marshal(order{Spec: spec, Argv: argv, Grouped: Grouped()})
 	if err != nil {
 		return nil, fault.New("sandbox/spec", "the command cannot be written down").Because(err)
 	}
@@ -44,13 +72,43 @@ func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
 		return nil, fault.New("sandbox/unavailable", "the first process cannot be told what to do").Because(err)
 	}
 	context.AfterFunc(ctx, func() { _ = told.Close() })
+	group, err := enclosed(ctx, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{stageSetup}
 	cmd.Dir, cmd.Env = "/", []string{}
 	cmd.ExtraFiles = []*os.File{told}
 	cmd.WaitDelay = 500 * time.Millisecond
 	cmd.SysProcAttr = attributes(spec.Network)
+	if group != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, group.Procs, group.Events)
+	}
 	return cmd, nil
+}
+
+// own is what the first process may need itself, of a group's memory and
+// processes. What the command has is still counted by it, and the kernel keeps it
+// from being far beyond before that is seen.
+const (
+	ownMemory  = 64 << 20
+	ownThreads = 64
+)
+
+// enclosed returns a control group for a command, until ctx ends; nil where there
+// are none.
+func enclosed(ctx context.Context, l Limits) (*cgroup.Group, error) {
+	t := groups.Load()
+	if t == nil {
+		return nil, nil
+	}
+	group, err := t.Group(l.Memory+ownMemory, l.Processes+ownThreads)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, group.Close)
+	return group, nil
 }
 
 // attributes puts a process into namespaces of its own, in which it is who it
@@ -111,6 +169,9 @@ var Check = sync.OnceValue(func() Report {
 		return Report{Missing: []string{missing}}
 	}
 	r := Report{Layers: []string{"user, mount, pid, net, ipc and uts namespaces", "seccomp filter", "no capabilities"}}
+	if Grouped() {
+		r.Layers = append(r.Layers, "control groups")
+	}
 	if why := tryLayer(ctx, dir); why == "" {
 		r.CanLayer = true
 	} else {
@@ -121,7 +182,7 @@ var Check = sync.OnceValue(func() Report {
 	} else {
 		r.Weak = append(r.Weak, "the kernel has no Landlock: the second layer around files is missing")
 	}
-	if os.Geteuid() == 0 && !countsProcesses() {
+	if os.Geteuid() == 0 && !countsProcesses() && !Grouped() {
 		r.Weak = append(r.Weak, "the kernel does not count root's processes: what multiplies fast is ended, and the machine feels it")
 	}
 	return r

@@ -22,6 +22,7 @@
 // # What it never does
 //
 // It does not hide how long things take, nor hold back a kernel that has a
-// hole. Limits on memory and processes are kept by looking ten times a second,
-// so a command can go beyond them for that long.
+// hole. Where [UseGroups] has found no control groups, limits on memory and
+// processes are kept by looking ten times a second, so a command can go beyond
+// them for that long.
 package sandbox

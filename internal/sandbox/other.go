@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/sandbox/cgroup"
 )
 
 // Check says what the system can do.
@@ -18,6 +19,15 @@ func Check() Report {
 func command(context.Context, Spec, []string) (*exec.Cmd, error) {
 	return nil, fault.New("sandbox/unavailable", "there is no sandbox on %s/%s", runtime.GOOS, runtime.GOARCH)
 }
+
+// UseGroups refuses with cgroup/unavailable.
+func UseGroups() error {
+	_, err := cgroup.Delegated()
+	return err
+}
+
+// Grouped says that commands have no control groups.
+func Grouped() bool { return false }
 
 // LandlockABI returns 0: only Linux has it.
 func LandlockABI() int { return 0 }

@@ -4,6 +4,7 @@ package sandbox_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +18,15 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/sandbox"
 )
+
+// TestMain has commands run in control groups, wherever this process was given
+// some: systemd-run --user --scope -p Delegate=yes go test ./internal/sandbox
+func TestMain(m *testing.M) {
+	if err := sandbox.UseGroups(); err != nil {
+		fmt.Println("WITHOUT CONTROL GROUPS:", err)
+	}
+	os.Exit(m.Run())
+}
 
 // there reports whether this machine has a sandbox. Where it has none, that is
 // said loudly, and commands must be refused: nothing else can be tested then.
@@ -212,6 +222,62 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 				t.Errorf("exit code %d (want %d): %.200s", code, c.code, out)
 			}
 		})
+	}
+}
+
+// What has taken too much and is gone before anybody looks is told of, too: of
+// several processes the kernel ends one, and the rest goes with it.
+func TestTOOL03_ControlGroupsHoldMemory(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	if !sandbox.Grouped() {
+		t.Log("NOT RUN: this process was given no control groups")
+		return
+	}
+	for name, script := range map[string]string{
+		"at once":     `perl -e '$x="x"x(400<<20)'; echo went on`,
+		"of a child":  `perl -e '$x="x"x(400<<20)' & wait; sleep 600`,
+		"in files":    `for i in 1 2 3; do head -c 80000000 /dev/zero > /tmp/$i; head -c 80000000 /dev/zero > /dev/shm/$i; done; echo went on`,
+		"of many":     `for i in $(seq 60); do perl -e '$x="x"x(8<<20); sleep 600' & done; wait`,
+		"after a nap": `sleep 1; perl -e '$x="x"x(400<<20)'; echo went on`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, code := sh(t, script, func(s *sandbox.Spec) { s.Limits.Memory = 100 << 20 })
+			if code != sandbox.ExitLimit || !strings.Contains(out, "sandbox: ended:") || strings.Contains(out, "went on") && name != "in files" {
+				t.Errorf("exit code %d: %.300s", code, out)
+			}
+		})
+	}
+}
+
+// A group holds as many processes as it says, by the kernel, whoever runs them.
+func TestTOOL03_ControlGroupsHoldProcesses(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	if !sandbox.Grouped() {
+		t.Log("NOT RUN: this process was given no control groups")
+		return
+	}
+	dir := t.TempDir()
+	const bomb = `perl -e 'open F,">","n"; for (1..3000) { $p = fork; last unless defined $p; if (!$p) { sleep 600; exit } syswrite F,"x" } sleep 600'`
+	out, code := sh(t, bomb, func(s *sandbox.Spec) { s.Dir, s.Write, s.Limits = dir, []string{dir}, sandbox.Limits{Processes: 16} })
+	if code != sandbox.ExitLimit || !strings.Contains(out, "the most is 16") {
+		t.Errorf("exit code %d: %.200s", code, out)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "n")); err != nil || info.Size() > 16+64 {
+		t.Errorf("it came to %d (%v), want 80 at most", info.Size(), err)
+	}
+}
+
+// A command is ended sooner than its host, where there is no memory left.
+func TestF30_CommandsGoFirst(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	if out, code := sh(t, "cat /proc/self/oom_score_adj"); code != 0 || strings.TrimSpace(out) < "500" {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 

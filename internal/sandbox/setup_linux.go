@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loomrun/loom/internal/sandbox/cgroup"
 )
 
 // init turns the program into a process of the sandbox when it is called by
@@ -45,6 +47,9 @@ func told() (order, error) {
 // and keeps watch until it ends. All others end with it.
 func setup() int {
 	o, err := told()
+	if err == nil && o.Grouped {
+		err = join()
+	}
 	if err == nil {
 		err = build(o.Spec)
 	}
@@ -59,8 +64,26 @@ func setup() int {
 		fmt.Fprintln(os.Stderr, "sandbox: the command cannot be started:", err)
 		return ExitSetup
 	}
-	go watch(o.Spec.Limits)
-	return reap(pid)
+	w := watch{limits: o.Spec.Limits}
+	if o.Grouped {
+		w.events = os.NewFile(5, "events")
+	}
+	go w.keep()
+	status := reap(pid)
+	if w.outOfMemory() {
+		return ExitLimit
+	}
+	return status
+}
+
+// join moves this process into its control group: all that it starts is in it.
+func join() error {
+	procs := os.NewFile(4, "procs")
+	defer procs.Close()
+	if _, err := procs.WriteString("0"); err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
+	return nil
 }
 
 // reap waits for every process that ends here, until the command has.
@@ -81,18 +104,38 @@ func reap(command int) int {
 }
 
 // watch ends everything when it uses more than it may.
-func watch(l Limits) {
+type watch struct {
+	limits Limits
+	events *os.File // of the control group; nil without
+}
+
+func (w watch) keep() {
 	for range time.Tick(100 * time.Millisecond) {
-		switch threads, memory := usage(); {
-		case threads > l.Processes:
-			fmt.Fprintf(os.Stderr, "sandbox: ended: %d processes and threads, the most is %d\n", threads, l.Processes)
-		case memory > l.Memory:
-			fmt.Fprintf(os.Stderr, "sandbox: ended: %d MiB of memory, the most is %d\n", memory>>20, l.Memory>>20)
-		default:
-			continue
-		}
-		os.Exit(ExitLimit)
+		w.look()
 	}
+}
+
+func (w watch) look() {
+	switch threads, memory := usage(); {
+	case threads > w.limits.Processes:
+		fmt.Fprintf(os.Stderr, "sandbox: ended: %d processes and threads, the most is %d\n", threads, w.limits.Processes)
+	case memory > w.limits.Memory:
+		fmt.Fprintf(os.Stderr, "sandbox: ended: %d MiB of memory, the most is %d\n", memory>>20, w.limits.Memory>>20)
+	case w.outOfMemory():
+	default:
+		return
+	}
+	os.Exit(ExitLimit)
+}
+
+// outOfMemory says whether the kernel has ended a process to keep the limit, and
+// says so.
+func (w watch) outOfMemory() bool {
+	if w.events == nil || !cgroup.Killed(w.events) {
+		return false
+	}
+	fmt.Fprintf(os.Stderr, "sandbox: ended: it needs more memory, its files in memory counted, than the most of %d MiB\n", w.limits.Memory>>20)
+	return true
 }
 
 // build makes the world of a command around this process.
