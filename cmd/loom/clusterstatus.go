@@ -124,7 +124,7 @@ func clusterText(w io.Writer, s *loomv1.ClusterStatus) {
 // a newer one.
 func formatText(written, read uint32, by string) string {
 	if read > written {
-		return fmt.Sprintf("events are written in format %d, and not %d, until host %s is upgraded", written, read, printable(by))
+		return fmt.Sprintf("events are written in format %d, and not %d, until host %s runs a build that reads that", written, read, printable(by))
 	}
 	return fmt.Sprintf("events are written in format %d", written)
 }
