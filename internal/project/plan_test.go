@@ -23,16 +23,22 @@ phases:
 // offers files a bead for a process that is planned.
 func (d *desk) offers(context map[string]any) *loomv1.SubmitReply {
 	d.t.Helper()
-	def, err := processes.Parse("offer.yaml", []byte(offer), roles.Builtin())
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.store(def)
+	d.offered(offer)
 	values, err := structpb.NewStruct(context)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return d.file(&loomv1.Submission{Goal: "an offer", Process: "offer", Context: values})
+}
+
+// offered stores a process of that name.
+func (d *desk) offered(text string) {
+	d.t.Helper()
+	def, err := processes.Parse("offer.yaml", []byte(text), roles.Builtin())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.store(def)
 }
 
 func planned(text string) *loomv1.Outcome { return outcome(success, map[string]any{"plan": text}) }
@@ -88,6 +94,29 @@ func TestPROC04_APlanIsAdoptedAndMadeAnew(t *testing.T) {
 	x = d.execution(f.Execution)
 	if got := strings.Join(begun(x), " "); got != "facts legal more planner" || x.Plan.Number != 2 || x.Plan.Phases[0].Change != "begun" || len(x.Nodes["facts"].History) != 1 {
 		t.Errorf("begun: %s by plan %v; want what was done kept, and more of it", got, x.Plan)
+	}
+}
+
+// Changes that the CEO asks for at a phase that failed lead to another plan, and to
+// the phase again; an unsound plan that comes twice is known again.
+func TestPROC04_APhaseThatFailsIsPlannedAnew(t *testing.T) {
+	d := newDesk(t)
+	d.offered(strings.Replace(offer, "Gather facts.", "Gather facts., is_critical_path: true", 1))
+	f := d.file(&loomv1.Submission{Goal: "an offer", Process: "offer"})
+	d.work("lead", planned(""))
+	d.wait(2 * 3600e9)
+	if err := d.present(ceo, d.sign(d.inbox(), loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, nil)); err != nil {
+		t.Fatal(err)
+	}
+	bad := d.work("lead", planned("well, first we"))
+	d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{
+		Attempt: bad.Attempt.Id, Claimant: &loomv1.Claimant{Agent: "lead/1", Host: "h1", Epoch: 1}, Outcome: planned("well, first we"),
+	}}})
+	d.wait(60e9)
+	d.work("lead", planned("{phases: [{id: facts, description: Gather few facts.}, {id: survey}, {id: bid}]}"))
+	d.work("analyst", outcome(success, map[string]any{"go": true}))
+	if x := d.execution(f.Execution); x.Plan.GetNumber() != 1 || x.Nodes["facts"].Visit != 2 || strings.Join(begun(x), " ") != "facts planner survey" {
+		t.Errorf("%v by plan %v; want facts gathered by the new plan", begun(x), x.Plan)
 	}
 }
 

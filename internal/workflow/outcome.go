@@ -227,21 +227,23 @@ func trimmed(out *loomv1.Outcome) *loomv1.Outcome {
 	return out
 }
 
+// cutMark ends a text that was cut.
+const cutMark = " [cut]"
+
 // cut shortens s to at most n bytes of whole runes, and shows that it did.
 func cut(s string, n int) string {
-	const mark = " [cut]"
 	if len(s) <= n {
 		return s
 	}
-	n -= len(mark)
+	n -= len(cutMark)
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return s[:n] + mark
+	return s[:n] + cutMark
 }
 
 // repeats says whether given is what was recorded already: equal to it, or the
-// success that was recorded as a failure for want of evidence.
+// success that was recorded as a failure for want of evidence or of a sound plan.
 func repeats(recorded, given *loomv1.Outcome) bool {
 	if proto.Equal(recorded, given) {
 		return true
@@ -251,5 +253,8 @@ func repeats(recorded, given *loomv1.Outcome) bool {
 	}
 	again := proto.CloneOf(given)
 	again.Status, again.Code, again.Refusal = recorded.Status, recorded.Code, recorded.Refusal
+	if wasUnsound(recorded, given) {
+		again.Notes = recorded.Notes
+	}
 	return proto.Equal(recorded, again)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -27,15 +28,16 @@ func (r Run) planning(n *node) bool {
 	return false
 }
 
-// anewFor returns the nodes that begin anew when work goes back to one: all
-// that it has led to, or, for one that plans, what looks at the plan; what was
-// done by the plan before stays.
-func (r Run) anewFor(to *node) []*node {
+// anewFor returns the nodes that begin anew when work goes back from one to
+// another: all that this has led to, or, for one that plans, what looks at the
+// plan, and where the work came from, which was not done; what was done by the
+// plan before stays.
+func (r Run) anewFor(from, to *node) []*node {
 	part := r.touched(to)
 	if !to.plans() {
 		return part
 	}
-	return slices.DeleteFunc(part, func(n *node) bool { return n != to && !slices.Contains(r.Def.def.GetBlueprint().GetAfter(), n.Id) })
+	return slices.DeleteFunc(part, func(n *node) bool { return n != to && n != from && !slices.Contains(r.Def.def.GetBlueprint().GetAfter(), n.Id) })
 }
 
 // adopt has the execution go on by the definition that a planner's outcome asks
@@ -72,8 +74,18 @@ func (r Run) adopt(n *node, a *loomv1.Attempt, out *loomv1.Outcome) (Run, *node,
 func unsound(out *loomv1.Outcome, bad *fault.Error) *loomv1.Outcome {
 	out = proto.CloneOf(out)
 	out.Status, out.Code, out.Refusal = failure, bad.Code, cut(bad.Error(), SummaryBytes)
-	out.Notes = cut("The plan was not adopted:\n"+bad.Lines()+"\n"+out.Notes, NotesBytes)
+	out.Notes = cut(notAdopted+bad.Lines()+"\n"+out.Notes, NotesBytes)
 	return out
+}
+
+// notAdopted begins the notes of an unsound plan.
+const notAdopted = "The plan was not adopted:\n"
+
+// wasUnsound says whether what was recorded of an outcome is that its plan is
+// unsound, with notes that were added to its own.
+func wasUnsound(recorded, given *loomv1.Outcome) bool {
+	return strings.HasPrefix(recorded.GetNotes(), notAdopted) &&
+		(strings.HasSuffix(recorded.Notes, "\n"+given.GetNotes()) || strings.HasSuffix(recorded.Notes, cutMark))
 }
 
 // carried says what of the execution is carried over to another definition:

@@ -12,7 +12,7 @@ import (
 // withdrawn, and an approval that they gave lapses. A target that had been
 // passed over runs this time.
 func (r Run) rework(from, to *node, count uint32, reason string) error {
-	part := r.anewFor(to)
+	part := r.anewFor(from, to)
 	if err := r.withdraw(part, "the work goes back to "+to.Id); err != nil {
 		return err
 	}

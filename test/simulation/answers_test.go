@@ -109,6 +109,8 @@ func (a *agent) fields() *structpb.Struct {
 			f[name] = []string{"backend-engineer", "web-designer", "project-manager", "nobody"}[a.w.rng.IntN(4)]
 		case name == "fault":
 			f[name] = []string{"", "change"}[a.w.rng.IntN(2)]
+		case name == "plan":
+			f[name] = a.plan()
 		case name == "check":
 			f[name] = "go test ./..."
 		default:

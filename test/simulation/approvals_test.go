@@ -14,12 +14,23 @@ func (o *oracle) asked(x *execution, a *loomv1.Approval) {
 	if x != nil && x.ended {
 		o.broken(8, "%s asks after the end", a.Node)
 	}
+	if n := x.asks(a.Node); n != nil {
+		n.reached = true
+	}
 	switch {
 	case a.Node == "":
 		o.askedOfAll(x, a)
 	case a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION:
 		o.escalated(x, x.nodes[a.Node], a)
 	}
+}
+
+// asks returns the node that an approval is about, nil for none.
+func (x *execution) asks(node string) *nodeOracle {
+	if x == nil || node == "" {
+		return nil
+	}
+	return x.nodes[node]
 }
 
 // escalated wants one escalation for each limit.

@@ -146,6 +146,7 @@ func (o *oracle) left() int { return o.running + o.openBeads }
 
 func (o *oracle) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
 	x := o.begin(e, o.defs[f.DefinitionHash])
+	x.hash = f.DefinitionHash
 	if f.Parent != "" {
 		o.w.see("child")
 		x.parent, x.worksFor, x.depth = o.executions[f.Parent], f.ParentAttempt, f.Depth
@@ -170,15 +171,19 @@ func (o *oracle) begin(e *loomv1.Event, def *loomv1.Definition) *execution {
 	}
 	x := &execution{
 		id: e.Execution, bead: e.Bead, def: def, nodes: map[string]*nodeOracle{}, edges: map[string]bool{},
-		candidates: map[string]string{}, landed: map[string]bool{}, verified: map[string]bool{},
+		candidates: map[string]string{}, landed: map[string]bool{}, verified: map[string]bool{}, adopted: map[string]bool{},
 	}
 	for _, n := range def.Nodes {
-		x.nodes[n.Id] = &nodeOracle{def: n, last: &attempt{}, granted: map[uint32]uint32{}, escalations: map[uint32]uint32{}}
+		x.nodes[n.Id] = newNodeOracle(n)
 	}
 	o.executions[x.id], o.worked[x.bead] = x, x
 	o.begun = append(o.begun, x)
 	o.running++
 	return x
+}
+
+func newNodeOracle(n *loomv1.NodeDefinition) *nodeOracle {
+	return &nodeOracle{def: n, last: &attempt{}, granted: map[uint32]uint32{}, escalations: map[uint32]uint32{}}
 }
 
 // forked begins with the state that another execution has; none of its
@@ -190,7 +195,9 @@ func (o *oracle) forked(e *loomv1.Event, f *loomv1.ExecutionForked) {
 		return
 	}
 	o.w.see("fork")
-	x, s := o.begin(e, of.def), f.State
+	s := f.State
+	x := o.begin(e, o.defs[s.DefinitionHash])
+	x.hash, x.plans = s.DefinitionHash, s.Plan.GetNumber()
 	if s.Approved != nil || s.Candidate != nil || s.Landing != nil {
 		o.broken(28, "%s inherits an approval, a candidate or a landing", e.Execution)
 	}
@@ -203,6 +210,9 @@ func (o *oracle) forked(e *loomv1.Event, f *loomv1.ExecutionForked) {
 			o.broken(6, "%s inherits what is open at %s", e.Execution, id)
 		}
 		n.visit, n.number, n.replans, n.reworks = st.Visit, st.Attempts, st.Replans, st.Reworks
+		n.reached = st.Status != loomv1.NodeStatus_NODE_STATUS_UNSPECIFIED
+		n.completed = st.Status == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
+		n.over = n.completed || st.Status == loomv1.NodeStatus_NODE_STATUS_FAILED || st.Status == loomv1.NodeStatus_NODE_STATUS_SKIPPED
 		n.granted[st.Visit] = (st.ExtraAttempts + n.def.MaxAttempts - 1) / max(n.def.MaxAttempts, 1)
 		for _, a := range st.History {
 			if p := a.Outcome.GetChange().GetPatchDigest(); p != "" && a.Outcome.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {

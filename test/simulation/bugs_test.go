@@ -1,5 +1,3 @@
-//go:build plant
-
 package simulation
 
 const (
@@ -64,7 +62,7 @@ var bugs = append([]bug{
 		return nil
 	}
 	return nil`, ""},
-	{"landing needs no candidate", flow + "evidence.go", `if commit == "" || l.GetCommit() != commit {`, `if false {`, ""},
+	{"landing needs no candidate", flow + "evidence.go", `if commit == "" || l.GetCommit() != commit && !r.rode(l.GetCommit()) {`, `if false {`, ""},
 	{"landing needs no verification", flow + "evidence.go", `if m.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && n.follows(m) && !r.vouches(m, commit) {`, `if false {`, "the start rule: land follows verify, which is never skipped"},
 	{"success without evidence is taken", flow + "evidence.go", `	if err == nil {
 		return out
@@ -76,7 +74,7 @@ var bugs = append([]bug{
 	{"a changed patch keeps its approval", flow + "evidence.go", `if r.X.Approved != nil && r.X.Approved.PatchDigest != c.PatchDigest {`, `if false {`, ""},
 	{"questions about an old patch stay open", flow + "evidence.go", `	return r.askAgain(why)`, `	return nil`, ""},
 	{"a candidate outlives its patch", flow + "apply_attempt.go", `	if c.GetPatchDigest() != f.x.Change.GetPatchDigest() {
-		f.x.Candidate = nil
+		f.x.Candidate, f.x.Car = nil, nil
 	}`, ``, "a commit comes before it is verified again"},
 	{"a landing is recorded again", flow + "evidence.go", `r.X.Landing.GetCommit() == out.Landing.Commit:`, `false:`, ""},
 	{"the end leaves attempts open", flow + "run.go", `	if err := r.withdrawAll("the execution ended"); err != nil {
@@ -117,13 +115,39 @@ var bugs = append([]bug{
 }
 
 // dispatch`, ""},
+	{"a plan may change what has begun", flow + "plan.go", `case begun && id != planner.Id && (`, `case false && begun && (`, "what has begun is not taken from a plan in the first place"},
+	{"edges begin anew with a plan", flow + "plan.go", `			return t, is
+`, `			return t, is && false
+`, ""},
+	{"what is new in a plan waits for what is done", flow + "plan.go", `return st.GetStatus() == succeeded || led, isSettled(st)`, `return led, led && st != nil`, ""},
+	{"an unsound plan is taken for none", flow + "plan.go", `		return r, n, unsound(out, bad), nil`, `		return r, n, out, nil`, ""},
+	{"an unsound plan that comes again is refused", flow + "outcome.go", `	if wasUnsound(recorded, given) {`, `	if false {`, ""},
+	{"what was done is done again when it is planned anew", flow + "plan.go", `	if !to.plans() {
+		return part`, `	if to != nil {
+		return part`, ""},
+	{"who asks for another plan waits for ever", flow + "plan.go", `return n != to && n != from && !slices`, `return n != to && !slices`, ""},
+	{"work begins while it is planned anew", flow + "plan.go", `			return !isSettled(r.state(m))`, `			return false`, ""},
+	{"a plan is adopted, and nobody goes by it", flow + "plan.go", `	f.x.DefinitionHash, f.x.Edges = p.Hash, maps.Clone(p.Edges)`, `	f.x.Edges = maps.Clone(p.Edges)`, ""},
+	{"what has begun is planned again", "processes/plan.go", `if ph := p.now.Phases[i]; p.begun(ph.ID) {`, `if ph := p.now.Phases[i]; false {`, ""},
 	{"the lock never lapses", locks + "decide.go", `	if !lapsed(p.lock, p.now) {
 		return false
 	}`, `	if true {
 		return false
 	}`, ""},
-	{"a lapsed token is renewed", locks + "decide.go", `if !holds(l, token) || lapsed(l, now) {`, `if !holds(l, token) {`, ""},
-	{"any token may renew", locks + "decide.go", `if !holds(l, token) || lapsed(l, now) {`, `if l.GetHolder() == nil || lapsed(l, now) {`, ""},
+	{"a lapsed token is renewed", locks + "decide.go", `	if !holds(l, token) || lapsed(l, now) {
+		return nil, stale(repository, l, token, now)
+	}
+	until`, `	if !holds(l, token) {
+		return nil, stale(repository, l, token, now)
+	}
+	until`, ""},
+	{"any token may renew", locks + "decide.go", `	if !holds(l, token) || lapsed(l, now) {
+		return nil, stale(repository, l, token, now)
+	}
+	until`, `	if l.GetHolder() == nil || lapsed(l, now) {
+		return nil, stale(repository, l, token, now)
+	}
+	until`, ""},
 	{"a renewal shortens the grant", locks + "decide.go", `	if !until.After(l.Holder.Until.AsTime()) {
 		return nil, nil
 	}`, ``, "the lease is the same, and time does not run backwards"},
@@ -140,13 +164,13 @@ var bugs = append([]bug{
 	return p.settle(), nil
 }
 
-// Withdraw`, `	if !p.lapse() {
+// Couple`, `	if !p.lapse() {
 		p.release()
 	}
 	return p.events, nil
 }
 
-// Withdraw`, "the next tick grants it"},
+// Couple`, "the next tick grants it"},
 	{"an answer of a model is recorded again", "internal/turn/decide.go", `	if old := answerTo(t, a.Request); old != nil {`, `	if old := answerTo(t, a.Request); old != nil && false {`, ""},
 	{"git knows no fence", "test/simulation/git_test.go", `	if token != g.fence {`, `	if false {`, ""},
 	{"git lets older tokens raise", "test/simulation/git_test.go", `	if token < g.fence {`, `	if false {`, ""},
@@ -178,7 +202,7 @@ func (d *decision) emitLift`, `	return nil
 }
 
 func (d *decision) emitLift`, ""},
-	{"a lowered budget is not asked about", whole + "update.go", `	if x := d.s.p.Executions[b.Execution]; x != nil { // it may be`, `	if x := d.s.p.Executions[b.Execution]; false { // it may be`, ""},
+	{"a lowered budget is not asked about", whole + "update.go", `	if x := d.s.execution(b.Execution); x != nil { // it may be`, `	if x := d.s.execution(b.Execution); false { // it may be`, ""},
 	{"a move ends the question about a limit", flow + "move.go", `	if err := r.withdraw(r.Def.order, words); err != nil {`, `	if err := r.withdrawAll(words); err != nil {`, ""},
 	{"an order needs no reason", whole + "override.go", `	case strings.TrimSpace(reason) == "":`, `	case false:`, ""},
 	{"an order is not recorded", whole + "override.go", `	d.preface = nil
@@ -193,7 +217,7 @@ func (d *decision) emitLift`, ""},
 		return d.run(x).Unpark(c.Attempt)`, `!ok || claim.Token == 1 {
 		return d.run(x).Unpark(c.Attempt)`, ""},
 	{"an ended attempt keeps the lock", whole + "follow.go", `		return d.freeLock(e.Attempt)`, `		return nil`, ""},
-	{"a held execution keeps the lock that others want", whole + "follow.go", `err != nil || !d.s.held(x) || !d.s.lockWanted(d.repository()) {`, `true {`, "the lease lapses"},
+	{"a held execution keeps the lock that others want", whole + "follow.go", `idle := parked && d.s.held(x) && d.s.lockWanted(d.repository())`, `idle := parked && false`, "the lease lapses"},
 	{"a request is not known again", whole + "submit.go", `if key == "" || !ok || d.now.Sub(r.Time.AsTime()) >= rememberFor {`, `if true || !ok {`, ""},
 	{"requests are remembered for an hour", whole + "apply.go", `const rememberFor = 24 * time.Hour`, `const rememberFor = time.Hour`, ""},
 	{"a decision request is not known again", whole + "attempt.go", `if r, ok := d.s.p.Requests[key]; ok && key != "" {`, `if r, ok := d.s.p.Requests[key]; ok && key == "x" {`, ""},
@@ -222,7 +246,7 @@ func (d *decision) followChange`, ""},
 	{"a turn goes on while it is held", whole + "attempt.go", `	if d.s.held(x) && slices.ContainsFunc(events, begins) {`, `	if false {`, ""},
 	{"a pause of the project is not one of its executions", whole + "pause.go", `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT || p.Name == x.Definition`, `	return p.Name == x.Definition`, ""},
 	{"a pause of a process is not one of its executions", whole + "pause.go", `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT || p.Name == x.Definition`, `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT`, ""},
-	{"a child goes on while its parent is held", whole + "pause.go", `x.Parent != "" && (s.orphaned(x) || s.held(s.p.Executions[x.Parent]))`, `x.Parent != "" && s.orphaned(x)`, ""},
+	{"a child goes on while its parent is held", whole + "pause.go", `x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))`, `x.Parent != "" && s.orphaned(x)`, ""},
 	{"nobody goes on after a hold", whole + "pause.go", `		s.timers.kick(x.Id)`, `		_ = x.Id`, ""},
 	{"a hold moves no deadline", whole + "pause.go", `		workflow.Shift(x, since, now)`, `		workflow.Shift(x, since, since)`, ""},
 	{"blocked work is begun", whole + "bead.go", `		case on.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_CLOSED:`, `		case on != nil:`, ""},
@@ -241,11 +265,12 @@ func (d *decision) followChange`, ""},
 	{"a limit of time is never reached", whole + "timers.go", `	if limit, any := s.limitAt(x); any && (!ok || limit.Before(at)) {`, `	if limit, any := s.limitAt(x); any && false {`, ""},
 	{"a limit is asked about while it is asked about", flow + "limit.go", `	if r.X.LimitApproval != "" {
 		return nil
-	}`, ``, "the project looks before it asks"},
+	}
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})`, `	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})`, "the project looks before it asks"},
 	{"a child is not linked with its attempt", whole + "child.go", `	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {`, `	if err := error(nil); err != nil {`, ""},
 	{"a child's end is not told", whole + "child.go", `		d.later = append(d.later, func() error { return d.endChild(x) })`, `		_ = x`, ""},
 	{"a child that fails is taken for done", whole + "child.go", `	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {`, `	if false {`, ""},
-	{"children outlive their parent", whole + "child.go", `			d.later = append(d.later, func() error { return d.abandon(a.Child) })`, `			_ = a`, ""},
+	{"children outlive their parent", whole + "child.go", `			d.later = append(d.later, func() error { return d.abandon(c.Id) })`, `			_ = c`, ""},
 	{"nesting has no end", whole + "child.go", `	case x.Depth >= MaxNested:`, `	case false:`, ""},
 	{"nobody is told that no agent is there", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.Config != nil {`, ""},
 	{"a role that is there counts as absent", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.RolesSince == nil {`, ""},

@@ -2,8 +2,8 @@
 // that it composes, in a simulated world where everything goes wrong: a keeper
 // whose appends are lost, whose acknowledgements are lost, who dies before and
 // after an append; a work queue that loses, doubles, delays and re-orders;
-// agents that fail, lie, die, sleep past deadlines and leases and wake with
-// stale claims and tokens; a target branch that moves; a CEO who is slow,
+// agents that fail, lie, die, sleep past deadlines and leases, wake with stale
+// claims and tokens and make plans that nobody can carry out; a target branch that moves; a CEO who is slow,
 // clicks twice, contradicts herself, pauses, moves, closes and redefines, and
 // forgers; operators that link, close, reopen and fork; roles whose agents go;
 // publishers that repeat themselves; hosts that start again; time that jumps.
@@ -60,7 +60,9 @@
 //   - 28 a candidate is of the patch that stands, what lands was verified;
 //   - 30 the work queue is given what the journal says, and all of it;
 //   - 31 the journals of the actors are whole chains;
-//   - 32 when the faults are over, everything ends.
+//   - 32 when the faults are over, everything ends;
+//   - 33 a plan is adopted once and kept to, what has begun stays in it as it
+//     was, an unsound one changes nothing, and what is done is not done again.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

@@ -130,6 +130,7 @@ func (o *oracle) still() {
 	}
 	s := o.w.keeper.state.Snapshot()
 	o.checkBeads(s)
+	o.stillPlanned(s)
 	o.checkQueued()
 	for _, l := range s.GetLocks().GetLocks() {
 		for _, c := range append(slices.Clone(l.Queue), l.Holder) {

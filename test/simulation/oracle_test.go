@@ -56,6 +56,7 @@ type oracle struct {
 	requests   map[string]time.Time // that added decisions
 	gone       map[string]bool      // commits that were said not to have landed
 	lock       lockOracle
+	adopting   *loomv1.Event // a plan, which the end of its attempt must follow
 }
 
 type execution struct {
@@ -81,9 +82,12 @@ type execution struct {
 	unanswered bool                   // a question about a limit has lapsed
 	nodes      map[string]*nodeOracle
 	edges      map[string]bool
-	replans    string // node whose gate, or the CEO at it, is about to send work back
-	patch      string // of the change that stands
-	approved   string // approval of that
+	hash       string          // of the definition
+	plans      uint32          // that were adopted
+	adopted    map[string]bool // attempts whose plans were
+	replans    string          // node whose gate, or the CEO at it, is about to send work back
+	patch      string          // of the change that stands
+	approved   string          // approval of that
 	candidates map[string]string
 	landed     map[string]bool
 	newest     *loomv1.Candidate
@@ -100,6 +104,9 @@ type nodeOracle struct {
 	escalations map[uint32]uint32
 	restarts    int // of the keeper when an attempt last ended
 	gap, waived bool
+	over        bool // it was completed or skipped in this visit
+	completed   bool // with success
+	reached     bool // it was tried, asked about or done in this visit
 	succeeded   bool // its last attempt in this visit
 	good        bool // what that said in its field "ok"
 	replans     uint32
@@ -161,6 +168,10 @@ func (o *oracle) saw(in entry) {
 		o.broken(24, "%s while its execution is held", tellEvent(c))
 	}
 	o.atOnce = nil
+	if p := o.adopting; p != nil && (e.GetAttemptEnded() == nil || e.Attempt != p.Attempt) {
+		o.broken(33, "%s follows a plan that was adopted", tellEvent(e))
+	}
+	o.adopting = nil
 	if e.Actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
 		o.order = nil
 	}

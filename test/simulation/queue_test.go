@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/plan"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -109,12 +110,16 @@ func (w *world) work(n int) *loomv1.Command {
 			Service: service, Status: 500, Kind: "panic", Message: fmt.Sprintf("total %d is wrong", w.rng.IntN(1000)), IdempotencyKey: key,
 		}}}}
 	}
-	context, err := structpb.NewStruct(map[string]any{"who": "qa-engineer"})
+	process, words := w.definition.Name, map[string]any{"who": "qa-engineer"}
+	if w.tender != nil && !w.one(3) {
+		process, words[plan.ApproveKey] = w.tender.Name, w.one(3)
+	}
+	context, err := structpb.NewStruct(words)
 	if err != nil {
 		panic(err)
 	}
 	return &loomv1.Command{Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: &loomv1.Submission{
-		Goal: "mend it", Process: w.definition.Name, IdempotencyKey: key, Context: context, Budget: w.budget(),
+		Goal: "mend it", Process: process, IdempotencyKey: key, Context: context, Budget: w.budget(),
 		BlockedBy: w.someBead(), Priority: loomv1.Priority(w.rng.IntN(4)), Deadline: w.deadline(),
 	}}}}
 }

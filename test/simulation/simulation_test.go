@@ -43,6 +43,7 @@ var sometimes = []string{
 	"blocked", "blocked bead freed", "bead changed", "reopened", "operator refused: bead/cycle", "operator refused: bead/running", "fork",
 	"governor tripped: reported", "governor tripped: self-filed", "submission refused: storm/budget", "self-filed", "self-filed refused: storm/budget",
 	"rework", "continue", "backoff", "timeout", "escalation", "escalation after a restart", "attempts granted", "approval lapsed",
+	"plan adopted", "plan keeps what has begun", "planned anew", "unsound plan refused",
 	"landed", "landing settled", "no landing settled", "completed", "rejected",
 }
 

@@ -34,6 +34,7 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		x.edges[f.EdgeSettled.Edge] = f.EdgeSettled.Taken
 		o.taken(x, n, f.EdgeSettled)
 	case *loomv1.Event_NodeSkipped:
+		n.reached, n.over, n.completed = true, true, false
 		if o.ready(x, e.Node) && !n.gap && o.order.GetVerb() != "move" {
 			o.broken(9, "%s is skipped though it can run", e.Node)
 		}
@@ -48,6 +49,8 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.rework(x, n, e, f.ReworkStarted)
 	case *loomv1.Event_RetryScheduled:
 		o.w.see("backoff")
+	case *loomv1.Event_PlanAdopted:
+		o.planned(x, e, f.PlanAdopted)
 	case *loomv1.Event_ChangeProposed:
 		x.patch = f.ChangeProposed.Change.PatchDigest
 	case *loomv1.Event_CandidateMade:
@@ -131,12 +134,13 @@ func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loo
 	if d.ExtraAttempts > 0 {
 		o.w.see("attempts granted")
 	}
+	o.mayBegin(x, n, e, d)
 	o.mayStart(x, e)
 	x.dispatches++
 	n.attempt, n.visit, n.number, n.extra = e.Attempt, d.Visit, d.Number, d.ExtraAttempts
 	a := &attempt{id: e.Attempt, node: e.Node, role: d.Role, process: d.Process, x: x, generation: 1, deadline: d.Deadline.AsTime(), heldFor: x.heldFor}
 	o.attempts[e.Attempt], o.newest, o.open = a, append(o.newest, a), append(o.open, a)
-	n.last = a
+	n.last, n.reached = a, true
 }
 
 func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
@@ -206,6 +210,7 @@ func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *l
 	default:
 		o.fromClaimant(e)
 	}
+	o.planEnded(x, n, e, out)
 	n.restarts = o.w.keeper.restarts
 	a := o.attempts[e.Attempt]
 	a.done, a.summary, a.endedBy, n.attempt = true, out.Summary, e.Actor.GetName(), ""
@@ -246,6 +251,10 @@ func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event, f *loom
 	if !o.ready(x, e.Node) {
 		o.broken(9, "%s completes before its time", e.Node)
 	}
+	if n.over {
+		o.broken(33, "%s completes in visit %d, and was done", e.Node, n.visit)
+	}
+	n.reached, n.over, n.completed = true, true, f.Succeeded
 }
 
 func (o *oracle) rework(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) {
@@ -260,6 +269,7 @@ func (o *oracle) rework(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.
 	for _, id := range f.ResetEdges {
 		delete(x.edges, id)
 	}
+	o.resetByPlan(x, e, f)
 	o.reset(x, f.ResetNodes)
 }
 
@@ -280,6 +290,7 @@ func (o *oracle) reset(x *execution, nodes []string) {
 			o.broken(11, "approval %s stands though %s begins anew", x.approved, id)
 		}
 		n.gap, n.waived, n.succeeded = false, false, false
+		n.reached, n.over, n.completed = false, false, false
 	}
 }
 

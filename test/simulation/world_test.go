@@ -71,6 +71,7 @@ type world struct {
 	definition *loomv1.Definition // besides auto
 	child      *loomv1.Definition // that nodes of it may be done by
 	forks      map[string]forked  // by request
+	tender     *loomv1.Definition // whose phases are planned; nil in most worlds
 }
 
 // carefulEvery is which part of the seeds are run with every event on the
@@ -90,6 +91,9 @@ func newWorld(r recipe, tell func(string)) *world {
 	w.forks = map[string]forked{}
 	w.ceo.signed, w.ceo.taken = map[string]bool{}, map[string]bool{}
 	w.reports, w.tickets = w.one(2), !w.one(3)
+	if w.one(5) {
+		w.tender = tenders()[w.rng.IntN(len(tenders()))]
+	}
 	w.oracle = newOracle(w)
 	w.keeper = newKeeper(w)
 	w.git = &repo{w: w, head: "b0", candidates: map[string]*made{}}
@@ -103,7 +107,7 @@ func (w *world) people() {
 	for i := range 2 {
 		w.hosts = append(w.hosts, &host{name: fmt.Sprintf("h%d", i+1), epoch: 1})
 	}
-	for _, role := range []string{"qa-engineer", "engineering-manager", "backend-engineer", "web-designer", "project-manager", "researcher"} {
+	for _, role := range w.roles() {
 		count := 1 + w.rng.IntN(2)
 		if role == "engineering-manager" {
 			count = 3 // so that somebody waits for the lock
@@ -126,13 +130,31 @@ func (w *world) register() {
 	w.must(&loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
 		Config: w.registration(),
 	}}})
-	for _, d := range []*loomv1.Definition{auto, w.child, w.definition} {
+	for _, d := range w.known() {
 		w.must(&loomv1.Command{Body: &loomv1.Command_StoreDefinition{StoreDefinition: &loomv1.StoreDefinition{Definition: d}}})
 	}
 	if w.reports {
 		w.reportRoles()
 	}
 	w.calm = calm
+}
+
+// roles are those that there are agents of.
+func (w *world) roles() []string {
+	list := []string{"qa-engineer", "engineering-manager", "backend-engineer", "web-designer", "project-manager", "researcher"}
+	if w.tender != nil {
+		list = append(list, "lead")
+	}
+	return list
+}
+
+// known are the definitions that there are.
+func (w *world) known() []*loomv1.Definition {
+	list := []*loomv1.Definition{auto, w.child, w.definition}
+	if w.tender != nil {
+		list = append(list, w.tender)
+	}
+	return list
 }
 
 // registration draws what a project says of itself.
