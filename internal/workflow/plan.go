@@ -37,7 +37,9 @@ func (r Run) anewFor(from, to *node) []*node {
 	if !to.plans() {
 		return part
 	}
-	return slices.DeleteFunc(part, func(n *node) bool { return n != to && n != from && !slices.Contains(r.Def.def.GetBlueprint().GetAfter(), n.Id) })
+	return slices.DeleteFunc(part, func(n *node) bool {
+		return n != to && n != from && !slices.Contains(r.Def.def.GetBlueprint().GetAfter(), n.Id)
+	})
 }
 
 // adopt has the execution go on by the definition that a planner's outcome asks

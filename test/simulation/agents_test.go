@@ -25,6 +25,7 @@ const (
 	idle phase = iota
 	claiming
 	turning
+	leading
 	locking
 	parking
 	raising
@@ -101,6 +102,8 @@ func (a *agent) step() {
 		a.claim()
 	case turning:
 		a.record()
+	case leading:
+		a.lead()
 	case locking:
 		a.lock()
 	case parking:
@@ -205,6 +208,9 @@ func (a *agent) claim() {
 // record records the next step of a turn, or ends the turn.
 func (a *agent) record() {
 	switch {
+	case a.leads():
+		a.phase = leading
+		return
 	case a.w.one(6):
 		a.decide()
 		return

@@ -129,6 +129,27 @@ var bugs = append([]bug{
 	{"work begins while it is planned anew", flow + "plan.go", `			return !isSettled(r.state(m))`, `			return false`, ""},
 	{"a plan is adopted, and nobody goes by it", flow + "plan.go", `	f.x.DefinitionHash, f.x.Edges = p.Hash, maps.Clone(p.Edges)`, `	f.x.Edges = maps.Clone(p.Edges)`, ""},
 	{"what has begun is planned again", "processes/plan.go", `if ph := p.now.Phases[i]; p.begun(ph.ID) {`, `if ph := p.now.Phases[i]; false {`, ""},
+	{"a call gives its task again", whole + "team.go", `if has := given(a, call); has != nil {`, `if has := given(a, call); false {`, ""},
+	{"tasks have no bound in depth", "internal/team/team.go", `	case p.Depth >= MaxDepth:`, `	case false:`, ""},
+	{"tasks have no bound in number", "internal/team/team.go", `	case p.Given >= MaxTasks:`, `	case false:`, ""},
+	{"one's own work may be given away", "internal/team/team.go", `if j.Role == t.GetRole() && same(`, `if false && same(`, ""},
+	{"a task may spend more than its giver", "internal/team/team.go", `	if left > 0 && asked > left {`, `	if false {`, ""},
+	{"the end of a task is not told", whole + "child.go", `		return d.endTask(child)`, `		return nil`, ""},
+	{"the end of a task that is stopped is not told", whole + "team.go", `	if err := d.run(x).Close(why); err != nil {
+		return err
+	}
+	return d.endTask(x)`, `	if err := d.run(x).Close(why); err != nil {
+		return err
+	}
+	return nil`, "it is told as every end is, a little later"},
+	{"who gave tasks goes on after the first", flow + "team.go", `if a.Parked != WaitsForTeam || len(team.Open(a.Tasks, a.Awaits)) > 0 {`, `if a.Parked != WaitsForTeam {`, ""},
+	{"who gave tasks never goes on", flow + "team.go", `if a.Parked != WaitsForTeam || len(team.Open(a.Tasks, a.Awaits)) > 0 {`, `if a.Parked != "" {`, ""},
+	{"a task that failed is told as done", whole + "team.go", `	if did.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {`, `	if false {`, ""},
+	{"tasks outlive who gave them", whole + "team.go", `		list = append(list, s.execution(t.Execution))`, `		_ = t`, ""},
+	{"what works for what has ended goes on", whole + "child.go", `	return !worksFor(x, a)`, `	return x == nil`, ""},
+	{"tasks that are given while all is held begin", whole + "team.go", `	case d.s.held(x):
+		return nil, paused(c.Attempt, x)`, `	case false:
+		return nil, paused(c.Attempt, x)`, ""},
 	{"the lock never lapses", locks + "decide.go", `	if !lapsed(p.lock, p.now) {
 		return false
 	}`, `	if true {

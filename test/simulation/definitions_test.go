@@ -37,6 +37,7 @@ func init() {
 		})
 	}
 	known(auto)
+	known(delegate)
 }
 
 func drawn(i int) *loomv1.Definition { return pool[i]() }

@@ -3,7 +3,8 @@
 // whose appends are lost, whose acknowledgements are lost, who dies before and
 // after an append; a work queue that loses, doubles, delays and re-orders;
 // agents that fail, lie, die, sleep past deadlines and leases, wake with stale
-// claims and tokens and make plans that nobody can carry out; a target branch that moves; a CEO who is slow,
+// claims and tokens, make plans that nobody can carry out and give work to each
+// other; a target branch that moves; a CEO who is slow,
 // clicks twice, contradicts herself, pauses, moves, closes and redefines, and
 // forgers; operators that link, close, reopen and fork; roles whose agents go;
 // publishers that repeat themselves; hosts that start again; time that jumps.
@@ -62,7 +63,10 @@
 //   - 31 the journals of the actors are whole chains;
 //   - 32 when the faults are over, everything ends;
 //   - 33 a plan is adopted once and kept to, what has begun stays in it as it
-//     was, an unsound one changes nothing, and what is done is not done again.
+//     was, an unsound one changes nothing, and what is done is not done again;
+//   - 34 a task is given once, within its bounds, its end is told once to who
+//     gave it, who goes on when all that it waits for has ended, and nobody works
+//     on for what has ended.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

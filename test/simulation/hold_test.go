@@ -31,7 +31,7 @@ func (o *oracle) pauses() []pause {
 func (o *oracle) held(x *execution) bool {
 	wide := func(p pause) bool { return p.scope == ofProject || p.name == x.def.Name }
 	return x.paused || x.limit != "" || slices.ContainsFunc(o.wide, wide) || o.blocked(x.bead) ||
-		x.parent != nil && o.held(x.parent)
+		x.parent != nil && (o.orphaned(x) || o.held(x.parent))
 }
 
 // blocked says whether a bead waits for another one.
@@ -51,7 +51,7 @@ func (o *oracle) mayStart(x *execution, e *loomv1.Event) {
 	if x.unanswered {
 		o.broken(20, "%s though the question about a limit lapsed unanswered", tellEvent(e))
 	}
-	if x.over {
+	if x.over && !(e.GetToolIntended() != nil && x.overAt.Equal(o.now)) {
 		o.broken(20, "%s though %d tokens are spent of %d, and nobody was asked", tellEvent(e), o.spent(x), o.allowed(x))
 	}
 }
@@ -159,7 +159,9 @@ func (o *oracle) limitLifted(x *execution, f *loomv1.LimitLifted) {
 // budget: then that must come next.
 func (o *oracle) overNow(x *execution) {
 	if most := o.allowed(x); x.limit == "" && !x.ended {
-		x.over = most > 0 && o.spent(x) > most
+		if x.over = most > 0 && o.spent(x) > most; x.over {
+			x.overAt = o.now
+		}
 	}
 }
 

@@ -132,6 +132,7 @@ func (o *oracle) still() {
 	o.checkBeads(s)
 	o.stillPlanned(s)
 	o.checkQueued()
+	o.stillTeams()
 	for _, l := range s.GetLocks().GetLocks() {
 		for _, c := range append(slices.Clone(l.Queue), l.Holder) {
 			if a := o.attempts[c.GetRequest()]; c != nil && (a == nil || a.done) {
@@ -192,7 +193,7 @@ func (o *oracle) waitsOrWorks(x *loomv1.Execution) string {
 			return "WAITING"
 		}
 	}
-	if x.GetLimitApproval() != "" {
+	if x.GetLimitApproval() != "" || o.asksPerson(x.GetId()) {
 		return "WAITING"
 	}
 	return "IN_PROGRESS"

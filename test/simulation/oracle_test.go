@@ -56,7 +56,8 @@ type oracle struct {
 	requests   map[string]time.Time // that added decisions
 	gone       map[string]bool      // commits that were said not to have landed
 	lock       lockOracle
-	adopting   *loomv1.Event // a plan, which the end of its attempt must follow
+	tasks      map[string]*given // by bead
+	adopting   *loomv1.Event     // a plan, which the end of its attempt must follow
 }
 
 type execution struct {
@@ -82,12 +83,15 @@ type execution struct {
 	unanswered bool                   // a question about a limit has lapsed
 	nodes      map[string]*nodeOracle
 	edges      map[string]bool
-	hash       string          // of the definition
-	plans      uint32          // that were adopted
-	adopted    map[string]bool // attempts whose plans were
-	replans    string          // node whose gate, or the CEO at it, is about to send work back
-	patch      string          // of the change that stands
-	approved   string          // approval of that
+	hash       string                 // of the definition
+	status     loomv1.ExecutionStatus // when it has ended
+	tasks      int                    // that its attempts gave
+	overAt     time.Time              // when it was found to be over its budget
+	plans      uint32                 // that were adopted
+	adopted    map[string]bool        // attempts whose plans were
+	replans    string                 // node whose gate, or the CEO at it, is about to send work back
+	patch      string                 // of the change that stands
+	approved   string                 // approval of that
 	candidates map[string]string
 	landed     map[string]bool
 	newest     *loomv1.Candidate
@@ -125,7 +129,9 @@ type attempt struct {
 	claimant       *loomv1.Claimant
 	claimed        uint64 // the event that gave it to them
 	done, parked   bool
-	endedBy        string // whose command it was
+	tasks          []*given
+	awaits         []string // tasks, while it is parked for them
+	endedBy        string   // whose command it was
 }
 
 type asked struct {
@@ -140,7 +146,7 @@ func newOracle(w *world) *oracle {
 		prints: map[string]string{}, worked: map[string]*execution{},
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
-		requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
+		tasks: map[string]*given{}, requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
 	}
 	if w.careful {
 		o.twin = project.New(w.config(0))

@@ -44,6 +44,8 @@ var sometimes = []string{
 	"governor tripped: reported", "governor tripped: self-filed", "submission refused: storm/budget", "self-filed", "self-filed refused: storm/budget",
 	"rework", "continue", "backoff", "timeout", "escalation", "escalation after a restart", "attempts granted", "approval lapsed",
 	"plan adopted", "plan keeps what has begun", "planned anew", "unsound plan refused",
+	"task given", "task done", "task failed", "task of a task", "waits for its team", "went on after its team", "question answered",
+	"team refused: team/cycle", "team refused: team/depth", "team refused: team/limit", "team refused: team/invalid",
 	"landed", "landing settled", "no landing settled", "completed", "rejected",
 }
 

@@ -67,15 +67,20 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.fromClaimant(e)
 	case *loomv1.Event_ChildStarted:
 		o.childStarted(x, e, f.ChildStarted)
+	case *loomv1.Event_TaskGiven:
+		o.gave(x, e, f.TaskGiven.Task)
+	case *loomv1.Event_TaskEnded:
+		o.taskEnded(x, e, f.TaskEnded)
 	case *loomv1.Event_AttemptParked:
 		o.fromClaimant(e)
 		a := o.attempts[e.Attempt]
 		a.claimant, a.parked = nil, true
+		o.parksForTeam(a, f.AttemptParked)
 	}
 }
 
 func (o *oracle) executionEnded(x *execution, e *loomv1.Event, f *loomv1.ExecutionEnded) {
-	x.ended, x.over = true, false
+	x.ended, x.over, x.status = true, false, f.Status
 	o.running--
 	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil {
 		o.follows(e, "close")
@@ -187,6 +192,7 @@ func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
 		}
 	}
 	a.claimant, a.generation, a.parked = nil, f.Generation, false
+	o.goesOn(a)
 }
 
 // fromClaimant wants an event of an attempt to come from who holds it.

@@ -71,6 +71,8 @@ type world struct {
 	definition *loomv1.Definition // besides auto
 	child      *loomv1.Definition // that nodes of it may be done by
 	forks      map[string]forked  // by request
+	delegates  bool               // whether agents give tasks to each other
+	leads      map[string]*lead   // by attempt
 	tender     *loomv1.Definition // whose phases are planned; nil in most worlds
 }
 
@@ -91,6 +93,7 @@ func newWorld(r recipe, tell func(string)) *world {
 	w.forks = map[string]forked{}
 	w.ceo.signed, w.ceo.taken = map[string]bool{}, map[string]bool{}
 	w.reports, w.tickets = w.one(2), !w.one(3)
+	w.delegates, w.leads = w.one(4), map[string]*lead{}
 	if w.one(5) {
 		w.tender = tenders()[w.rng.IntN(len(tenders()))]
 	}
@@ -153,6 +156,9 @@ func (w *world) known() []*loomv1.Definition {
 	list := []*loomv1.Definition{auto, w.child, w.definition}
 	if w.tender != nil {
 		list = append(list, w.tender)
+	}
+	if w.delegates {
+		list = append(list, delegate)
 	}
 	return list
 }
