@@ -39,7 +39,8 @@ func (r Run) couples(n *node) *fault.Error {
 // Tested records what a train's tests have shown of the candidate that an attempt
 // is to land. A car that may land must have the candidate's patch, and every
 // required command must have passed on the train's last commit. It is refused for
-// a candidate that is not, or no longer, the one that the car stands for.
+// a candidate that is not, or no longer, the one that the car stands for. What is
+// recorded already is not recorded again.
 func (r Run) Tested(attempt string, c *loomv1.Car) error {
 	n, a, err := r.outstanding(attempt)
 	if err != nil {
@@ -55,6 +56,9 @@ func (r Run) Tested(attempt string, c *loomv1.Car) error {
 		if err := r.passed(c); err != nil {
 			return err
 		}
+	}
+	if proto.Equal(c, r.X.Car) {
+		return nil
 	}
 	return r.Emit(&loomv1.Event{Node: n.Id, Attempt: a.Id, Fact: &loomv1.Event_TrainTested{TrainTested: &loomv1.TrainTested{Car: c}}})
 }

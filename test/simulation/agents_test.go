@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -29,6 +30,9 @@ const (
 	locking
 	parking
 	raising
+	forming
+	recording
+	arriving
 	moving
 	answering
 )
@@ -51,6 +55,9 @@ type agent struct {
 	brief    *loomv1.Brief
 	turn     *loomv1.Turn
 	token    uint64
+	fence    uint64 // that of a train, or the token
+	ride     *ride
+	trains   []string              // that the holder of the lock is to find out about
 	riddles  []*loomv1.OpenLanding // that the holder of the lock is to find out about
 	out      *loomv1.Outcome
 	answered *loomv1.Command // the last answer that was taken
@@ -108,6 +115,12 @@ func (a *agent) step() {
 		a.lock()
 	case parking:
 		a.park("lock", nil)
+	case forming:
+		a.form()
+	case recording:
+		a.recordTrain()
+	case arriving:
+		a.arrive()
 	case raising, moving:
 		a.touch()
 	case answering:
@@ -149,7 +162,7 @@ func (a *agent) nap() int {
 }
 
 func (a *agent) rest() {
-	a.phase, a.item, a.brief, a.turn, a.out, a.token = idle, nil, nil, nil, nil, 0
+	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride = idle, nil, nil, nil, nil, 0, nil
 }
 
 func (a *agent) pull() {
@@ -325,7 +338,8 @@ func (a *agent) lock() {
 		case ans.GetLock().Token == 0:
 			a.phase = parking
 		default:
-			a.token, a.phase, a.riddles = ans.GetLock().Token, raising, ans.GetLock().OpenLandings
+			l := ans.GetLock()
+			a.token, a.fence, a.ride, a.phase, a.riddles, a.trains = l.Token, l.Token, &ride{}, raising, l.OpenLandings, l.OpenTrains
 		}
 	})
 }
@@ -364,8 +378,11 @@ func (a *agent) touch() {
 	var err error
 	if a.phase == raising {
 		if err = a.w.git.raise(a.token); err == nil {
-			a.phase = moving
+			if a.phase = moving; a.drivesTrains() {
+				a.phase = forming
+			}
 			a.settle()
+			a.settleTrains()
 			return
 		}
 	} else {
@@ -381,7 +398,7 @@ func (a *agent) touch() {
 func (a *agent) settle() {
 	for _, o := range a.riddles {
 		a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_SettleLanding{SettleLanding: &loomv1.SettleLanding{
-			Execution: o.Execution, Commit: o.Commit, Token: a.token, Holder: a.who(), Landing: a.w.git.find(o.Commit, a.token),
+			Execution: o.Execution, Commit: o.Commit, Token: a.token, Holder: a.who(), Landing: a.w.git.find(o, a.token),
 		}}}, a.identity, func(*loomv1.Answer) {})
 	}
 	a.riddles = nil
@@ -389,7 +406,7 @@ func (a *agent) settle() {
 
 // late says where a change has landed whose attempt has ended.
 func (a *agent) late() {
-	if l := a.out.GetLanding(); l != nil && a.w.git.find(l.Commit, l.Token) != nil {
+	if l := a.out.GetLanding(); l != nil && a.w.git.has(l.Commit) {
 		a.w.keeper.send(&loomv1.Command{Body: &loomv1.Command_SettleLanding{SettleLanding: &loomv1.SettleLanding{
 			Execution: a.brief.Execution.Id, Commit: a.brief.Execution.Candidate.GetCommit(), Holder: a.who(), Landing: l,
 		}}}, a.identity, func(*loomv1.Answer) {})
@@ -410,11 +427,14 @@ func (a *agent) move() (*loomv1.Outcome, error) {
 	if x.Candidate == nil {
 		return failed(a, "git/no-change"), nil
 	}
+	if workflow.RefusedByTrain(x) {
+		return failed(a, "train/refused"), nil
+	}
 	if a.w.chance(agentLies) {
 		out.Landing = &loomv1.Landing{Commit: "another", Ref: "refs/heads/main", Target: "main", Token: a.token}
 		return out, nil
 	}
-	l, err := a.w.git.land(id, a.sign(), x.Id, x.Candidate, a.token)
+	l, err := a.w.git.land(id, a.sign(), x, a.fence)
 	out.Landing = l
 	return out, err
 }

@@ -82,8 +82,9 @@ func (a *agent) outcome() *loomv1.Outcome {
 }
 
 func (a *agent) change() *loomv1.Change {
-	patch := fmt.Sprintf("p%d-%s", a.w.rng.IntN(3), a.brief.Execution.Id)
-	return &loomv1.Change{Base: "b0", Commit: "w-" + patch, Tree: "t-" + patch, PatchDigest: patch, Files: []*loomv1.ChangedFile{{Path: "a.go", Status: "modified"}}}
+	n, id := a.w.rng.IntN(3), a.brief.Execution.Id
+	patch, file := fmt.Sprintf("p%d-%s", n, id), fmt.Sprintf("f%d.go", (n+int(id[len(id)-4]))%4)
+	return &loomv1.Change{Base: "b0", Commit: "w-" + patch, Tree: "t-" + patch, PatchDigest: patch, Files: []*loomv1.ChangedFile{{Path: file, Status: "modified"}}}
 }
 
 func succeeded(a *agent) *loomv1.Outcome {

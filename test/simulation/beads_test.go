@@ -220,7 +220,7 @@ func (o *oracle) forked(e *loomv1.Event, f *loomv1.ExecutionForked) {
 			}
 		}
 	}
-	x.patch = s.Change.GetPatchDigest()
+	x.patch, x.files = s.Change.GetPatchDigest(), s.Change.GetFiles()
 }
 
 // stored keeps definitions; those that take another's place must be ordered.

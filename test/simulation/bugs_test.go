@@ -119,7 +119,7 @@ var bugs = append([]bug{
 	{"edges begin anew with a plan", flow + "plan.go", `			return t, is
 `, `			return t, is && false
 `, ""},
-	{"what is new in a plan waits for what is done", flow + "plan.go", `return st.GetStatus() == succeeded || led, isSettled(st)`, `return led, led && st != nil`, ""},
+	{"what is new in a plan follows from nothing", flow + "plan.go", `return st.GetStatus() == succeeded || led, isSettled(st)`, `return false, isSettled(st)`, ""},
 	{"an unsound plan is taken for none", flow + "plan.go", `		return r, n, unsound(out, bad), nil`, `		return r, n, out, nil`, ""},
 	{"an unsound plan that comes again is refused", flow + "outcome.go", `	if wasUnsound(recorded, given) {`, `	if false {`, ""},
 	{"what was done is done again when it is planned anew", flow + "plan.go", `	if !to.plans() {
@@ -144,12 +144,27 @@ var bugs = append([]bug{
 	return nil`, "it is told as every end is, a little later"},
 	{"who gave tasks goes on after the first", flow + "team.go", `if a.Parked != WaitsForTeam || len(team.Open(a.Tasks, a.Awaits)) > 0 {`, `if a.Parked != WaitsForTeam {`, ""},
 	{"who gave tasks never goes on", flow + "team.go", `if a.Parked != WaitsForTeam || len(team.Open(a.Tasks, a.Awaits)) > 0 {`, `if a.Parked != "" {`, ""},
-	{"a task that failed is told as done", whole + "team.go", `	if did.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {`, `	if false {`, ""},
+	{"a task that failed is told as done", whole + "team.go", `	if did.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		return out
+	}
+	out.Status, out.Code = did.Status, ""`, `	out.Status, out.Code = loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, ""`, ""},
 	{"tasks outlive who gave them", whole + "team.go", `		list = append(list, s.execution(t.Execution))`, `		_ = t`, ""},
-	{"what works for what has ended goes on", whole + "child.go", `	return !worksFor(x, a)`, `	return x == nil`, ""},
+	{"what works for what has ended goes on", whole + "child.go", `	return !worksFor(x, a)`, `	return !worksFor(x, a) && x == nil`, ""},
 	{"tasks that are given while all is held begin", whole + "team.go", `	case d.s.held(x):
 		return nil, paused(c.Attempt, x)`, `	case false:
 		return nil, paused(c.Attempt, x)`, ""},
+	{"evidence of a train is not looked at", flow + "train.go", `		if err := r.passed(c); err != nil {`, `		if err := r.passed(c); false {`, ""},
+	{"a train that is recorded again is another", flow + "train.go", `	if proto.Equal(c, r.X.Car) {
+		return nil
+	}
+`, ``, ""},
+	{"who rode on a train waits for its turn", whole + "train.go", `	return d.landedWith(l, func(y *loomv1.Execution) bool { return y.Id != x.Id && y.Car.GetToken() == x.Car.Token })`, `	return nil`, ""},
+	{"those ride together who touch the same", "internal/train/compose.go", `!taken.any(c.Files)`, `true`, ""},
+	{"a train is longer than it may be", whole + "train.go", `train.Compose(cars, most)`, `train.Compose(cars, most+1)`, ""},
+	{"who was refused by a train rides again", flow + "train.go", `	if RefusedByTrain(r.X) {`, `	if false {`, ""},
+	{"nobody is told of trains whose drivers died", whole + "train.go", `		if x := d.s.execution(id); d.waitsForTrain(x, claim.Request) {`, `		if x := d.s.execution(id); x == nil {`, ""},
+	{"a place in a train has the token of another", locks + "token.go", `		c.Token = Token(epoch, e.Number)`, `		c.Token = Token(epoch, e.Number-1)`, ""},
+	{"a train lands for what is held", whole + "train.go", `		if d.s.held(y) || !which(y) {`, `		if !which(y) {`, ""},
 	{"the lock never lapses", locks + "decide.go", `	if !lapsed(p.lock, p.now) {
 		return false
 	}`, `	if true {

@@ -66,7 +66,10 @@
 //     was, an unsound one changes nothing, and what is done is not done again;
 //   - 34 a task is given once, within its bounds, its end is told once to who
 //     gave it, who goes on when all that it waits for has ended, and nobody works
-//     on for what has ended.
+//     on for what has ended;
+//   - 35 on a merge train ride those that wait, touch other files and were not
+//     refused, what it shows is of what is to land and passed, and all that rode
+//     lands with it.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

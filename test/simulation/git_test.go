@@ -15,6 +15,7 @@ type repo struct {
 	fence      uint64
 	head       string
 	moves      int
+	stacked    int
 	candidates map[string]*made // by execution, patch and base
 	landed     []*made
 }
@@ -23,6 +24,7 @@ type repo struct {
 type made struct {
 	execution string
 	candidate *loomv1.Candidate
+	verified  string // the candidate that it stands for, if it was made for a train
 }
 
 // raise is the first act under a token: nobody older comes after it.
@@ -58,18 +60,20 @@ func (g *repo) candidate(attempt, who, execution, patch string, token uint64) (*
 		return nil, err
 	}
 	c := &loomv1.Candidate{Commit: fmt.Sprintf("c%d-%s", len(g.candidates), execution), Tree: "t", Base: g.head, PatchDigest: patch, Token: token}
-	g.candidates[key] = &made{execution, c}
+	g.candidates[key] = &made{execution: execution, candidate: c}
 	return c, nil
 }
 
 // land moves the target to a candidate, or finds that it has landed.
-func (g *repo) land(attempt, who, execution string, c *loomv1.Candidate, token uint64) (*loomv1.Landing, error) {
+func (g *repo) land(attempt, who string, x *loomv1.Execution, token uint64) (*loomv1.Landing, error) {
+	c := x.Candidate
 	l := &loomv1.Landing{Commit: c.Commit, Ref: "refs/heads/main", Target: "main", Token: token}
-	for _, m := range g.landed {
-		if m.candidate.Commit == c.Commit {
-			g.w.see("landing found again")
-			return l, nil
+	if m := g.copyOf(c.Commit); m != nil {
+		g.w.see("landing found again")
+		if l.Commit = m.candidate.Commit; g.has(x.Car.GetHead()) {
+			l.Head = x.Car.Head
 		}
+		return l, nil
 	}
 	if g.head != c.Base {
 		return nil, fault.New("git/target-moved", "the target is at %s, not at %s", g.head, c.Base)
@@ -81,16 +85,20 @@ func (g *repo) land(attempt, who, execution string, c *loomv1.Candidate, token u
 		g.w.broken(17, "%s lands after it was said that it has not", c.Commit)
 	}
 	g.head = c.Commit
-	g.landed = append(g.landed, &made{execution, c})
+	g.landed = append(g.landed, &made{execution: x.Id, candidate: c})
 	return l, nil
 }
 
-// find says where a commit is, nil for one that has not landed.
-func (g *repo) find(commit string, token uint64) *loomv1.Landing {
-	for _, m := range g.landed {
-		if m.candidate.Commit == commit {
-			return &loomv1.Landing{Commit: commit, Ref: "refs/heads/main", Target: "main", Token: token}
-		}
+// find says where a commit is, with its train or by itself, nil for one that has
+// not landed.
+func (g *repo) find(o *loomv1.OpenLanding, token uint64) *loomv1.Landing {
+	l := &loomv1.Landing{Commit: o.Commit, Ref: "refs/heads/main", Target: "main", Token: token}
+	switch {
+	case o.Head != "" && g.has(o.Head):
+		l.Commit, l.Head = o.Car, o.Head
+		return l
+	case g.has(o.Commit):
+		return l
 	}
 	return nil
 }

@@ -235,6 +235,7 @@ func (k *keeper) commit(batch []entry) {
 		k.events++
 		k.w.oracle.saw(e)
 	}
+	k.w.oracle.stillTrains()
 }
 
 // restart folds the log again, from nothing or from the snapshot, and compares.

@@ -15,6 +15,8 @@ type lockOracle struct {
 	holder, claimant string // request and who, "" when it is free
 	queue            []*loomv1.LockClaim
 	newest           uint64
+	last             uint64            // token of a place in a train
+	places           map[uint64]place  // by token
 	grants           map[uint64]string // request by token
 	to               map[uint64]string // who was granted it
 	until            time.Time
@@ -25,7 +27,7 @@ type lockOracle struct {
 
 func (l *lockOracle) saw(o *oracle, e *loomv1.Event) {
 	if l.grants == nil {
-		l.grants, l.to, l.over = map[uint64]string{}, map[uint64]string{}, map[uint64]bool{}
+		l.grants, l.to, l.over, l.places = map[uint64]string{}, map[uint64]string{}, map[uint64]bool{}, map[uint64]place{}
 	}
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_LockRequested:
@@ -49,6 +51,8 @@ func (l *lockOracle) saw(o *oracle, e *loomv1.Event) {
 		l.holds(o, e, f.LockExpired.Token)
 		l.over[f.LockExpired.Token] = true
 		l.holder, l.claimant, l.lapsed = "", "", true
+	case *loomv1.Event_LockCoupled:
+		l.coupled(o, e, f.LockCoupled)
 	case *loomv1.Event_LockWithdrawn:
 		l.leave(f.LockWithdrawn.Request)
 	}
@@ -81,8 +85,8 @@ func (l *lockOracle) granted(o *oracle, g *loomv1.LockGranted) {
 	case len(l.queue) == 0 || l.queue[0].Request != g.Request:
 		o.broken(19, "the lock is granted to %s out of turn", g.Request)
 		return
-	case g.Token <= l.newest:
-		o.broken(14, "the lock is granted under token %d after token %d", g.Token, l.newest)
+	case g.Token <= max(l.newest, l.last):
+		o.broken(14, "the lock is granted under token %d after token %d", g.Token, max(l.newest, l.last))
 	}
 	if l.lapsed {
 		o.w.see("lock lapsed and granted to the next")
@@ -112,8 +116,11 @@ func (o *oracle) fenceRaised(token uint64) {
 }
 
 func (o *oracle) refMoved(attempt, who string, token uint64) {
+	p, rides := o.lock.places[token]
 	switch {
-	case o.lock.grants[token] != attempt || o.lock.to[token] != who:
+	case rides && (p.driver != attempt || p.claimant != who):
+		o.broken(15, "a ref is moved under token %d by %s for %s, whose train is that of %s for %s", token, who, attempt, p.claimant, p.driver)
+	case !rides && (o.lock.grants[token] != attempt || o.lock.to[token] != who):
 		o.broken(15, "a ref is moved under token %d by %s for %s, it was granted to %s for %s", token, who, attempt, o.lock.to[token], o.lock.grants[token])
 	case token != o.lock.raised:
 		o.broken(15, "a ref is moved under token %d, the fence is at %d", token, o.lock.raised)
@@ -234,7 +241,9 @@ func (o *oracle) final() {
 // doubted says whether whoever is granted the lock next is to look for a commit.
 func (o *oracle) doubted(execution, commit string) bool {
 	open := o.w.keeper.state.Snapshot().OpenLandings
-	return slices.ContainsFunc(open, func(l *loomv1.OpenLanding) bool { return l.Execution == execution && l.Commit == commit })
+	return slices.ContainsFunc(open, func(l *loomv1.OpenLanding) bool {
+		return l.Execution == execution && (l.Commit == commit || l.Car == commit)
+	})
 }
 
 func (o *oracle) acyclic() {

@@ -57,6 +57,7 @@ type oracle struct {
 	gone       map[string]bool      // commits that were said not to have landed
 	lock       lockOracle
 	tasks      map[string]*given // by bead
+	expected   []arrival         // that must come with the command that is followed
 	adopting   *loomv1.Event     // a plan, which the end of its attempt must follow
 }
 
@@ -91,10 +92,12 @@ type execution struct {
 	adopted    map[string]bool        // attempts whose plans were
 	replans    string                 // node whose gate, or the CEO at it, is about to send work back
 	patch      string                 // of the change that stands
+	files      []*loomv1.ChangedFile  // of that
 	approved   string                 // approval of that
 	candidates map[string]string
 	landed     map[string]bool
 	newest     *loomv1.Candidate
+	car        *loomv1.Car     // what a train has shown of a candidate
 	verified   map[string]bool // commits
 }
 
@@ -204,7 +207,7 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 			o.broken(25, "decision %q is given up, which is not there", f.DecisionAbandoned.Id)
 		}
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed, *loomv1.Event_LockReleased,
-		*loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn:
+		*loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn, *loomv1.Event_LockCoupled:
 		o.lock.saw(o, e)
 	case *loomv1.Event_ApprovalRequested:
 		o.asked(x, f.ApprovalRequested.Approval)

@@ -46,6 +46,7 @@ var sometimes = []string{
 	"plan adopted", "plan keeps what has begun", "planned anew", "unsound plan refused",
 	"task given", "task done", "task failed", "task of a task", "waits for its team", "went on after its team", "question answered",
 	"team refused: team/cycle", "team refused: team/depth", "team refused: team/limit", "team refused: team/invalid",
+	"train", "landed with its train", "train with a culprit", "refused by a train", "train settled",
 	"landed", "landing settled", "no landing settled", "completed", "rejected",
 }
 

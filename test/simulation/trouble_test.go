@@ -49,6 +49,7 @@ const (
 	rateLimited
 	agentPlansBadly
 	agentDelegates
+	changesClash
 	troubles
 )
 
@@ -60,7 +61,7 @@ var troubleNames = [troubles]string{
 	"target moves", "ceo is slow", "ceo clicks twice", "ceo contradicts", "ceo reads old", "ceo is forged",
 	"publisher repeats", "error repeats", "ceo pauses", "ceo moves", "ceo closes", "ceo defines", "operator changes",
 	"operator closes", "operator reopens", "operator forks", "roles go", "agent files", "ceo takes lock", "rate limited",
-	"agent plans badly", "agent delegates",
+	"agent plans badly", "agent delegates", "changes clash",
 }
 
 // drawRates switches half of the kinds of trouble off, and draws how often the

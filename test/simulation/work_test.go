@@ -52,9 +52,11 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_PlanAdopted:
 		o.planned(x, e, f.PlanAdopted)
 	case *loomv1.Event_ChangeProposed:
-		x.patch = f.ChangeProposed.Change.PatchDigest
+		x.patch, x.files = f.ChangeProposed.Change.PatchDigest, f.ChangeProposed.Change.Files
 	case *loomv1.Event_CandidateMade:
 		o.candidate(x, e, f.CandidateMade.Candidate)
+	case *loomv1.Event_TrainTested:
+		o.tested(x, n, e, f.TrainTested.Car)
 	case *loomv1.Event_Landed:
 		o.landed(x, e, f.Landed.Landing)
 	case *loomv1.Event_ExecutionEnded:
@@ -212,7 +214,7 @@ func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *l
 	case f.TimedOut:
 		o.timedOut(o.attempts[e.Attempt], e)
 	case out.Code == "attempt/withdrawn", out.Code == "agent/none-live", out.Code == "model/rate-limited":
-	case o.attempts[e.Attempt].process != "":
+	case o.attempts[e.Attempt].process != "", o.arrived(x, n, e, out):
 	default:
 		o.fromClaimant(e)
 	}
@@ -317,15 +319,21 @@ func (o *oracle) candidate(x *execution, e *loomv1.Event, c *loomv1.Candidate) {
 
 // settled wants what is said of a commit whose attempt has ended to be so, for good.
 func (o *oracle) settled(x *execution, f *loomv1.LandingSettled) {
-	there := slices.ContainsFunc(o.w.git.landed, func(m *made) bool { return m.candidate.Commit == f.Commit })
+	m := o.w.git.copyOf(f.Commit)
+	there, commit := m != nil, f.Commit
+	if there {
+		commit = m.candidate.Commit
+	}
 	switch {
 	case there != (f.Landing != nil):
 		o.broken(17, "%s of %s is settled as landed: %t, and is on the target: %t", f.Commit, x.id, f.Landing != nil, there)
-	case x.landed[f.Commit]:
+	case there && f.Landing.Commit != commit:
+		o.broken(17, "%s of %s is settled as %s, and is on the target as %s", f.Commit, x.id, f.Landing.Commit, commit)
+	case x.landed[commit]:
 		o.broken(17, "%s landed twice", f.Commit)
 	case there:
 		o.w.see("landing settled")
-		x.landed[f.Commit] = true
+		x.landed[commit] = true
 	default:
 		o.w.see("no landing settled")
 		o.gone[f.Commit] = true
@@ -335,14 +343,15 @@ func (o *oracle) settled(x *execution, f *loomv1.LandingSettled) {
 func (o *oracle) landed(x *execution, e *loomv1.Event, l *loomv1.Landing) {
 	o.w.see("landed")
 	switch {
-	case l.Commit != x.newest.GetCommit():
+	case l.Commit != x.newest.GetCommit() && !x.rode(l.Commit):
 		o.broken(28, "%s landed, the candidate is %s", l.Commit, x.newest.GetCommit())
-	case !x.verified[l.Commit] && o.hasVerify(x):
+	case !x.verified[x.newest.GetCommit()] && o.hasVerify(x):
 		o.broken(28, "%s landed unverified", l.Commit)
 	case x.landed[l.Commit]:
 		o.broken(17, "%s landed twice", l.Commit)
 	}
 	x.landed[l.Commit] = true
+	o.trainArrived(x, e, l)
 }
 
 func (o *oracle) hasVerify(x *execution) bool {

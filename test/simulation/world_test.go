@@ -71,6 +71,7 @@ type world struct {
 	definition *loomv1.Definition // besides auto
 	child      *loomv1.Definition // that nodes of it may be done by
 	forks      map[string]forked  // by request
+	train      int                // how many changes may land together
 	delegates  bool               // whether agents give tasks to each other
 	leads      map[string]*lead   // by attempt
 	tender     *loomv1.Definition // whose phases are planned; nil in most worlds
@@ -93,6 +94,9 @@ func newWorld(r recipe, tell func(string)) *world {
 	w.forks = map[string]forked{}
 	w.ceo.signed, w.ceo.taken = map[string]bool{}, map[string]bool{}
 	w.reports, w.tickets = w.one(2), !w.one(3)
+	if w.one(3) {
+		w.train = 2 + w.rng.IntN(3)
+	}
 	w.delegates, w.leads = w.one(4), map[string]*lead{}
 	if w.one(5) {
 		w.tender = tenders()[w.rng.IntN(len(tenders()))]
@@ -165,7 +169,7 @@ func (w *world) known() []*loomv1.Definition {
 
 // registration draws what a project says of itself.
 func (w *world) registration() *loomv1.ProjectConfig {
-	c := &loomv1.ProjectConfig{Id: shop, Repository: repository, TargetBranch: "main", Checks: []string{"make"}}
+	c := &loomv1.ProjectConfig{Id: shop, Repository: repository, TargetBranch: "main", Checks: []string{"make"}, Train: uint32(w.train)}
 	if w.one(2) {
 		c.Governor = &loomv1.Governor{Reported: 1 + w.rng.Uint32N(2), SelfFiled: 1, Window: durationpb.New(time.Duration(1+w.rng.IntN(20)) * time.Minute)}
 	}
