@@ -105,7 +105,9 @@ func (s *State) passed(x *loomv1.Execution, now time.Time) (code, why string) {
 	return "", ""
 }
 
-// askLimit asks the CEO, once, about the first limit that x has passed.
+// askLimit asks the CEO, once, about the first limit that x has passed. A task that
+// has used what it was given ends: who gave it decides. One that was reopened works
+// for nobody, and is asked about.
 func (d *decision) askLimit(x *loomv1.Execution) error {
 	if !running(x) || x.LimitApproval != "" {
 		return nil
@@ -114,7 +116,7 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 	switch {
 	case code == "":
 		return nil
-	case code == overBudget && d.s.p.Beads[x.Bead].GetDelegation() != nil:
+	case code == overBudget && x.Parent != "" && d.s.p.Beads[x.Bead].GetDelegation() != nil:
 		d.overspent(x, why)
 		return nil
 	}

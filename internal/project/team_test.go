@@ -396,6 +396,26 @@ func TestBYD05_ATeamSpendsWhatItsBeadHas(t *testing.T) {
 	}
 }
 
+// TestBYD05_AReopenedTaskIsAskedAbout has an operator reopen a task that works for
+// nobody then: when it has used what it was given, a person decides.
+func TestBYD05_AReopenedTaskIsAskedAbout(t *testing.T) {
+	d, _ := newTeam(t, nil)
+	b, who := d.claim("lead")
+	call := give(1, "researcher", "look", false)
+	call.GetGive().Budget = &loomv1.Budget{Tokens: 100}
+	bead := must(d.team(b, who, call))[0].Tasks[0].Bead
+	d.answers(b, who, outcome(success, nil))
+	d.ok(reopenBead(bead, "k"))
+	r, researcher := d.takes("researcher", 1)
+	d.ok(recordOf(r, researcher, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m"}}}))
+	d.ok(recordOf(r, researcher, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Answer{Answer: &loomv1.ModelAnswer{
+		Model: "m", Request: "q", Usage: &loomv1.Usage{InputTokens: 101, CostKnown: true}, Problem: "again",
+	}}}))
+	if q := d.inbox(); q.Bead != bead || !strings.Contains(q.Reason, "budget/exhausted") || d.status(bead) != "waiting" {
+		t.Errorf("asked %v while the bead is %s, want about the budget of %s", q, d.status(bead), bead)
+	}
+}
+
 // TestP10_NobodyVerifiesATaskOfTheirOwn keeps the maker of a part from verifying
 // the whole.
 func TestP10_NobodyVerifiesATaskOfTheirOwn(t *testing.T) {

@@ -83,7 +83,7 @@ func (k *keeper) send(cmd *loomv1.Command, from *loomv1.Identity, reply func(*lo
 	}
 	c.reply = reply
 	k.pending = append(k.pending, c)
-	if k.w.chance(requestTwice) {
+	if k.w.chance(requestTwice) || cmd.GetRecordTrain() != nil && k.w.rng.Float64() < k.w.rate[requestTwice] {
 		k.again(cmd, c)
 	}
 }
@@ -125,7 +125,7 @@ func (k *keeper) again(cmd *loomv1.Command, first *call) {
 	k.w.see("command came twice")
 	k.pending = append(k.pending, c)
 	for _, e := range c.events {
-		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil {
+		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil && e.GetLockCoupled() == nil { // a train is made anew
 			k.w.broken(7, "%s, sent again, adds %T", tellCommand(cmd), e.Fact)
 		}
 	}

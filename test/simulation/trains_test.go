@@ -177,6 +177,9 @@ func (a *agent) arrives() {
 
 // arrive moves the target past all cars that passed.
 func (a *agent) arrive() {
+	if !a.w.calm && !a.w.one(4) {
+		return // much can happen before it does
+	}
 	a.phase = answering
 	cars := a.ride.cars[:a.ride.good]
 	if err := a.w.git.arrive(a, cars); err != nil {

@@ -219,6 +219,9 @@ func (w *world) note(format string, args ...any) {
 // or for those that the recipe names.
 func (w *world) play() {
 	steps := 120 + w.rng.IntN(240)
+	if w.train > 1 {
+		steps += 120 // it takes a while until several wait to land
+	}
 	for i := range steps {
 		if w.failure != "" {
 			return
