@@ -179,6 +179,7 @@ var matrix = []cell{
 	{"loom.v1.seat", "worker", nobody},
 	{"loom.v1.leaf.w1", "worker", nobody},
 	{"loom.v1.leaf.w2", nobody, nobody},
+	{"loom.v1.hears", nobody, nobody},
 	{"loom.v1.dlq.tasks", nobody, nobody},
 	{"loom.v1.actor.h1.1", nobody, nobody},
 	{"loom.v1.name.lock", nobody, nobody},

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -16,6 +17,9 @@ import (
 func (h *Host) serveCluster(ctx context.Context, _ call) proto.Message {
 	s, agreed := h.broker.Status(ctx), h.agreed()
 	s.Format, s.FormatHeldBy, s.FormatRead = agreed.Number, agreed.Host, h.config.Format.Number()
+	for _, p := range h.hearing.now().Broken {
+		s.Waiting, s.Whole = append(s.Waiting, fmt.Sprintf("hosts %s and %s do not hear each other", p.One, p.Other)), false
+	}
 	return &loomv1.ClusterReply{Status: s}
 }
 

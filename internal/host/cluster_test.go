@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -197,6 +198,18 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 		})
 	})
 
+	t.Run("P5 who is cut off from one of the others leaves partitions to who hears all", func(t *testing.T) {
+		at := c.leastServing() // and stands between the two others
+		one, other := (at+1)%3, (at+2)%3
+		c.hosts[one].Deafen(c.name(other))
+		cutOff := func(i int) bool { return strings.Contains(c.missing(i), "do not hear each other") }
+		eventually(t, "all partitions are served in between", func() bool { return c.serves(at, at) == 2 })
+		done(one, file(one), file(other))
+		eventually(t, "the status says so", func() bool { return cutOff(at) })
+		c.hosts[one].Deafen()
+		eventually(t, "all hear each other", func() bool { return !cutOff(0) && !cutOff(1) && !cutOff(2) })
+	})
+
 	t.Run("OPS01 a host that stops is missed by nobody", func(t *testing.T) {
 		c.hosts[0].Stop(context.Background())
 		more := []string{file(1), file(2)}
@@ -245,6 +258,39 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 			}
 		}
 	})
+}
+
+// serves is how many partitions host i serves, as another says.
+func (c *cluster) serves(over, i int) int {
+	c.t.Helper()
+	for _, p := range c.fleet(over).Hosts {
+		if p.Host == c.name(i) {
+			return len(p.Partitions)
+		}
+	}
+	return 0
+}
+
+// leastServing is a host that serves not more partitions than any other.
+func (c *cluster) leastServing() (least int) {
+	for i := range 3 {
+		if c.serves(0, i) < c.serves(0, least) {
+			least = i
+		}
+	}
+	return least
+}
+
+// missing is what keeps the deployment from being whole, as host i has it.
+func (c *cluster) missing(i int) string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), within)
+	defer cancel()
+	status, err := connect(c.t, c.hosts[i], "operator").Cluster(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(status.Waiting, "; ")
 }
 
 // name is how host i is called.

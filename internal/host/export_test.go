@@ -51,3 +51,13 @@ func AskSeat(ctx context.Context, nc *nats.Conn, q *loomv1.SeatRequest) (*loomv1
 func FarBlobs(ctx context.Context, nc *nats.Conn, seat *loomv1.SeatRequest) (context.Context, blob.Store) {
 	return context.WithValue(ctx, seatKey{}, seat), farBlobs{&far{nc: nc}}
 }
+
+// Deafen has the host not hear what others say of whom they hear.
+func (h *Host) Deafen(others ...string) {
+	h.hearing.mu.Lock()
+	defer h.hearing.mu.Unlock()
+	h.hearing.deaf = map[string]bool{}
+	for _, name := range others {
+		h.hearing.deaf[name] = true
+	}
+}

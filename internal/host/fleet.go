@@ -79,6 +79,9 @@ func (h *Host) startFleet(ctx context.Context) error {
 	}
 	h.fleet.done.Go(func() { h.fleet.leases.Watch(h.ctx, hostKeys, h.hostSeen) })
 	h.fleet.done.Go(h.stayPresent)
+	if err := h.startHearing(); err != nil {
+		return err
+	}
 	h.broker.Sign(ctx, h.selfPresence)
 	h.agree(ctx)
 	h.fleet.done.Go(h.stayAgreed)
@@ -311,6 +314,9 @@ func partitionKey(n int) string { return fmt.Sprintf("partition.%02d", n) }
 // Acquire implements actors.Lease.
 func (t leaseTurn) Acquire(ctx context.Context) (actors.Tenure, error) {
 	key, name := partitionKey(t.partition), t.h.name()
+	if err := t.h.hearing.mayServe(ctx); err != nil {
+		return nil, err
+	}
 	rank := staffing.Rank(key, name, slices.Collect(maps.Keys(t.h.members())))
 	select {
 	case <-time.After(time.Duration(rank) * standBack):

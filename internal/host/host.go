@@ -69,6 +69,7 @@ type Host struct {
 	own      *ownErrors
 	presence *presence
 	fleet    fleet
+	hearing  hearing
 	leaves   leaves
 	seats    seats
 	places   places

@@ -89,7 +89,7 @@ func (s *staff) hands(partition int) {
 // time: so each of several hosts has some, and a partition whose host went
 // comes back to it.
 func (h *Host) spread() {
-	alive := h.members()
+	alive := h.takers()
 	names := slices.Collect(maps.Keys(alive))
 	for _, n := range h.projects.Here() {
 		for _, other := range names {

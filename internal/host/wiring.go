@@ -193,7 +193,7 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 		return nil, err
 	}
 	if p.Remote != "" {
-		if err := reach(ctx, repo, p.Remote, branch); err != nil {
+		if err := heard(ctx, repo, p.Remote, branch); err != nil {
 			return nil, fault.From(err).At("project " + p.ID)
 		}
 	}
@@ -214,8 +214,8 @@ func (h *Host) registeredElsewhere(ctx context.Context, c *loomv1.ProjectConfig)
 	return view.Projects[0]
 }
 
-// reach refuses a remote that was never heard of, or lacks the branch.
-func reach(ctx context.Context, repo *git.Repository, remote, branch string) error {
+// heard refuses a remote that was never heard of, or lacks the branch.
+func heard(ctx context.Context, repo *git.Repository, remote, branch string) error {
 	with, err := repo.WithRemote(ctx, remote)
 	if err == nil {
 		_, err = with.Tip(ctx, branch)

@@ -14,6 +14,7 @@
 //	loom.v1.name.NAME                             requests to whoever bears a name         CORE
 //	loom.v1.seat                                  what agents of leaf hosts ask            CORE, imported into WORKERS
 //	loom.v1.leaf.NAME                             a leaf host says that it lives           WORKERS, imported into CORE
+//	loom.v1.hears                                 a host says which others it hears        CORE
 //	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
 //	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
 //
@@ -144,6 +145,9 @@ func Leaf(name Token) string { return join("leaf", name.s) }
 
 // Leaves matches every Leaf subject.
 func Leaves() string { return join("leaf", "*") }
+
+// Hears is where hosts say which others they hear.
+func Hears() string { return join("hears") }
 
 // DLQ is where messages of a stream are set aside.
 func DLQ(stream Token) string { return join("dlq", stream.s) }

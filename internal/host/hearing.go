@@ -1,0 +1,183 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/loomrun/loom/internal/reach"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// hearing is what this host knows of who hears whom. One that does not hear
+// everybody leaves its partitions to one that does: see package reach. The zero
+// value, of a host that is alone, leaves nothing to anybody.
+type hearing struct {
+	mu    sync.Mutex
+	table *reach.Table
+	view  reach.View      // as it was looked at last
+	back  bool            // this host leaves partitions to others
+	looks int             // how often in a row back should be another
+	moved chan struct{}   // closed when back becomes another; nil on a host that is alone
+	deaf  map[string]bool // whom it does not hear whatever they say, in tests
+}
+
+// surely is how many looks in a row must say the same before a host acts on it:
+// one that went on after a sleep hears of the others one after the other.
+const surely = 3
+
+// startHearing says from now on whom this host hears, and listens to the others.
+func (h *Host) startHearing() error {
+	h.hearing.mu.Lock()
+	h.hearing.table, h.hearing.moved = reach.New(h.name()), make(chan struct{})
+	h.hearing.mu.Unlock()
+	if _, err := h.broker.Core().Subscribe(subject.Hears(), h.hearing.hear); err != nil {
+		return fmt.Errorf("host: the others cannot be listened to: %w", err)
+	}
+	h.fleet.done.Go(h.stayHeard)
+	return nil
+}
+
+// hear takes in what another host says.
+func (r *hearing) hear(m *nats.Msg) {
+	said := &loomv1.HostHears{}
+	if proto.Unmarshal(m.Data, said) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.deaf[said.Host] {
+		r.table.Take(heardOf(said), time.Now())
+	}
+}
+
+// stayHeard says whom this host hears, and acts on what the others say, until
+// the host stops.
+func (h *Host) stayHeard() {
+	again := time.NewTicker(reach.Every)
+	defer again.Stop()
+	for {
+		word, view, turned := h.hearing.look(h.name(), time.Now())
+		if data, err := proto.Marshal(toldOf(word)); err == nil {
+			_ = h.broker.Core().Publish(subject.Hears(), data) // again in a moment
+		}
+		h.leaveToOthers(view, turned)
+		select {
+		case <-again.C:
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+// look looks at who hears whom. turned says that this host begins, or ceases, to
+// leave partitions to others.
+func (r *hearing) look(self string, now time.Time) (say reach.Word, v reach.View, turned bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.view = r.table.Look(now)
+	if r.view.Back(self) == r.back {
+		r.looks = 0
+	} else if r.looks++; r.looks >= surely {
+		r.back, r.looks, turned = !r.back, 0, true
+		close(r.moved)
+		r.moved = make(chan struct{})
+	}
+	return r.table.Say(now), r.view, turned
+}
+
+// leaveToOthers hands over what this host serves while it does not hear all and
+// another does.
+func (h *Host) leaveToOthers(v reach.View, turned bool) {
+	back := h.hearing.standsBack()
+	if turned && back {
+		h.log.Warn("hosts are cut off from each other, and this is one of them; partitions are left to those that hear everybody", "broken", broken(v), "whole", v.Whole)
+	} else if turned {
+		h.log.Info("this host takes partitions again", "broken", broken(v))
+	}
+	projects := h.way()
+	if !back || projects == nil {
+		return
+	}
+	for _, n := range projects.Here() {
+		projects.HandOver(n)
+	}
+}
+
+func (r *hearing) standsBack() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.back
+}
+
+// now is how the hosts heard each other when it was looked last.
+func (r *hearing) now() reach.View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view
+}
+
+// mayServe waits until this host need not leave partitions to others, or ctx
+// ends.
+func (r *hearing) mayServe(ctx context.Context) error {
+	for {
+		r.mu.Lock()
+		back, moved := r.back, r.moved
+		r.mu.Unlock()
+		if !back {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// takers are the hosts that live and leave partitions to nobody.
+func (h *Host) takers() map[string]uint64 {
+	view := h.hearing.now()
+	alive := h.members()
+	maps.DeleteFunc(alive, func(name string, _ uint64) bool { return view.Back(name) })
+	return alive
+}
+
+// broken tells of pairs of hosts, for people.
+func broken(v reach.View) string {
+	var pairs []string
+	for _, p := range v.Broken {
+		pairs = append(pairs, p.One+" and "+p.Other)
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// heardOf is a message as a word.
+func heardOf(m *loomv1.HostHears) reach.Word {
+	w := reach.Word{Host: m.GetHost(), Hears: m.GetHears(), Age: m.GetAge().AsDuration()}
+	for _, other := range m.GetOthers() {
+		w.Others = append(w.Others, heardOf(other))
+	}
+	return w
+}
+
+// toldOf is a word as a message.
+func toldOf(w reach.Word) *loomv1.HostHears {
+	m := &loomv1.HostHears{Host: w.Host, Hears: slices.Clone(w.Hears)}
+	if w.Age > 0 {
+		m.Age = durationpb.New(w.Age)
+	}
+	for _, other := range w.Others {
+		m.Others = append(m.Others, toldOf(other))
+	}
+	return m
+}
