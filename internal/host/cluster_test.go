@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type cluster struct {
 	t       *testing.T
 	configs []host.Config
 	hosts   []*host.Host
+	left    atomic.Uint64 // space that host 0 has
 }
 
 func newCluster(t *testing.T, p model.Provider) *cluster {
@@ -50,6 +52,10 @@ func newCluster(t *testing.T, p model.Provider) *cluster {
 		mine.Data, mine.Join = t.TempDir(), &join
 		mine.Cluster = &broker.Cluster{Listen: addresses[i], Routes: addresses}
 		mine.Labels = map[string]string{"zone": fmt.Sprintf("z%d", i)}
+		if i == 0 {
+			c.left.Store(1 << 40)
+			mine.Free = func(string) (uint64, uint64, error) { return c.left.Load(), 1 << 41, nil }
+		}
 		c.configs = append(c.configs, mine)
 	}
 	var group sync.WaitGroup
@@ -204,6 +210,7 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 		c.hosts[one].Deafen(c.name(other))
 		cutOff := func(i int) bool { return strings.Contains(c.missing(i), "do not hear each other") }
 		eventually(t, "all partitions are served in between", func() bool { return c.serves(at, at) == 2 })
+		eventually(t, "and all streams led", func() bool { return c.leads(at, one) == 0 && c.leads(at, other) == 0 && c.leads(at, at) > 0 })
 		done(one, file(one), file(other))
 		eventually(t, "the status says so", func() bool { return cutOff(at) })
 		c.hosts[one].Deafen()
@@ -235,9 +242,26 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 		}
 	})
 
+	t.Run("P24 a host that cannot write leaves its work to others at once", func(t *testing.T) {
+		h := c.hosts[0]
+		c.left.Store(0)
+		h.Unwritable()
+		<-h.Spent() // though there is no space
+		h.Stop(context.Background())
+		done(2, file(1))
+		away, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := h.AwaitSpace(away); err == nil {
+			t.Error("it would begin anew on a full disk")
+		}
+		c.left.Store(1 << 40)
+		if err := h.AwaitSpace(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+
 	t.Run("SEC02 who removed a host is journaled, once", func(t *testing.T) {
-		gone := c.name(0)
-		c.hosts[0].Stop(context.Background())
+		gone := c.name(0) // it has stopped
 		for _, over := range []int{1, 2} {
 			c.remove(over, gone)
 		}
@@ -269,6 +293,20 @@ func (c *cluster) serves(over, i int) int {
 		}
 	}
 	return 0
+}
+
+// leads is how many streams host i leads, as another says.
+func (c *cluster) leads(over, i int) int {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), within)
+	defer cancel()
+	status, err := connect(c.t, c.hosts[over], "operator").Cluster(ctx)
+	for _, h := range status.GetHosts() {
+		if err == nil && h.Host == c.name(i) {
+			return int(h.Leads)
+		}
+	}
+	return -1 // not known
 }
 
 // leastServing is a host that serves not more partitions than any other.

@@ -61,3 +61,9 @@ func (h *Host) Deafen(others ...string) {
 		h.hearing.deaf[name] = true
 	}
 }
+
+// Unwritable pretends that a write has failed.
+func (h *Host) Unwritable() { h.unwritable() }
+
+// AwaitSpace waits until there is space.
+func (h *Host) AwaitSpace(ctx context.Context) error { return h.awaitSpace(ctx) }

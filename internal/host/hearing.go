@@ -95,8 +95,8 @@ func (r *hearing) look(self string, now time.Time) (say reach.Word, v reach.View
 	return r.table.Say(now), r.view, turned
 }
 
-// leaveToOthers hands over what this host serves while it does not hear all and
-// another does.
+// leaveToOthers hands over what this host serves, and has its server lead
+// nothing, while it does not hear all and another does.
 func (h *Host) leaveToOthers(v reach.View, turned bool) {
 	back := h.hearing.standsBack()
 	if turned && back {
@@ -108,6 +108,7 @@ func (h *Host) leaveToOthers(v reach.View, turned bool) {
 	if !back || projects == nil {
 		return
 	}
+	h.broker.Yield(h.ctx)
 	for _, n := range projects.Here() {
 		projects.HandOver(n)
 	}

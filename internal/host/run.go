@@ -20,8 +20,8 @@ const (
 )
 
 // Run runs a host until ctx ends and stops it cleanly. A host that is spent is
-// stopped, and another one started in its place, in the same process and on the
-// same data: see [Host.Spent]. served is called with each host that serves;
+// stopped, and another one started in its place when there is space, in the same
+// process and on the same data: see [Host.Spent]. served is called with each host that serves;
 // again is false for the first.
 //
 // It returns nil when ctx ends, else what [Start] refused, or host/unavailable
@@ -53,17 +53,19 @@ func live(ctx context.Context, c Config, again bool, served func(*Host, bool)) (
 	if err != nil {
 		return again && full(err), err
 	}
-	defer func() {
+	stop := func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 		defer cancel()
 		h.Stop(last)
-	}()
+	}
+	defer stop()
 	served(h, again)
 	select {
 	case <-ctx.Done():
 		return false, nil
 	case <-h.Spent():
-		return true, nil
+		stop()
+		return true, h.awaitSpace(ctx)
 	case <-h.Done():
 		return false, fault.New("host/unavailable", "the embedded server stopped by itself; the log above says why")
 	}

@@ -15,27 +15,41 @@ func (h *Host) watchSpace(context.Context) error {
 	return nil
 }
 
-// watchWrites begins to wait for a write that fails. The server then writes no
-// more, even when there is space again; so this host answers what it can until
-// then, and is spent.
+// watchWrites begins to wait for a write that fails.
 func (h *Host) watchWrites(context.Context) error {
 	h.spent = make(chan struct{})
 	h.own.done.Go(func() {
 		select {
 		case <-h.ctx.Done():
-			return
 		case <-h.broker.Broken():
-		}
-		h.log.Error("the disk could not be written; this host writes nothing more, and begins anew when there is space", "path", h.dir.Path())
-		if h.space.Space(h.ctx) == nil {
-			close(h.spent)
+			h.unwritable()
 		}
 	})
 	return nil
 }
 
-// Spent is closed when the disk could not be written and there is space again:
-// this host never writes again, and one that is started after its stop does.
+// unwritable is called once, when a write has failed. The server then writes no
+// more, even when there is space again. Where there are other hosts, this one is
+// spent: they can do its work. One that is alone answers what it can until there
+// is space.
+func (h *Host) unwritable() {
+	if h.broker.Clustered() {
+		h.log.Error("the disk could not be written; this host leaves its work to others, and begins anew when there is space", "path", h.dir.Path())
+		close(h.spent)
+		return
+	}
+	h.log.Error("the disk could not be written; this host writes nothing more, and begins anew when there is space", "path", h.dir.Path())
+	if h.awaitSpace(h.ctx) == nil {
+		close(h.spent)
+	}
+}
+
+// awaitSpace waits until there is space, also when the host has stopped.
+func (h *Host) awaitSpace(ctx context.Context) error { return h.space.Space(ctx) }
+
+// Spent is closed when the disk could not be written, and, where no other host
+// does the work meanwhile, there is space again: this host never writes again,
+// and one that is started after its stop, and when there is space, does.
 func (h *Host) Spent() <-chan struct{} { return h.spent }
 
 // orFull returns data/disk-full because of err if the disk is full and err may
