@@ -169,12 +169,17 @@ func (r *reader) open(ctx context.Context) error {
 	return nil
 }
 
+// deleteWithin is how long a reader waits to hear that its consumer is deleted:
+// whoever led it may be gone, and a host that takes a partition over waits for
+// the reader.
+const deleteWithin = 500 * time.Millisecond
+
 // close deletes the consumer. An error is no matter: the server drops it later.
 func (r *reader) close() {
 	if r.consumer == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), deleteWithin)
 	defer cancel()
 	_ = r.log.stream.DeleteConsumer(ctx, r.consumer.CachedInfo().Name)
 	r.consumer = nil

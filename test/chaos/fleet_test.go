@@ -95,6 +95,7 @@ const (
 	slept    = "sleep"
 	apart    = "partition"
 	upgraded = "upgrade"
+	filled   = "full disk"
 )
 
 // sleep is how long a host is stopped or cut off: longer than it is thought to

@@ -56,7 +56,8 @@ func (c *cramped) run(ctx context.Context) {
 // once fills the disk of a host while orders are placed, and makes space again.
 func (c *cramped) once(ctx context.Context, n int) {
 	c.t.Helper()
-	victim := c.serves(ctx)
+	holder := c.serves(ctx)
+	victim := holder
 	if victim < 0 || n%3 == 2 {
 		victim = (victim + 1) % fleetSize
 	}
@@ -65,9 +66,10 @@ func (c *cramped) once(ctx context.Context, n int) {
 	c.release(ordersAFill / 2)
 	fill(c.t, ballast)
 	began := time.Now()
+	c.kills = append(c.kills, kill{began, victim == holder, filled})
 	c.release(ordersAFill - ordersAFill/2)
 	c.until(ctx, "another host serves", func() bool {
-		by := c.serves(ctx)
+		by := c.servesAs(ctx, (victim+1)%fleetSize) // asked itself, the victim answers late
 		return by >= 0 && by != victim
 	})
 	c.followed = append(c.followed, time.Since(began))

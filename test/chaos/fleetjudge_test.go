@@ -54,6 +54,7 @@ func (f *fleet) figures(events []*loomv1.Event, runs map[string][]uint64, took t
 		{slept, true, "sleep of the host that served them"},
 		{apart, true, "partition of the host that served them"},
 		{upgraded, true, "stop of the host that served them, to be upgraded"},
+		{filled, true, "full disk of the host that served them"},
 	} {
 		f.phases(events, c.how, c.served, c.what)
 	}
