@@ -210,11 +210,15 @@ func failure(err error) *loomv1.Outcome {
 	}
 }
 
+// stillClaiming is how often the queue is told that a ticket is being claimed: it
+// gives the ticket to another after 10 s of silence.
+const stillClaiming = 3 * time.Second
+
 // keepAlive tells the queue that a delivery is being worked on.
 func keepAlive(d Delivery) (stop func()) {
 	done := make(chan struct{})
 	go func() {
-		t := time.NewTicker(10 * time.Second)
+		t := time.NewTicker(stillClaiming)
 		defer t.Stop()
 		for {
 			select {

@@ -25,7 +25,7 @@ type Queue interface {
 // it is neither acknowledged nor kept alive.
 type Delivery interface {
 	Assignment() *loomv1.Assignment
-	// InProgress keeps it from being delivered again for half a minute.
+	// InProgress keeps it from being delivered again for ten seconds.
 	InProgress() error
 	// Ack ends it.
 	Ack(ctx context.Context) error

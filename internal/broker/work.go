@@ -21,8 +21,11 @@ import (
 )
 
 const (
-	// ackWait is how long an assignment stays with a puller that says nothing.
-	ackWait = 30 * time.Second
+	// ackWait is how long an assignment stays with a puller that says nothing, and
+	// jointAckWait where there are several hosts: what goes to one that cannot be
+	// reached just then is lost on the way, and waits for so long.
+	ackWait      = 30 * time.Second
+	jointAckWait = 10 * time.Second
 	// perSubject is the server's refusal of a second message of a subject.
 	perSubject jetstream.ErrorCode = 10077
 )
@@ -109,7 +112,7 @@ func (b *Broker) reviveWork(ctx context.Context) error {
 }
 
 // Delivery is an assignment that was pulled. Until Ack or Nak it is nobody
-// else's, as long as InProgress is called more often than every 30 seconds.
+// else's, as long as InProgress is called more often than every 10 seconds.
 type Delivery struct {
 	Assignment *loomv1.Assignment
 	msg        *nats.Msg
@@ -245,7 +248,15 @@ func (b *Broker) worker(ctx context.Context, role subject.Token) error {
 func (b *Broker) createWorker(ctx context.Context, role subject.Token) error {
 	_, err := b.js[core].CreateOrUpdateConsumer(ctx, workStream, jetstream.ConsumerConfig{
 		Durable: role.String(), FilterSubject: subject.WorkOf(role), AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: ackWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 4096,
+		AckWait: b.workWait(), MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 4096,
 	})
 	return err
+}
+
+// workWait is ackWait or jointAckWait.
+func (b *Broker) workWait() time.Duration {
+	if b.Clustered() {
+		return jointAckWait
+	}
+	return ackWait
 }
