@@ -41,6 +41,7 @@ agent is told why, and goes on without.`,
 }
 
 func permissionTable(w io.Writer, v *loomv1.View) {
+	defer toolkitTable(w, v)
 	if len(v.Permissions) == 0 {
 		fmt.Fprintln(w, "nothing is said: what roles have they may use, and ask about what their files say")
 		return
@@ -50,6 +51,19 @@ func permissionTable(w io.Writer, v *loomv1.View) {
 		rows = append(rows, []string{p.Id, project.Word(p.Verdict), cmp.Or(p.Role, "every role"), cmp.Or(p.Tool, "every tool"), dash(line(p.Pattern, 60)), stamp(p.At), line(p.Reason, 80)})
 	}
 	table(w, []string{"id", "says", "role", "tool", "on", "since", "why"}, rows)
+}
+
+// toolkitTable shows which packages' tools are trusted, if any are.
+func toolkitTable(w io.Writer, v *loomv1.View) {
+	if len(v.Toolkits) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(v.Toolkits))
+	for _, t := range v.Toolkits {
+		rows = append(rows, []string{t.Process, t.Digest[:min(len(t.Digest), 12)], line(strings.Join(t.Tools, ", "), 60), stamp(t.At), line(t.Reason, 80)})
+	}
+	fmt.Fprintln(w)
+	table(w, []string{"process", "digest", "trusted tools", "since", "why"}, rows)
 }
 
 // permit is a verb that makes a permission.
@@ -100,13 +114,17 @@ func checkPermission(p *loomv1.Permission, known *roles.Set) error {
 	return permission.Check(p)
 }
 
-// theProject returns the project that was named, or the only one there is.
+// theProject returns the project that was named, or the only one there is. It
+// refuses one that there is not.
 func theProject(about *loomv1.HostReply, name string) (string, error) {
 	if name == "" && len(about.Projects) == 1 {
 		name = about.Projects[0]
 	}
 	if name == "" {
 		return "", fault.New("usage/argument", "there are %d projects", len(about.Projects)).At("--project").Want("name one")
+	}
+	if !slices.Contains(about.Projects, name) {
+		return "", fault.New("submit/unknown-project", "the deployment has no such project").At("--project").Got(name).Want("%s", suggest.Among(name, about.Projects))
 	}
 	return name, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/mcp"
 	"github.com/loomrun/loom/internal/toolkit"
 	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // packageTools is what is known of the tools that a package brings.
@@ -29,25 +32,33 @@ type packageTools struct {
 
 func (a *app) trustProcess() *cobra.Command {
 	var show, unsandboxed bool
+	var in trustedIn
 	cmd := &cobra.Command{
 		Use: "trust NAME|FILE [flags]", Short: "let agents use the tools of a package", Args: takes("NAME|FILE"),
 		Long: `Trust asks each program in tools/ of a process package what it says of itself,
 in the sandbox and without trust in it, shows that, and keeps it on this data
 directory together with a copy of all files. Agents that work by the process run
 that copy, and are shown what was kept. When a byte of the tools is another one
-later, they are not used until they are trusted again. Each host trusts for
-itself. --show records nothing.`,
-		Example: "  loom process trust tender --show\n  loom process trust tender",
+later, they are not used until they are trusted again. --show records nothing.
+
+That is for this host. With --project it is the CEO's word for a project, signed
+with her key: every host of the deployment gets the files, and uses them.`,
+		Example: "  loom process trust tender --show\n  loom process trust tender\n  loom process trust tender --project shop --reason \"I have read them\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := in.check(cmd, show); err != nil {
+				return err
+			}
 			_, e, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
 			files, pin, err := a.lookAtTools(cmd.Context(), e, unsandboxed)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if !show {
+			case in.project != "":
+				return a.trustEverywhere(cmd.Context(), &in, pin, files)
+			case !show:
 				if err := toolkit.NewTrust(a.data).Add(pin, files); err != nil {
 					return err
 				}
@@ -61,16 +72,80 @@ itself. --show records nothing.`,
 	}
 	cmd.Flags().BoolVar(&show, "show", false, "show what they say, and record nothing")
 	cmd.Flags().BoolVar(&unsandboxed, "unsandboxed", false, "start them on this machine as it is")
+	in.add(cmd)
 	return cmd
 }
 
+// trustedIn is a project in which tools are trusted on every host, by an order of
+// the CEO's; without a name it is this data directory alone.
+type trustedIn struct {
+	project string
+	by      orderFlags
+}
+
+func (t *trustedIn) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.project, "project", "", "on every host, for the project of this `NAME`, signed")
+	t.by.add(cmd)
+}
+
+// check refuses a name that is none, and what means nothing together.
+func (t *trustedIn) check(cmd *cobra.Command, show bool) error {
+	switch {
+	case t.project != "" && show:
+		return fault.New("usage/argument", "what is only shown is trusted nowhere").At("--project").Want("leave out --show or --project")
+	case t.project != "":
+		return cmp.Or(checkName("--project", t.project), t.by.check(cmd))
+	case t.by.reason != "" || t.by.key != "":
+		return fault.New("usage/argument", "without a project nothing is signed").At("--reason").Want("--project NAME, or neither of --reason and --key")
+	}
+	return nil
+}
+
+// trustEverywhere has the deployment keep the tools, and the CEO trust them.
+func (a *app) trustEverywhere(ctx context.Context, in *trustedIn, pin toolkit.Pin, files []processes.ToolFile) error {
+	t, parts, err := host.PackTools(pin, files)
+	if err != nil {
+		return err
+	}
+	return a.orderAll(ctx, &in.by, "trusted on every host", func(ctx context.Context, c *client.Client, about *loomv1.HostReply) ([]ordered, error) {
+		of, err := theProject(about, in.project)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			if _, err := c.KeepToolkit(ctx, part); err != nil {
+				return nil, err
+			}
+		}
+		trust := &loomv1.TrustTools{Toolkit: t, Reason: in.by.reason}
+		what := fmt.Sprintf("%s of process %s, digest %s", strings.Join(t.Tools, ", "), t.Process, t.Digest)
+		return []ordered{{of, printable(what), &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Trust{Trust: trust}}}}, nil
+	})
+}
+
+func (a *app) distrustEverywhere(ctx context.Context, in *trustedIn, name string) error {
+	return a.orderAll(ctx, &in.by, "not trusted any more", func(_ context.Context, _ *client.Client, about *loomv1.HostReply) ([]ordered, error) {
+		of, err := theProject(about, in.project)
+		distrust := &loomv1.DistrustTools{Process: name, Reason: in.by.reason}
+		return []ordered{{of, "tools of process " + printable(name), &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Distrust{Distrust: distrust}}}}, err
+	})
+}
+
 func (a *app) revokeProcess() *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke NAME", Short: "take back the trust in a package's tools", Args: takes("NAME"),
-		Long: `Revoke takes back all trust in the tools of a process of this name. Turns that
-begin from now on do not get them: work by the process is refused.`,
-		Example: "  loom process revoke tender",
-		RunE: func(_ *cobra.Command, args []string) error {
+	var in trustedIn
+	cmd := &cobra.Command{
+		Use: "revoke [flags] NAME", Short: "take back the trust in a package's tools", Args: takes("NAME"),
+		Long: `Revoke takes back all trust in the tools of a process of this name, on this data
+directory, or with --project the CEO's. Turns that begin from now on do not get
+them: work by the process is refused.`,
+		Example: "  loom process revoke tender\n  loom process revoke tender --project shop --reason \"they are gone\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := in.check(cmd, false); err != nil {
+				return err
+			}
+			if in.project != "" {
+				return a.distrustEverywhere(cmd.Context(), &in, args[0])
+			}
 			if err := toolkit.NewTrust(a.data).Remove(args[0]); err != nil {
 				return err
 			}
@@ -78,6 +153,8 @@ begin from now on do not get them: work by the process is refused.`,
 			return nil
 		},
 	}
+	in.add(cmd)
+	return cmd
 }
 
 // lookAtTools reads the tools of a package, and asks them what they are.

@@ -105,6 +105,9 @@ type OutsideQuery struct {
 	// Process is the name of the process that is worked by, and Toolkit the digest
 	// of its package's tools.
 	Process, Toolkit string
+	// Trusted is what the CEO trusts of these tools in the project; nil where it
+	// is the host's own operator that has to.
+	Trusted *loomv1.Toolkit
 }
 
 // outside opens the tools of servers, if the role names any.

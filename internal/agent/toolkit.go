@@ -19,6 +19,7 @@ func (j *job) toolkit(ctx context.Context, ws tool.Workspace) (list []tool.Outsi
 	}
 	all, done, err := j.Toolkit(ctx, OutsideQuery{
 		Project: j.brief.Project, Role: j.role, Root: ws.Root, ReadOnly: ws.ReadOnly, Process: def.Name, Toolkit: def.Toolkit,
+		Trusted: j.brief.Toolkit,
 	})
 	if err != nil {
 		return nil, nil, err

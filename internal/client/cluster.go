@@ -20,3 +20,11 @@ func (c *Client) ChangeMembers(ctx context.Context, q *loomv1.MembersRequest) (*
 	err := c.call(ctx, "members", q, reply)
 	return reply, err
 }
+
+// KeepToolkit has the deployment keep a part of a package's tools, at most 192 KiB,
+// so that a trust in them can name it. It is safe to repeat.
+func (c *Client) KeepToolkit(ctx context.Context, part []byte) (*loomv1.BlobRef, error) {
+	reply := &loomv1.ToolkitReply{}
+	err := c.call(ctx, "toolkit", &loomv1.ToolkitPart{Data: part}, reply)
+	return reply.Blob, err
+}

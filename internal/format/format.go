@@ -23,13 +23,15 @@ import (
 
 // Newest is the number up to which this build reads events. Builds from before
 // there were numbers say none, which is 1.
-const Newest = 2
+const Newest = 3
 
 // kinds are the kinds of events that not every build reads, by their field in
 // loom.v1.Event, and the number from which on builds do.
 var kinds = map[protoreflect.FieldNumber]uint32{
 	830: 2, // landing_settled
 	840: 2, // members_changed
+	910: 3, // tools_trusted
+	911: 3, // tools_distrusted
 }
 
 // Build is what a build reads. The zero value is this build.

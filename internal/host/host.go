@@ -72,6 +72,7 @@ type Host struct {
 	hearing  hearing
 	leaves   leaves
 	seats    seats
+	kits     kits
 	places   places
 	staff    *staff
 	meters   *web.Meters

@@ -28,7 +28,12 @@ const qa = "qa-engineer"
 // worker makes the credentials of a worker of role qa.
 func worker(t *testing.T, h *host.Host, data, name string) identity.Credentials {
 	t.Helper()
-	_, secrets, err := identity.Add(t.Context(), identity.NewFile(data), identity.Request{Name: name, Kind: identity.Worker, Roles: []string{qa}}, time.Now())
+	return workerOf(t, h, data, name, qa)
+}
+
+func workerOf(t *testing.T, h *host.Host, data, name string, roles ...string) identity.Credentials {
+	t.Helper()
+	_, secrets, err := identity.Add(t.Context(), identity.NewFile(data), identity.Request{Name: name, Kind: identity.Worker, Roles: roles}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"scale":     h.serveScale,
 		"drain":     h.serveDrain,
 		"retention": h.serveRetention,
+		"toolkit":   h.serveToolkit,
 	}
 	for _, v := range project.Views {
 		s[string(v)] = func(ctx context.Context, c call) proto.Message { return h.serveView(ctx, v, c) }

@@ -40,8 +40,8 @@ func (h *Host) fit(ctx context.Context, s *loomv1.Submission) error {
 	return h.trusted(ctx, s.Project, s.Process, map[string]bool{})
 }
 
-// trusted refuses a process whose tools this host's operator has not trusted, or
-// one of whose parts is such a process. What there is no process of, others say.
+// trusted refuses a process whose tools are not trusted, or one of whose parts is
+// such a process. What there is no process of, others say.
 func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]bool) error {
 	if process == "" || seen[process] {
 		return nil
@@ -55,7 +55,7 @@ func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]
 		return nil //nolint:nilerr // the project refuses it, and knows why
 	}
 	def := view.Definitions[0].GetDefinition()
-	if err := h.ready(def); err != nil {
+	if err := h.ready(ctx, id, def); err != nil {
 		return err
 	}
 	for _, n := range def.GetNodes() {
@@ -66,18 +66,12 @@ func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]
 	return nil
 }
 
-// ready refuses a definition whose tools are not trusted here, or lack one that
-// it requires.
-func (h *Host) ready(def *loomv1.Definition) error {
-	var names []string
-	if def.GetToolkit() != "" {
-		pin, _, err := toolkit.NewTrust(h.dir.Path()).Open(def.Name, def.Toolkit)
-		if err != nil {
-			return h.here(err)
-		}
-		if names, err = pinned(pin); err != nil {
-			return err
-		}
+// ready refuses a definition whose tools are not trusted, or lack one that it
+// requires.
+func (h *Host) ready(ctx context.Context, id string, def *loomv1.Definition) error {
+	names, err := h.trustedTools(ctx, id, def)
+	if err != nil {
+		return err
 	}
 	for _, name := range def.GetGuide().GetRequiredTools() {
 		if strings.HasPrefix(name, toolkit.Prefix) && !slices.Contains(names, name) {
@@ -96,10 +90,10 @@ func (h *Host) here(err error) error {
 }
 
 // toolkit opens the tools of a package for one turn.
-func (h *Host) toolkit(_ context.Context, q agent.OutsideQuery) ([]tool.Outside, func(), error) {
-	pin, dir, err := toolkit.NewTrust(h.dir.Path()).Open(q.Process, q.Toolkit)
+func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outside, func(), error) {
+	pin, dir, err := h.openTools(ctx, q)
 	if err != nil {
-		return nil, nil, h.here(err)
+		return nil, nil, err
 	}
 	scratch, err := os.MkdirTemp(h.dir.Path("scratch"), "toolkit-")
 	if err != nil {

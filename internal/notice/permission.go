@@ -2,6 +2,7 @@ package notice
 
 import (
 	"fmt"
+	"strings"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -14,6 +15,11 @@ func allowances(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: permission %s: %s", about(e), p.GetId(), permission(p)) + after(": ", p.GetReason())
 	case *loomv1.Event_PermissionRevoked:
 		return fmt.Sprintf("%s: permission %s no longer holds", about(e), f.PermissionRevoked.GetId()) + after(": ", f.PermissionRevoked.GetReason())
+	case *loomv1.Event_ToolsTrusted:
+		t := f.ToolsTrusted.GetToolkit()
+		return fmt.Sprintf("%s: tools of process %s are trusted on every host: %s", about(e), t.GetProcess(), strings.Join(t.GetTools(), ", ")) + after(": ", t.GetReason())
+	case *loomv1.Event_ToolsDistrusted:
+		return fmt.Sprintf("%s: tools of process %s are not trusted any more", about(e), f.ToolsDistrusted.GetProcess()) + after(": ", f.ToolsDistrusted.GetReason())
 	}
 	return ""
 }

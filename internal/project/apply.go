@@ -66,6 +66,8 @@ func (s *State) apply(e *loomv1.Event) error {
 		s.applyStaffing(e)
 	case *loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked:
 		return s.applyPermission(e)
+	case *loomv1.Event_ToolsTrusted, *loomv1.Event_ToolsDistrusted:
+		return s.applyToolkit(e)
 	case *loomv1.Event_RolesReported:
 		s.applyRoles(e, f.RolesReported)
 	case *loomv1.Event_DecisionAdded:

@@ -39,6 +39,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	if ofProcess(def) {
 		b.Definition = def
 	}
+	b.Toolkit = s.toolkit(def.GetName(), def.GetToolkit())
 	b.Overlaps = s.inTheWay(x, b.Node)
 	return b
 }

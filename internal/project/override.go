@@ -128,6 +128,10 @@ func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
 		return d.setPermission(v.Permit)
 	case *loomv1.CeoCommand_Revoke:
 		return d.revokePermission(v.Revoke)
+	case *loomv1.CeoCommand_Trust:
+		return d.trustTools(v.Trust)
+	case *loomv1.CeoCommand_Distrust:
+		return d.distrustTools(v.Distrust)
 	case *loomv1.CeoCommand_Abandon:
 		return d.giveUp(v.Abandon)
 	case *loomv1.CeoCommand_Release:

@@ -320,6 +320,10 @@ func allowance(cmd *loomv1.CeoCommand) (order, bool) {
 		return order{"permit", PermissionWords(v.Permit.GetPermission()), v.Permit.GetReason()}, true
 	case *loomv1.CeoCommand_Revoke:
 		return order{"revoke", v.Revoke.GetId(), v.Revoke.GetReason()}, true
+	case *loomv1.CeoCommand_Trust:
+		return order{"trust", "tools of " + v.Trust.GetToolkit().GetProcess() + ", digest " + v.Trust.GetToolkit().GetDigest(), v.Trust.GetReason()}, true
+	case *loomv1.CeoCommand_Distrust:
+		return order{"distrust", "tools of " + v.Distrust.GetProcess(), v.Distrust.GetReason()}, true
 	}
 	return order{}, false
 }

@@ -58,6 +58,9 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		for _, p := range s.p.Permissions {
 			out.Permissions = append(out.Permissions, proto.CloneOf(p))
 		}
+		for _, t := range s.p.Toolkits {
+			out.Toolkits = append(out.Toolkits, proto.CloneOf(t))
+		}
 		return out, nil
 	case Pauses:
 		s.lookPauses(out)

@@ -61,8 +61,8 @@ func (t *Trust) Add(p Pin, files []processes.ToolFile) error {
 		return fault.New("process/tool-changed", "the tools changed while they were looked at").At(p.Process)
 	}
 	return t.list.Change(func(all []Pin) ([]Pin, error) {
-		if err := t.keep(p.Digest, files); err != nil {
-			return nil, fault.New("process/trust", "the tools cannot be copied").At(t.Dir(p.Digest)).Because(err)
+		if err := t.Keep(p.Digest, files); err != nil {
+			return nil, err
 		}
 		return append(slices.DeleteFunc(all, func(o Pin) bool { return o.Process == p.Process && o.Digest == p.Digest }), p), nil
 	})
@@ -114,12 +114,29 @@ func (t *Trust) Open(process, digest string) (Pin, string, error) {
 	if err != nil {
 		return p, "", err
 	}
-	files, err := Files(t.Dir(digest))
-	if err != nil || processes.ToolsDigest(files) != digest || !alone(t.Dir(digest), len(files)) {
+	if !t.Has(digest) {
 		return p, "", fault.New("process/tool-changed", "the copy of the tools of process %q was changed or is gone", process).At(t.Dir(digest)).
 			Want("trust them again: \"loom process trust %s\"", process)
 	}
 	return p, t.Dir(digest), nil
+}
+
+// Has reports whether the very files of a digest are in their place.
+func (t *Trust) Has(digest string) bool {
+	files, err := Files(t.Dir(digest))
+	return err == nil && digest != "" && processes.ToolsDigest(files) == digest && alone(t.Dir(digest), len(files))
+}
+
+// Keep copies files to the place of their digest, whole or not at all, for what
+// is trusted elsewhere: it makes nothing trusted. It is safe to repeat.
+func (t *Trust) Keep(digest string, files []processes.ToolFile) error {
+	if processes.ToolsDigest(files) != digest || digest == "" {
+		return fault.New("process/tool-changed", "the files are not those of the digest").Got(digest)
+	}
+	if err := t.keep(digest, files); err != nil {
+		return fault.New("process/trust", "the tools cannot be copied").At(t.Dir(digest)).Because(err)
+	}
+	return nil
 }
 
 // Files reads the files of a directory as those of tools.
@@ -148,7 +165,7 @@ func alone(dir string, files int) bool {
 // and is as it should be stays.
 func (t *Trust) keep(digest string, files []processes.ToolFile) error {
 	to := t.Dir(digest)
-	if there, err := Files(to); err == nil && processes.ToolsDigest(there) == digest && alone(to, len(there)) {
+	if t.Has(digest) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

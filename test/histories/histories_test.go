@@ -43,6 +43,7 @@ var stories = map[string]func(*play.Shop){
 	"imported":   play.Imported,
 	"planned":    play.Planned,
 	"teamed":     play.Teamed,
+	"trusted":    play.Trusted,
 }
 
 func TestWF10_StoredHistoriesGiveTheSameState(t *testing.T) {

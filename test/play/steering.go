@@ -2,6 +2,7 @@ package play
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/loomrun/loom/internal/project"
@@ -57,6 +58,19 @@ func Overridden(s *Shop) {
 	s.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: filed.Execution, Reason: "the till is replaced"}}})
 	s.File(&loomv1.Submission{Goal: "a small thing", Process: "quick"})
 	s.Work(qa, Outcome(Success, nil))
+}
+
+// Trusted is the tools of two packages that are trusted, one of them in two
+// versions, and then not any more.
+func Trusted(s *Shop) {
+	for _, t := range []struct{ process, letter string }{{"tender", "a"}, {"tender", "b"}, {"survey", "c"}, {"tender", "a"}} {
+		kit := &loomv1.Toolkit{
+			Process: t.process, Digest: strings.Repeat(t.letter, 64), Tools: []string{"pkg_" + t.letter},
+			Parts: []*loomv1.BlobRef{{Sha256: strings.Repeat("d", 64), Size: 9}},
+		}
+		s.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Trust{Trust: &loomv1.TrustTools{Toolkit: kit, Reason: "they were read"}}})
+	}
+	s.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Distrust{Distrust: &loomv1.DistrustTools{Process: "survey", Reason: "not needed"}}})
 }
 
 // Nested is a process whose node another process does, and that goes on without

@@ -3819,6 +3819,8 @@ type CeoCommand struct {
 	//	*CeoCommand_Permit
 	//	*CeoCommand_Revoke
 	//	*CeoCommand_Abandon
+	//	*CeoCommand_Trust
+	//	*CeoCommand_Distrust
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3995,6 +3997,24 @@ func (x *CeoCommand) GetAbandon() *AbandonDecision {
 	return nil
 }
 
+func (x *CeoCommand) GetTrust() *TrustTools {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Trust); ok {
+			return x.Trust
+		}
+	}
+	return nil
+}
+
+func (x *CeoCommand) GetDistrust() *DistrustTools {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Distrust); ok {
+			return x.Distrust
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -4043,6 +4063,14 @@ type CeoCommand_Abandon struct {
 	Abandon *AbandonDecision `protobuf:"bytes,600,opt,name=abandon,proto3,oneof"`
 }
 
+type CeoCommand_Trust struct {
+	Trust *TrustTools `protobuf:"bytes,910,opt,name=trust,proto3,oneof"`
+}
+
+type CeoCommand_Distrust struct {
+	Distrust *DistrustTools `protobuf:"bytes,911,opt,name=distrust,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -4064,6 +4092,10 @@ func (*CeoCommand_Permit) isCeoCommand_Verb() {}
 func (*CeoCommand_Revoke) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Abandon) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Trust) isCeoCommand_Verb() {}
+
+func (*CeoCommand_Distrust) isCeoCommand_Verb() {}
 
 // RotateKey gives the CEO another key in a project: the one that signs this is
 // worth nothing there afterwards. Rotating to the key that holds changes
@@ -4580,7 +4612,10 @@ type Brief struct {
 	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// For who works again on a change: claims that other work made before on files
 	// that the change touches, by path, at most 50.
-	Overlaps      []*FileClaim `protobuf:"bytes,460,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
+	Overlaps []*FileClaim `protobuf:"bytes,460,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
+	// The tools of the package that the definition names, if they are trusted in the
+	// project.
+	Toolkit       *Toolkit `protobuf:"bytes,910,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4716,6 +4751,13 @@ func (x *Brief) GetPermissions() []*Permission {
 func (x *Brief) GetOverlaps() []*FileClaim {
 	if x != nil {
 		return x.Overlaps
+	}
+	return nil
+}
+
+func (x *Brief) GetToolkit() *Toolkit {
+	if x != nil {
+		return x.Toolkit
 	}
 	return nil
 }
@@ -4995,7 +5037,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x97\x14\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x97\x14\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5251,7 +5293,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xfe\x05\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xe3\x06\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -5272,7 +5314,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x121\n" +
 	"\x06permit\x18\xf4\x03 \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x124\n" +
 	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x125\n" +
-	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandonB\x06\n" +
+	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x12,\n" +
+	"\x05trust\x18\x8e\a \x01(\v2\x13.loom.v1.TrustToolsH\x00R\x05trust\x125\n" +
+	"\bdistrust\x18\x8f\a \x01(\v2\x16.loom.v1.DistrustToolsH\x00R\bdistrustB\x06\n" +
 	"\x04verb\"B\n" +
 	"\tRotateKey\x12\x1d\n" +
 	"\n" +
@@ -5307,7 +5351,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x97\x05\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xc4\x05\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5328,7 +5372,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"definition\x18\r \x01(\v2\x13.loom.v1.DefinitionR\n" +
 	"definition\x126\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12/\n" +
-	"\boverlaps\x18\xcc\x03 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\"\x8a\x01\n" +
+	"\boverlaps\x18\xcc\x03 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12+\n" +
+	"\atoolkit\x18\x8e\a \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5467,18 +5512,21 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*DecisionGraph)(nil),         // 96: loom.v1.DecisionGraph
 	(*Ballot)(nil),                // 97: loom.v1.Ballot
 	(*Vote)(nil),                  // 98: loom.v1.Vote
-	(PauseScope)(0),               // 99: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 100: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 101: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 102: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 103: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 105: loom.v1.DecisionContext
-	(*Permission)(nil),            // 106: loom.v1.Permission
-	(*FileClaim)(nil),             // 107: loom.v1.FileClaim
-	(*ToolCall)(nil),              // 108: loom.v1.ToolCall
-	(*Permit)(nil),                // 109: loom.v1.Permit
-	(*Car)(nil),                   // 110: loom.v1.Car
+	(*TrustTools)(nil),            // 99: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 100: loom.v1.DistrustTools
+	(PauseScope)(0),               // 101: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 102: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 103: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 104: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 105: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 106: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 107: loom.v1.DecisionContext
+	(*Permission)(nil),            // 108: loom.v1.Permission
+	(*FileClaim)(nil),             // 109: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 110: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 111: loom.v1.ToolCall
+	(*Permit)(nil),                // 112: loom.v1.Permit
+	(*Car)(nil),                   // 113: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5599,33 +5647,36 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	60,  // 115: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
 	61,  // 116: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
 	41,  // 117: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	99,  // 118: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	99,  // 119: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	76,  // 120: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	100, // 121: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	101, // 122: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	102, // 123: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	90,  // 124: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	91,  // 125: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	75,  // 126: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	103, // 127: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	71,  // 128: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	104, // 129: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	105, // 130: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	76,  // 131: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	106, // 132: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	107, // 133: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	80,  // 134: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 135: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	108, // 136: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	109, // 137: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	106, // 138: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	110, // 139: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	140, // [140:140] is the sub-list for method output_type
-	140, // [140:140] is the sub-list for method input_type
-	140, // [140:140] is the sub-list for extension type_name
-	140, // [140:140] is the sub-list for extension extendee
-	0,   // [0:140] is the sub-list for field type_name
+	99,  // 118: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	100, // 119: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	101, // 120: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	101, // 121: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	76,  // 122: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	102, // 123: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	103, // 124: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	104, // 125: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	90,  // 126: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	91,  // 127: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	75,  // 128: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	105, // 129: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	71,  // 130: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	106, // 131: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	107, // 132: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	76,  // 133: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	108, // 134: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	109, // 135: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	110, // 136: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	80,  // 137: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 138: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	111, // 139: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	112, // 140: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	108, // 141: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	113, // 142: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	143, // [143:143] is the sub-list for method output_type
+	143, // [143:143] is the sub-list for method input_type
+	143, // [143:143] is the sub-list for extension type_name
+	143, // [143:143] is the sub-list for extension extendee
+	0,   // [0:143] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5642,6 +5693,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_team_proto_init()
+	file_loom_v1_toolkit_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()
 	file_loom_v1_command_proto_msgTypes[0].OneofWrappers = []any{
@@ -5720,6 +5772,8 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Permit)(nil),
 		(*CeoCommand_Revoke)(nil),
 		(*CeoCommand_Abandon)(nil),
+		(*CeoCommand_Trust)(nil),
+		(*CeoCommand_Distrust)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -115,6 +115,8 @@ type Event struct {
 	//	*Event_CallSettled
 	//	*Event_JournalCut
 	//	*Event_MembersChanged
+	//	*Event_ToolsTrusted
+	//	*Event_ToolsDistrusted
 	//	*Event_PlanAdopted
 	//	*Event_LandingSettled
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
@@ -890,6 +892,24 @@ func (x *Event) GetMembersChanged() *MembersChanged {
 	return nil
 }
 
+func (x *Event) GetToolsTrusted() *ToolsTrusted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ToolsTrusted); ok {
+			return x.ToolsTrusted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetToolsDistrusted() *ToolsDistrusted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ToolsDistrusted); ok {
+			return x.ToolsDistrusted
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetPlanAdopted() *PlanAdopted {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_PlanAdopted); ok {
@@ -1212,6 +1232,14 @@ type Event_MembersChanged struct {
 	MembersChanged *MembersChanged `protobuf:"bytes,840,opt,name=members_changed,json=membersChanged,proto3,oneof"`
 }
 
+type Event_ToolsTrusted struct {
+	ToolsTrusted *ToolsTrusted `protobuf:"bytes,910,opt,name=tools_trusted,json=toolsTrusted,proto3,oneof"`
+}
+
+type Event_ToolsDistrusted struct {
+	ToolsDistrusted *ToolsDistrusted `protobuf:"bytes,911,opt,name=tools_distrusted,json=toolsDistrusted,proto3,oneof"`
+}
+
 type Event_PlanAdopted struct {
 	PlanAdopted *PlanAdopted `protobuf:"bytes,720,opt,name=plan_adopted,json=planAdopted,proto3,oneof"`
 }
@@ -1369,6 +1397,10 @@ func (*Event_CallSettled) isEvent_Fact() {}
 func (*Event_JournalCut) isEvent_Fact() {}
 
 func (*Event_MembersChanged) isEvent_Fact() {}
+
+func (*Event_ToolsTrusted) isEvent_Fact() {}
+
+func (*Event_ToolsDistrusted) isEvent_Fact() {}
 
 func (*Event_PlanAdopted) isEvent_Fact() {}
 
@@ -5585,11 +5617,109 @@ func (x *PermissionRevoked) GetReason() string {
 	return ""
 }
 
+// ToolsTrusted says that the CEO trusts the tools of a package.
+type ToolsTrusted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Toolkit       *Toolkit               `protobuf:"bytes,1,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsTrusted) Reset() {
+	*x = ToolsTrusted{}
+	mi := &file_loom_v1_event_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsTrusted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsTrusted) ProtoMessage() {}
+
+func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
+func (*ToolsTrusted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *ToolsTrusted) GetToolkit() *Toolkit {
+	if x != nil {
+		return x.Toolkit
+	}
+	return nil
+}
+
+// ToolsDistrusted says that no tools of a process are trusted any more.
+type ToolsDistrusted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       string                 `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsDistrusted) Reset() {
+	*x = ToolsDistrusted{}
+	mi := &file_loom_v1_event_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsDistrusted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsDistrusted) ProtoMessage() {}
+
+func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
+func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *ToolsDistrusted) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *ToolsDistrusted) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe5(\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xec)\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5681,7 +5811,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x127\n" +
 	"\vjournal_cut\x18\x80\x05 \x01(\v2\x13.loom.v1.JournalCutH\x00R\n" +
 	"journalCut\x12C\n" +
-	"\x0fmembers_changed\x18\xc8\x06 \x01(\v2\x17.loom.v1.MembersChangedH\x00R\x0emembersChanged\x12:\n" +
+	"\x0fmembers_changed\x18\xc8\x06 \x01(\v2\x17.loom.v1.MembersChangedH\x00R\x0emembersChanged\x12=\n" +
+	"\rtools_trusted\x18\x8e\a \x01(\v2\x15.loom.v1.ToolsTrustedH\x00R\ftoolsTrusted\x12F\n" +
+	"\x10tools_distrusted\x18\x8f\a \x01(\v2\x18.loom.v1.ToolsDistrustedH\x00R\x0ftoolsDistrusted\x12:\n" +
 	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdopted\x12C\n" +
 	"\x0flanding_settled\x18\xbe\x06 \x01(\v2\x17.loom.v1.LandingSettledH\x00R\x0elandingSettledB\x06\n" +
 	"\x04fact\"T\n" +
@@ -5974,6 +6106,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"permission\";\n" +
 	"\x11PermissionRevoked\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\":\n" +
+	"\fToolsTrusted\x12*\n" +
+	"\atoolkit\x18\x01 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\"C\n" +
+	"\x0fToolsDistrusted\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
@@ -5988,7 +6125,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*LandingSettled)(nil),        // 1: loom.v1.LandingSettled
@@ -6064,57 +6201,60 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ToolFinished)(nil),          // 71: loom.v1.ToolFinished
 	(*PermissionSet)(nil),         // 72: loom.v1.PermissionSet
 	(*PermissionRevoked)(nil),     // 73: loom.v1.PermissionRevoked
-	nil,                           // 74: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 75: google.protobuf.Timestamp
-	(*Identity)(nil),              // 76: loom.v1.Identity
-	(*RoleScaled)(nil),            // 77: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 78: loom.v1.HostDrained
-	(*JournalCut)(nil),            // 79: loom.v1.JournalCut
-	(*MembersChanged)(nil),        // 80: loom.v1.MembersChanged
-	(*Landing)(nil),               // 81: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 83: loom.v1.Definition
-	(*SignedCommand)(nil),         // 84: loom.v1.SignedCommand
-	(*Error)(nil),                 // 85: loom.v1.Error
-	(*Pause)(nil),                 // 86: loom.v1.Pause
-	(PauseScope)(0),               // 87: loom.v1.PauseScope
-	(GateAction)(0),               // 88: loom.v1.GateAction
-	(*Plan)(nil),                  // 89: loom.v1.Plan
-	(*ForkPoint)(nil),             // 90: loom.v1.ForkPoint
-	(*Execution)(nil),             // 91: loom.v1.Execution
-	(*Budget)(nil),                // 92: loom.v1.Budget
-	(*CallReservation)(nil),       // 93: loom.v1.CallReservation
-	(*Usage)(nil),                 // 94: loom.v1.Usage
-	(*HostRoles)(nil),             // 95: loom.v1.HostRoles
-	(*Bead)(nil),                  // 96: loom.v1.Bead
-	(BeadStatus)(0),               // 97: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 98: loom.v1.Claimant
-	(*TeamTask)(nil),              // 99: loom.v1.TeamTask
-	(*Outcome)(nil),               // 100: loom.v1.Outcome
-	(*Approval)(nil),              // 101: loom.v1.Approval
-	(ApprovalDecision)(0),         // 102: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 103: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 104: loom.v1.Change
-	(*Candidate)(nil),             // 105: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 106: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 107: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 108: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 109: loom.v1.Ballot
-	(*Vote)(nil),                  // 110: loom.v1.Vote
-	(BallotStatus)(0),             // 111: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 112: loom.v1.LockClaim
-	(*Car)(nil),                   // 113: loom.v1.Car
-	(*BlobRef)(nil),               // 114: loom.v1.BlobRef
-	(*Compaction)(nil),            // 115: loom.v1.Compaction
-	(*Said)(nil),                  // 116: loom.v1.Said
-	(*ModelAnswer)(nil),           // 117: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 118: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 119: loom.v1.ToolResult
-	(*Permission)(nil),            // 120: loom.v1.Permission
+	(*ToolsTrusted)(nil),          // 74: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 75: loom.v1.ToolsDistrusted
+	nil,                           // 76: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 77: google.protobuf.Timestamp
+	(*Identity)(nil),              // 78: loom.v1.Identity
+	(*RoleScaled)(nil),            // 79: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 80: loom.v1.HostDrained
+	(*JournalCut)(nil),            // 81: loom.v1.JournalCut
+	(*MembersChanged)(nil),        // 82: loom.v1.MembersChanged
+	(*Landing)(nil),               // 83: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 84: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 85: loom.v1.Definition
+	(*SignedCommand)(nil),         // 86: loom.v1.SignedCommand
+	(*Error)(nil),                 // 87: loom.v1.Error
+	(*Pause)(nil),                 // 88: loom.v1.Pause
+	(PauseScope)(0),               // 89: loom.v1.PauseScope
+	(GateAction)(0),               // 90: loom.v1.GateAction
+	(*Plan)(nil),                  // 91: loom.v1.Plan
+	(*ForkPoint)(nil),             // 92: loom.v1.ForkPoint
+	(*Execution)(nil),             // 93: loom.v1.Execution
+	(*Budget)(nil),                // 94: loom.v1.Budget
+	(*CallReservation)(nil),       // 95: loom.v1.CallReservation
+	(*Usage)(nil),                 // 96: loom.v1.Usage
+	(*HostRoles)(nil),             // 97: loom.v1.HostRoles
+	(*Bead)(nil),                  // 98: loom.v1.Bead
+	(BeadStatus)(0),               // 99: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 100: loom.v1.Claimant
+	(*TeamTask)(nil),              // 101: loom.v1.TeamTask
+	(*Outcome)(nil),               // 102: loom.v1.Outcome
+	(*Approval)(nil),              // 103: loom.v1.Approval
+	(ApprovalDecision)(0),         // 104: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 105: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 106: loom.v1.Change
+	(*Candidate)(nil),             // 107: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 108: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 109: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 110: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 111: loom.v1.Ballot
+	(*Vote)(nil),                  // 112: loom.v1.Vote
+	(BallotStatus)(0),             // 113: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 114: loom.v1.LockClaim
+	(*Car)(nil),                   // 115: loom.v1.Car
+	(*BlobRef)(nil),               // 116: loom.v1.BlobRef
+	(*Compaction)(nil),            // 117: loom.v1.Compaction
+	(*Said)(nil),                  // 118: loom.v1.Said
+	(*ModelAnswer)(nil),           // 119: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 120: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 121: loom.v1.ToolResult
+	(*Permission)(nil),            // 122: loom.v1.Permission
+	(*Toolkit)(nil),               // 123: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	75,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	76,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	77,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	78,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
 	2,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	3,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	23,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -6173,8 +6313,8 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	71,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	5,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	6,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	77,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	78,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	79,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	80,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
 	72,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
 	73,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
 	62,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
@@ -6188,74 +6328,77 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	52,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
 	17,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
 	18,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	79,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	80,  // 76: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	13,  // 77: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	1,   // 78: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	81,  // 79: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	82,  // 80: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	83,  // 81: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	84,  // 82: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	85,  // 83: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	86,  // 84: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	87,  // 85: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	88,  // 86: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	83,  // 87: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	89,  // 88: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	74,  // 89: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	90,  // 90: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	91,  // 91: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	92,  // 92: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	75,  // 93: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	92,  // 94: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	93,  // 95: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	94,  // 96: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	95,  // 97: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	96,  // 98: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	75,  // 99: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	96,  // 100: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	97,  // 101: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	85,  // 102: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	75,  // 103: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	98,  // 104: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	75,  // 105: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	99,  // 106: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	100, // 107: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	100, // 108: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	75,  // 109: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	101, // 110: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	102, // 111: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	84,  // 112: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	85,  // 113: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	103, // 114: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	104, // 115: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	105, // 116: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	81,  // 117: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	106, // 118: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	107, // 119: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	107, // 120: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	108, // 121: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	109, // 122: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	110, // 123: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	111, // 124: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	75,  // 125: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	112, // 126: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	75,  // 127: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	75,  // 128: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	113, // 129: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	114, // 130: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	115, // 131: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	116, // 132: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	116, // 133: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	117, // 134: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	118, // 135: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	119, // 136: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	120, // 137: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	138, // [138:138] is the sub-list for method output_type
-	138, // [138:138] is the sub-list for method input_type
-	138, // [138:138] is the sub-list for extension type_name
-	138, // [138:138] is the sub-list for extension extendee
-	0,   // [0:138] is the sub-list for field type_name
+	81,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	82,  // 76: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	74,  // 77: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	75,  // 78: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	13,  // 79: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	1,   // 80: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	83,  // 81: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	84,  // 82: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	85,  // 83: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	86,  // 84: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	87,  // 85: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	88,  // 86: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	89,  // 87: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	90,  // 88: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	85,  // 89: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	91,  // 90: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	76,  // 91: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	92,  // 92: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	93,  // 93: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	94,  // 94: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	77,  // 95: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	94,  // 96: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	95,  // 97: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	96,  // 98: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	97,  // 99: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	98,  // 100: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	77,  // 101: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	98,  // 102: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	99,  // 103: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	87,  // 104: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	77,  // 105: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	100, // 106: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	77,  // 107: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	101, // 108: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	102, // 109: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	102, // 110: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	77,  // 111: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	103, // 112: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	104, // 113: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	86,  // 114: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	87,  // 115: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	105, // 116: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	106, // 117: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	107, // 118: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	83,  // 119: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	108, // 120: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	109, // 121: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	109, // 122: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	110, // 123: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	111, // 124: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	112, // 125: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	113, // 126: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	77,  // 127: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	114, // 128: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	77,  // 129: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	77,  // 130: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	115, // 131: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	116, // 132: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	117, // 133: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	118, // 134: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	118, // 135: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	119, // 136: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	120, // 137: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	121, // 138: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	122, // 139: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	123, // 140: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	141, // [141:141] is the sub-list for method output_type
+	141, // [141:141] is the sub-list for method input_type
+	141, // [141:141] is the sub-list for extension type_name
+	141, // [141:141] is the sub-list for extension extendee
+	0,   // [0:141] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6272,6 +6415,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
+	file_loom_v1_toolkit_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()
 	file_loom_v1_event_proto_msgTypes[0].OneofWrappers = []any{
@@ -6350,6 +6494,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_CallSettled)(nil),
 		(*Event_JournalCut)(nil),
 		(*Event_MembersChanged)(nil),
+		(*Event_ToolsTrusted)(nil),
+		(*Event_ToolsDistrusted)(nil),
 		(*Event_PlanAdopted)(nil),
 		(*Event_LandingSettled)(nil),
 	}
@@ -6359,7 +6505,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   75,
+			NumMessages:   77,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -549,7 +549,9 @@ type ProjectState struct {
 	Granted *Budget `protobuf:"bytes,700,opt,name=granted,proto3" json:"granted,omitempty"`
 	// Commits of which it is not known whether they landed, by when their attempts
 	// ended; those that another attempt may still land are among them.
-	OpenLandings  []*OpenLanding `protobuf:"bytes,830,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
+	OpenLandings []*OpenLanding `protobuf:"bytes,830,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
+	// Tools of packages that are trusted, oldest first.
+	Toolkits      []*Toolkit `protobuf:"bytes,910,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,6 +789,13 @@ func (x *ProjectState) GetOpenLandings() []*OpenLanding {
 	return nil
 }
 
+func (x *ProjectState) GetToolkits() []*Toolkit {
+	if x != nil {
+		return x.Toolkits
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -853,7 +862,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x86\x03\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x86\x03\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -904,7 +913,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd3\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x82\x15\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -941,7 +950,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12*\n" +
 	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12*\n" +
 	"\agranted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12:\n" +
-	"\ropen_landings\x18\xbe\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x1aG\n" +
+	"\ropen_landings\x18\xbe\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12-\n" +
+	"\btoolkits\x18\x8e\a \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1039,12 +1049,13 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*Staffing)(nil),              // 30: loom.v1.Staffing
 	(*Permission)(nil),            // 31: loom.v1.Permission
 	(*OpenLanding)(nil),           // 32: loom.v1.OpenLanding
-	(*Bead)(nil),                  // 33: loom.v1.Bead
-	(*Execution)(nil),             // 34: loom.v1.Execution
-	(*Approval)(nil),              // 35: loom.v1.Approval
-	(*Definition)(nil),            // 36: loom.v1.Definition
-	(*Turn)(nil),                  // 37: loom.v1.Turn
-	(*Error)(nil),                 // 38: loom.v1.Error
+	(*Toolkit)(nil),               // 33: loom.v1.Toolkit
+	(*Bead)(nil),                  // 34: loom.v1.Bead
+	(*Execution)(nil),             // 35: loom.v1.Execution
+	(*Approval)(nil),              // 36: loom.v1.Approval
+	(*Definition)(nil),            // 37: loom.v1.Definition
+	(*Turn)(nil),                  // 38: loom.v1.Turn
+	(*Error)(nil),                 // 39: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
@@ -1081,22 +1092,23 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	31, // 31: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
 	24, // 32: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
 	32, // 33: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	26, // 34: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	33, // 35: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	34, // 36: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	35, // 37: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	36, // 38: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	37, // 39: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 40: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 41: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	26, // 42: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	26, // 43: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	38, // 44: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	33, // 34: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	26, // 35: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	34, // 36: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	35, // 37: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	36, // 38: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	37, // 39: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	38, // 40: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	6,  // 41: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	4,  // 42: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	26, // 43: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	26, // 44: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	39, // 45: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1110,6 +1122,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
+	file_loom_v1_toolkit_proto_init()
 	file_loom_v1_turn_proto_init()
 	file_loom_v1_workflow_proto_init()
 	type x struct{}
