@@ -156,7 +156,7 @@ func (a *app) demoText(r *demo.Result, o demo.Options) {
 	w := a.out
 	head := func(s string) { fmt.Fprintf(w, "\n%s\n%s\n", s, strings.Repeat("─", len([]rune(s)))) }
 	head("History of " + r.Execution)
-	historyTable(w, r.History)
+	historyTable(w, r.History, nil)
 	head("Decisions")
 	fmt.Fprint(w, graph.Text(r.Graph, nil))
 	if r.Patch != "" {

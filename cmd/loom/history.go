@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/project"
@@ -29,9 +32,11 @@ func (a *app) history() *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
 		Use: "history [flags] " + executionArg, Short: "every transition of an execution, oldest first", Args: takes(executionArg),
-		Long: `History prints every transition of an execution: when, from where to where, on
-what outcome, who brought it about, and why. With --all it prints every event
-about the execution, one a line, each with its position, which --at takes.`,
+		Long: `History prints every transition of an execution: when, since when an agent had
+worked at where it comes from, from where to where, on what outcome, who brought
+it about, and why. What began before another ended ran at once with it. With
+--all it prints every event about the execution, one a line, each with its
+position, which --at takes.`,
 		Example: "  loom execution history shop-1\n  loom execution history shop-1 --all --at 1h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.id = args[0]
@@ -66,7 +71,56 @@ func (a *app) trace(ctx context.Context, c *client.Client, q historyQuery) error
 		return err
 	}
 	list = upTo(list, last)
-	return a.print(&loomv1.HistoryReply{Transitions: list}, func(w io.Writer) { historyTable(w, list) })
+	return a.print(&loomv1.HistoryReply{Transitions: list}, func(w io.Writer) { historyTable(w, list, taken(ctx, c, q.id)) })
+}
+
+// takenWithin bounds how long it is looked for when work was taken: a journal
+// may be long, and the transitions are known without.
+const takenWithin = 5 * time.Second
+
+// taken returns when agents took the work at each node of an execution, oldest
+// first; what cannot be known in time is left out.
+func taken(ctx context.Context, c *client.Client, id string) map[string][]time.Time {
+	ctx, cancel := context.WithTimeout(ctx, takenWithin)
+	defer cancel()
+	claims := map[string][]time.Time{}
+	v, err := c.Look(ctx, string(project.Executions), &loomv1.Query{Project: project.Of(id), Id: id})
+	if err != nil || len(v.Executions) == 0 {
+		return claims
+	}
+	x := v.Executions[0]
+	q := &loomv1.NoticesRequest{Execution: x.Id, Since: x.StartedAt, Kinds: []string{"attempt-claimed"}}
+	_ = c.Follow(ctx, q, false, func(n *loomv1.Notice) error {
+		node := n.Event.GetNode()
+		claims[node] = append(claims[node], n.Event.GetTime().AsTime())
+		return nil
+	})
+	return claims
+}
+
+// began returns for each transition since when an agent had worked at the node
+// that it comes from: from the first claim after the transition before that came
+// from there. It is nil where nobody had.
+func began(list []*loomv1.Transition, claims map[string][]time.Time) []*timestamppb.Timestamp {
+	last := map[string]*loomv1.Transition{} // the newest so far from each node
+	since := make([]*timestamppb.Timestamp, len(list))
+	of := map[string]*timestamppb.Timestamp{}
+	for i, t := range list {
+		if before := last[t.From]; before == nil || !before.Time.AsTime().Equal(t.Time.AsTime()) { // several edges are taken at once
+			of[t.From] = firstBetween(claims[t.From], before.GetTime(), t.Time)
+		}
+		since[i], last[t.From] = of[t.From], t
+	}
+	return since
+}
+
+func firstBetween(times []time.Time, after, until *timestamppb.Timestamp) *timestamppb.Timestamp {
+	for _, at := range times {
+		if (after == nil || at.After(after.AsTime())) && !at.After(until.AsTime()) {
+			return timestamppb.New(at)
+		}
+	}
+	return nil
 }
 
 // upTo returns the transitions up to an event of the project.
@@ -95,17 +149,26 @@ func (a *app) everyEvent(ctx context.Context, c *client.Client, id string, last 
 	})
 }
 
-func historyTable(w io.Writer, list []*loomv1.Transition) {
+// historyTable shows transitions, and since when agents had worked where claims
+// says when they took what.
+func historyTable(w io.Writer, list []*loomv1.Transition, claims map[string][]time.Time) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "no transitions")
 		return
 	}
-	rows := make([][]string, 0, len(list))
-	for _, t := range list {
+	rows, since := make([][]string, 0, len(list)), began(list, claims)
+	for i, t := range list {
 		name, _, _ := strings.Cut(who(t.Actor), "@") // an agent, wherever it was
-		rows = append(rows, []string{clock(t.Time), t.From, t.To, t.Outcome, name, line(what(t), 80)})
+		rows = append(rows, []string{clock(t.Time), clock(since[i]), t.From, t.To, t.Outcome, name, line(what(t), 80)})
 	}
-	table(w, []string{"time", "from", "to", "outcome", "who", "why"}, rows)
+	head := []string{"time", "began", "from", "to", "outcome", "who", "why"}
+	if claims == nil { // nobody looked
+		head = slices.Delete(head, 1, 2)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 1, 2)
+		}
+	}
+	table(w, head, rows)
 }
 
 // what says why a transition was made, also where no agent summed it up.

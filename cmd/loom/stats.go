@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -20,9 +22,10 @@ func (a *app) stats() *cobra.Command {
 		Use: "stats [flags]", Short: "how workflows fare, beside their targets", Args: takes(),
 		Long: `Stats prints, for each process, how its executions ended, how long they took
 from filing to the end, with and without the time that the CEO was waited for,
-and how each node fared; then the targets beside what was measured. What was
-not measured yet is a dash. The time of a target is the 90th percentile, and a
-simple bug is one whose change has at most two files.`,
+and how each node fared; then the targets beside what was measured, those about
+bugs for what mends bugs. What was not measured yet is a dash. The time of a
+target is the 90th percentile, and a simple bug is one whose change has at most
+two files.`,
 		Example: "  loom stats\n  loom stats --process auto-bug-workflow --from 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillStats(q, from, to, time.Now()); err != nil {
@@ -86,7 +89,7 @@ func processText(w io.Writer, m *loomv1.WorkflowMetrics) {
 	nodesTable(w, m.Nodes)
 	fmt.Fprintln(w)
 	rulesTable(w, m.Rules)
-	targetsTable(w, m.Targets)
+	targetsTable(w, targetsOf(m))
 }
 
 func endings(m *loomv1.WorkflowMetrics) string {
@@ -142,6 +145,19 @@ func tries(attempts []uint64) string {
 		}
 	}
 	return dash(strings.Join(parts, " "))
+}
+
+// escalates is the one target that is not about bugs.
+const escalates = "executions that escalate"
+
+// targetsOf are the targets that a process has: those about bugs only where it
+// is for bugs, or something of the kind was measured. That verification was
+// passed says nothing of it: all work that lands is verified.
+func targetsOf(m *loomv1.WorkflowMetrics) []*loomv1.Target {
+	bugs := m.Process == project.AutoBug || slices.ContainsFunc(m.Targets, func(t *loomv1.Target) bool {
+		return t.Measured != nil && t.Name != escalates && t.Name != "fixes that pass verification"
+	})
+	return slices.DeleteFunc(slices.Clone(m.Targets), func(t *loomv1.Target) bool { return !bugs && t.Name != escalates })
 }
 
 func targetsTable(w io.Writer, targets []*loomv1.Target) {
