@@ -132,6 +132,9 @@ func (a *app) effective(flags *pflag.FlagSet) []effective {
 		}
 		list = append(list, effective{f.Name, value, a.origin(f, "")})
 	})
+	if s, _ := configuredProcess(a.config); s.name != "" {
+		list = append(list, effective{processTableKey + "." + processDefault, s.name, s.from})
+	}
 	slices.SortStableFunc(list, func(x, y effective) int { return cmp.Compare(x.Key, y.Key) })
 	return list
 }

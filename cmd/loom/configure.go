@@ -43,7 +43,8 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	whole := slices.Contains(configured, path)
 	schema := settings()
-	places, environ := a.places(), os.Environ()
+	places := a.places()
+	environ := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, processPath+"=") })
 	if !whole {
 		places.Workspace = ""
 		environ = slices.DeleteFunc(environ, func(e string) bool { return !everywhere(cmd, e) })
@@ -115,14 +116,17 @@ func everywhere(cmd *cobra.Command, variable string) (found bool) {
 }
 
 // places says which files are read.
-func (a *app) places() config.Places {
+func (a *app) places() config.Places { return a.placesOf(".") }
+
+// placesOf is places for another directory than this one.
+func (a *app) placesOf(dir string) config.Places {
 	if only := a.configFile; only != "" {
 		return config.Places{Only: only}
 	}
 	if only := os.Getenv(config.Variable("config")); only != "" {
 		return config.Places{Only: only}
 	}
-	return config.DefaultPlaces(".")
+	return config.DefaultPlaces(dir)
 }
 
 // given lists what flags were given on the command line: the entries of those
@@ -207,7 +211,7 @@ func settings() config.Schema {
 	if err != nil {
 		panic("there is no up: " + err.Error())
 	}
-	s := config.Schema{{Name: secretFiles, Keyed: true, Path: true, Check: checkSecret}}
+	s := config.Schema{{Name: secretFiles, Keyed: true, Path: true, Check: checkSecret}, {Name: processTableKey, Keyed: true, Workspace: true, Check: checkProcess}}
 	add := func(f *pflag.Flag) {
 		if !slices.Contains(unset, f.Name) {
 			s = append(s, keyOf(f))

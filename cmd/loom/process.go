@@ -146,7 +146,8 @@ not sound is listed with its first problem.`,
 				return err
 			}
 			list := slices.DeleteFunc(slices.Clone(c.Entries()), func(e *processes.Entry) bool { return e.Hidden != "" && !all })
-			shown := a.listed(list, c.Default(workspaceLayer))
+			which, _ := a.standardProcess(".", c) // whoever runs it is told what is wrong
+			shown := a.listed(list, which.name)
 			return a.printAny(shown, func(w io.Writer) { processTable(w, shown) })
 		},
 	}

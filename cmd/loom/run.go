@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/config"
 	"github.com/loomrun/loom/internal/errand"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
@@ -44,7 +44,7 @@ func (a *app) run() *cobra.Command {
 
 A directory that is no git repository is copied into one that Loom makes for
 itself, and only delivered files are written back: none over what you changed.
-Without --process the workspace's only process is taken.`,
+Without --process it is loom.toml's, [process] default, or the workspace's only.`,
 		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.Goal = strings.TrimSpace(strings.Join(args, " ")); s.Goal == "" {
@@ -84,11 +84,18 @@ func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 	if err != nil {
 		return err
 	}
-	if s.Process = cmp.Or(s.Process, c.Default(workspaceLayer)); s.Process == "" {
-		return fault.New("usage/argument", "no process is named, and the workspace does not have exactly one").At("--process").
-			Want("one of %s", strings.Join(c.Library().Names(), ", "))
+	which := preferred{s.Process, config.Origin{From: config.FromFlag, Name: "--process"}}
+	if which.name == "" {
+		which, err = a.standardProcess(f.workspace, c)
 	}
-	e, err := a.lookUp(c, s.Process)
+	if err != nil {
+		return err
+	}
+	if which.name == "" {
+		return fault.New("usage/argument", "no process is named, and the workspace does not have exactly one").At("--process").
+			Want("one of %s; or a loom.toml with [process] default = \"NAME\"", strings.Join(c.Library().Names(), ", "))
+	}
+	e, err := which.take(a, c)
 	if err != nil {
 		return err
 	}
