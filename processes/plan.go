@@ -192,7 +192,7 @@ func (p *planning) phase(i int, q *plannedFile) {
 	case q.Of != "":
 		p.part(i, q)
 	case strings.TrimSpace(q.Description) == "":
-		p.refuse("plan/phase", at, "phase %q is none of the process, and says not what is to be done", q.ID).
+		p.refuse("plan/phase", at, "phase %q is none of the process, and does not say what is to be done", q.ID).
 			Want("a description, or %s", suggest.Among(q.ID, p.ids()))
 	default:
 		ph, _ := adapted(phaseFile{ID: q.ID}, q)
@@ -229,7 +229,7 @@ func (p *planning) part(i int, q *plannedFile) {
 	case of.Process != "" || p.begun(of.ID):
 		p.refuse("plan/phase", []any{"phases", i, "of"}, "phase %q cannot be split: a process does it, or it has begun", q.Of)
 	case strings.TrimSpace(q.Description) == "":
-		p.refuse("plan/phase", []any{"phases", i, "id"}, "part %q of phase %q says not what is to be done", q.ID, q.Of)
+		p.refuse("plan/phase", []any{"phases", i, "id"}, "part %q of phase %q does not say what is to be done", q.ID, q.Of)
 	default:
 		ph := *of
 		ph.ID, ph.Deliverables = q.ID, nil
