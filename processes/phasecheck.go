@@ -193,9 +193,11 @@ func (d *draft) dependencies() {
 }
 
 func (d *draft) ids() []string {
-	ids := make([]string, len(d.Phases))
-	for i, p := range d.Phases {
-		ids[i] = p.ID
+	var ids []string
+	for _, p := range d.Phases {
+		if !slices.Contains(ids, p.ID) {
+			ids = append(ids, p.ID)
+		}
 	}
 	return ids
 }

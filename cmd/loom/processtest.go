@@ -72,7 +72,11 @@ type verdict struct {
 func (t *trial) all(ctx context.Context, only string) error {
 	names := t.tests(only)
 	if len(names) == 0 {
-		return fault.New("process/unknown", "process %q has no such test", t.entry.Name).At("NAME|FILE").Want("a package has tests in test/*.yaml, each beside its *.script.yaml")
+		what := "has no tests"
+		if only != "" {
+			what = "has no such test"
+		}
+		return fault.New("process/unknown", "process %q %s", t.entry.Name, what).At("NAME|FILE").Want("a package has tests in test/*.yaml, each beside its *.script.yaml")
 	}
 	failed := 0
 	for _, name := range names {

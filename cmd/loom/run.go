@@ -122,9 +122,21 @@ func (a *app) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 		return a.hand(ctx, s, f)
 	}
 	if err != nil {
+		a.toGoOn(r, s.IdempotencyKey)
 		return err
 	}
 	return a.errandResult(r)
+}
+
+// toGoOn says how work goes on that was filed and has not ended.
+func (a *app) toGoOn(r *errand.Result, key string) {
+	switch {
+	case r == nil:
+	case key != "":
+		fmt.Fprintf(a.err, "%s has not ended; the same command, with the same --key, goes on with it\n", r.Bead)
+	default:
+		fmt.Fprintf(a.err, "%s has not ended; it goes on when a host starts: loom up --project %s=%s\n", r.Bead, r.Project, r.Repository)
+	}
 }
 
 func (a *app) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {

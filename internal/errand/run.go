@@ -109,20 +109,32 @@ type errand struct {
 
 // Run runs an errand to its end, or until it waits for a person. Work that was
 // cut off is taken up when the same is run again on the same data directory
-// with the same idempotency key.
+// with the same idempotency key. With an error it returns what goes on when a host
+// starts on the data directory again, or nil.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	e := &errand{Options: o}
 	defer e.close()
 	for _, step := range []func(context.Context) error{e.start, e.submit, e.follow} {
 		if err := step(ctx); err != nil {
-			return nil, err
+			return e.begun(), err
 		}
 	}
 	return e.result(ctx)
 }
 
+// begun is what was filed and has not ended, or nil.
+func (e *errand) begun() *Result {
+	if e.bead == "" {
+		return nil
+	}
+	return &Result{Project: e.ws.id, Bead: e.bead, Repository: e.ws.repository, Status: "open"}
+}
+
 func (e *errand) start(ctx context.Context) (err error) {
 	if e.ws, err = open(ctx, e.Workspace, e.Data); err != nil {
+		return err
+	}
+	if err := e.checkOut(); err != nil {
 		return err
 	}
 	p := host.Project{ID: e.ws.id, Repository: e.ws.repository, Checks: e.Checks}
@@ -308,9 +320,6 @@ func (e *errand) deliver(promised map[string]bool) ([]File, error) {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return nil, err
-	}
-	if !e.ws.own {
-		return nil, fault.New("usage/argument", "the workspace is a git repository: the result is on its branch").At("--out")
 	}
 	return e.ws.bring(out, promised)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // The most that is imported from a directory that is no repository.
@@ -41,8 +42,12 @@ func open(ctx context.Context, dir, data string) (*workspace, error) {
 	if err != nil {
 		return nil, fault.New("usage/argument", "not a path: %s", err).At("workspace")
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
 		return nil, fault.New("usage/argument", "no such directory").At("workspace").Got(dir)
+	case !info.IsDir():
+		return nil, fault.New("usage/argument", "not a directory").At("workspace").Got(dir)
 	}
 	w := &workspace{id: name(dir), dir: dir, before: map[string]string{}}
 	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
@@ -204,4 +209,49 @@ func reason(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+// checkOut refuses, before anything is done, a place that nothing could be
+// written to in the end. It leaves nothing there.
+func (e *errand) checkOut() error {
+	if e.Out != "" && !e.ws.own {
+		return fault.New("usage/argument", "the workspace is a git repository: the result is on its branch").At("--out")
+	}
+	if !e.ws.own || e.Out == "" && !e.delivers() {
+		return nil
+	}
+	where, out := "--out", e.Out
+	if out == "" {
+		where, out = "workspace", e.ws.dir
+	}
+	if err := writable(out); err != nil {
+		return fault.New("usage/argument", "nothing can be written to this directory").At(where).Got(out).Because(err).Want("another one: --out DIR")
+	}
+	return nil
+}
+
+// delivers says whether the process promises files.
+func (e *errand) delivers() bool {
+	if e.Processes == nil {
+		return false
+	}
+	def, _ := e.Processes.Get(e.Submission.GetProcess())
+	return slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool { return len(n.GetPhase().GetDeliverables()) > 0 })
+}
+
+// writable returns why no file can be made in a directory, or, of one that there
+// is not, in the nearest above it.
+func writable(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir); _, err = os.Stat(dir) {
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".loom-*.draft")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
