@@ -78,6 +78,10 @@ func (d *deskActor) present(ctx context.Context, m *signed) *loomv1.Answer {
 	if fault.Code(err) == "submit/unknown-project" {
 		_, _ = to(project.System) // it is refused there, too; the caller hears why here
 	}
+	if fault.Code(err) == "command/secret" { // the project has not seen it
+		body := &loomv1.RecordRejection{Error: fault.From(err).Proto(), Subject: "loom.v1.ceo"}
+		_, _ = d.projects.Do(ctx, &loomv1.Command{Project: cmd.Project, Actor: m.from, Body: &loomv1.Command_RecordRejection{RecordRejection: body}})
+	}
 	if err != nil {
 		return &loomv1.Answer{Error: fault.From(err).Proto()}
 	}

@@ -61,8 +61,12 @@ func (p *Projects) local(n int, r *loomv1.PartitionRequest, reply func(*loomv1.P
 	id, message := "", any(nil)
 	switch b := r.GetBody().(type) {
 	case *loomv1.PartitionRequest_Command:
-		id = b.Command.GetProject()
-		message = &request{cmd: b.Command, reply: func(a *loomv1.Answer) { reply(answered(a)) }}
+		cmd, err := p.cleaned(b.Command) // the other host may know fewer secrets
+		if err != nil {
+			return nil, err
+		}
+		id = cmd.GetProject()
+		message = &request{cmd: cmd, reply: func(a *loomv1.Answer) { reply(answered(a)) }}
 	case *loomv1.PartitionRequest_View:
 		id = b.View.GetQuery().GetProject()
 		message = &look{view: project.View(b.View.GetView()), query: b.View.GetQuery(), reply: func(v *loomv1.View) { reply(viewed(v)) }}

@@ -52,6 +52,9 @@ type Partition struct {
 	// one with many beads, after eight times as many events as it has beads. Zero
 	// means 2,000.
 	SnapshotEvery int
+	// Clean returns what may be told and kept of a command that anybody sends, or
+	// refuses it. It must not change the command itself. Nil keeps all.
+	Clean func(*loomv1.Command) (*loomv1.Command, error)
 	// Trouble is told of internal errors, once each, and must not block. Nil
 	// tells nobody; the log has them in any case.
 	Trouble func(Trouble)

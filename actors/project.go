@@ -278,6 +278,7 @@ type Projects struct {
 	of         func(project string) int
 	elsewhere  Elsewhere  // nil on a host that is alone
 	replicas   []*replica // that answer reads of graphs which others serve
+	clean      func(*loomv1.Command) (*loomv1.Command, error)
 }
 
 // StartPartitions starts the partition actors of this host. of says which
@@ -287,6 +288,7 @@ func (s *System) StartPartitions(ctx context.Context, list []Partition, of func(
 	p := &Projects{sys: s, of: of, elsewhere: elsewhere}
 	for i, part := range list {
 		part.here = new(atomic.Bool)
+		p.clean = part.Clean
 		p.here = append(p.here, part.here)
 		p.replicas = append(p.replicas, newReplica(ctx, s, part))
 		p.partitions = append(p.partitions, s.start(fmt.Sprintf("partition-%02d", i), s.partitionProps(ctx, part)))
@@ -338,12 +340,23 @@ func (p *Projects) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer,
 	if _, err := proto.Marshal(cmd); err != nil { // what has no encoding could never be made durable
 		return nil, fault.New("command/malformed", "command %T cannot be encoded: %s", cmd.Body, err)
 	}
-	cmd = once(cmd)
+	cmd, err := p.cleaned(once(cmd))
+	if err != nil {
+		return nil, err
+	}
 	remote := &loomv1.PartitionRequest{Body: &loomv1.PartitionRequest_Command{Command: cmd}}
 	refuse := func(e *loomv1.Error) *loomv1.Answer { return &loomv1.Answer{Error: e} }
 	return retry(ctx, func(reply func(*loomv1.Answer)) {
 		p.send(ctx, p.of(cmd.Project), &request{cmd: cmd, reply: reply}, remote, unwrap((*loomv1.PartitionReply).GetAnswer, refuse, reply))
 	}, (*loomv1.Answer).GetError)
+}
+
+// cleaned is a command as it may be told and kept.
+func (p *Projects) cleaned(cmd *loomv1.Command) (*loomv1.Command, error) {
+	if p.clean == nil {
+		return cmd, nil
+	}
+	return p.clean(cmd)
 }
 
 // OfferAgain has every project put into the work queue again what should be

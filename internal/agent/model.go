@@ -65,7 +65,9 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 		return stop, err
 	}
 	began := time.Now()
-	resp, err := m.Ask(ctx, req, r.live)
+	live, ended := r.telling()
+	resp, err := m.Ask(ctx, req, live)
+	ended()
 	if err == nil {
 		err = r.together(ctx, resp)
 	}
@@ -102,10 +104,7 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 	if resp.By != "" {
 		a.Model, a.Scripted = resp.By, resp.Scripted
 	}
-	resp.Text = r.Secrets.Text(resp.Text)
-	for _, c := range resp.Calls {
-		c.Arguments = r.Secrets.Text(c.Arguments)
-	}
+	r.clean(resp)
 	a.Usage, a.Summary = resp.Usage, cut(resp.Text, 60)
 	if a.Text, err = r.Blobs.Put(ctx, []byte(resp.Text), "text/markdown; charset=utf-8"); err != nil {
 		return err
@@ -121,6 +120,18 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 	}
 	a.Calls = r.unique(resp.Calls)
 	return nil
+}
+
+// clean takes the secrets out of an answer. What its provider wants back cannot
+// be changed: with a secret in it, it is dropped.
+func (r *run) clean(resp *model.Response) {
+	resp.Text = r.Secrets.Text(resp.Text)
+	for _, c := range resp.Calls {
+		c.Id, c.Tool, c.Arguments = r.Secrets.Text(c.Id), r.Secrets.Text(c.Tool), r.Secrets.Text(c.Arguments)
+	}
+	if len(r.Secrets.In(string(resp.Opaque))) > 0 {
+		resp.Opaque = nil
+	}
 }
 
 // parkUntil gives the agent up until a rate limit ends; that costs no attempt.

@@ -194,15 +194,24 @@ func (r *run) text(ctx context.Context, ref *loomv1.BlobRef) (string, error) {
 	return string(data), err
 }
 
-// live passes on what the model is writing, for people who watch.
-func (r *run) live(c model.Chunk) {
-	text := c.Text
-	if c.Discard {
-		text = "\n[the answer broke off and begins again]\n"
+// telling passes on what the model is writing, for people who watch, without
+// secrets; ended passes on what was held back for that.
+func (r *run) telling() (live func(model.Chunk), ended func()) {
+	s := r.Secrets.Stream()
+	tell := func(text string) {
+		if r.Live != nil && text != "" {
+			r.Live(r.brief.Project.Id, r.brief.Bead.Id, text)
+		}
 	}
-	if r.Live != nil && text != "" {
-		r.Live(r.brief.Project.Id, r.brief.Bead.Id, text)
+	live = func(c model.Chunk) {
+		if c.Discard {
+			s.End()
+			tell("\n[the answer broke off and begins again]\n")
+			return
+		}
+		tell(s.Text(c.Text))
 	}
+	return live, func() { tell(s.End()) }
 }
 
 // runTools brings every open call to a recorded outcome: reading calls side by

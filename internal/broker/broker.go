@@ -27,6 +27,7 @@ import (
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/identity"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // DefaultListen is where a host listens unless it is told otherwise.
@@ -91,6 +92,9 @@ type Config struct {
 	// Aside is called when a task is set aside, with its subject and why. It
 	// must not block. Nil ignores it.
 	Aside func(subject string, why error)
+	// Clean returns what may be kept of a message that is set aside, without
+	// changing it. Nil keeps all.
+	Clean func(*loomv1.SetAside) *loomv1.SetAside
 }
 
 // Broker is a running server and the host's connections to it.

@@ -242,9 +242,13 @@ func again(failed error, delivered uint64) bool {
 // SetAside keeps a message that could not be handled, with the reason, for the
 // operator. It blocks until that is on the disk.
 func (b *Broker) SetAside(ctx context.Context, stream, subj string, data []byte, reason error, at time.Time) error {
-	body, err := proto.Marshal(&loomv1.SetAside{
+	kept := &loomv1.SetAside{
 		Stream: stream, Subject: strings.ToValidUTF8(subj, "\uFFFD"), Data: data, Error: fault.From(reason).Proto(), Time: timestamppb.New(at),
-	})
+	}
+	if b.config.Clean != nil {
+		kept = b.config.Clean(kept)
+	}
+	body, err := proto.Marshal(kept)
 	if err != nil {
 		return fault.New("internal/error", "a message cannot be set aside").Because(err)
 	}

@@ -35,6 +35,7 @@ var codes = map[string]Exit{
 	"project/conflict":          Conflict,
 	"project/quarantined":       Integrity,
 	"command/malformed":         Invalid,
+	"command/secret":            Invalid,
 	"command/unauthorized":      Refused,
 	"request/denied":            Refused,
 	"definition/invalid":        Invalid,

@@ -277,9 +277,9 @@ func (c Config) roles() *roles.Set {
 }
 
 // log is the logger, without the secrets that it is given.
-func (c Config) log() *slog.Logger {
+func (c Config) log(s *redact.Secrets) *slog.Logger {
 	if c.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(redact.Of(c.Secrets).Handler(c.Logger.Handler()))
+	return slog.New(s.Handler(c.Logger.Handler()))
 }

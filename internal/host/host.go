@@ -40,6 +40,7 @@ import (
 type Host struct {
 	config  Config
 	log     *slog.Logger
+	secrets *redact.Secrets
 	started time.Time
 
 	dir        *datadir.Dir
@@ -90,9 +91,10 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	secrets := redact.Of(c.Secrets)
 	h := &Host{
 		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(),
-		config: c, log: c.log(), started: time.Now(), model: c.Model, roles: c.roles(),
+		config: c, secrets: secrets, log: c.log(secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
@@ -157,7 +159,7 @@ func (h *Host) startBroker(ctx context.Context) error {
 	}
 	h.broker, err = broker.Start(ctx, broker.Config{
 		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, External: h.config.External, Logger: h.log,
-		Aside: h.setAside, WorkLost: h.workLost, Plant: plant,
+		Aside: h.setAside, Clean: h.cleanAside, WorkLost: h.workLost, Plant: plant,
 	})
 	return err
 }
@@ -256,6 +258,7 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
+	p.Clean = h.cleanCommand
 	p.Members, p.Format, p.Agreed = h.everybody, h.config.Format, h.agreed
 	p.Base = func(ctx context.Context) (*loomv1.JournalBase, error) { return h.baseOf(ctx, log.Partition()) }
 	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
@@ -278,7 +281,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec,
 		Scratch: h.dir.Path("scratch"), Caches: h.dir.Path("caches"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
-		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: redact.Of(h.config.Secrets),
+		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets,
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

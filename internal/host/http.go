@@ -33,7 +33,7 @@ func (h *Host) startWeb(ctx context.Context) error {
 	h.meters.Watch(families, h.figures)
 	all := &services{h: h, all: h.services()}
 	s, err := web.Start(ctx, web.Config{
-		Listen: h.config.HTTP, TLS: h.webTLS(), Insecure: h.config.Insecure, Hosts: h.webHosts(), Services: all, MCP: all.protocol, Meters: h.meters, Logger: h.log,
+		Listen: h.config.HTTP, TLS: h.webTLS(), Insecure: h.config.Insecure, Hosts: h.webHosts(), Services: all, Clean: h.cleanError, MCP: all.protocol, Meters: h.meters, Logger: h.log,
 		Keys: token.NewKeys(h.dir.Path(), time.Now),
 	})
 	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {
@@ -80,7 +80,7 @@ func (s *services) Call(ctx context.Context, name string, from *loomv1.Identity,
 	ctx, cancel := context.WithTimeout(ctx, serveWithin)
 	defer cancel()
 	defer context.AfterFunc(s.h.ctx, cancel)()
-	return f(ctx, call{subject: subject.Service(subject.Must(name)), contentType: contentType, data: body, from: from})
+	return s.h.cleanAnswer(f(ctx, call{subject: subject.Service(subject.Must(name)), contentType: contentType, data: body, from: from}))
 }
 
 // Ready implements web.Services: partitions have recovered, journals take

@@ -19,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/identity"
+	"github.com/loomrun/loom/internal/redact"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -59,7 +60,8 @@ func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, 
 	if err := c.checkLeaf(credentials); err != nil {
 		return nil, err
 	}
-	h := &Host{config: c, log: c.log(), started: time.Now(), model: c.Model, roles: c.roles()}
+	secrets := redact.Of(c.Secrets)
+	h := &Host{config: c, secrets: secrets, log: c.log(secrets), started: time.Now(), model: c.Model, roles: c.roles()}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
 	for _, step := range []func(context.Context) error{

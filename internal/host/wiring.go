@@ -303,11 +303,11 @@ func (h *Host) handler(within time.Duration, f func(context.Context, call) proto
 		defer cancel()
 		defer context.AfterFunc(h.ctx, cancel)() // nobody is left to ask once the host stops
 		if err := h.permit(r); err != nil {
-			return nil, err
+			return nil, h.cleanError(err)
 		}
 		kind := header(r.Header, "Content-Type")
 		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who})
-		return encode(kind, reply)
+		return encode(kind, h.cleanAnswer(reply))
 	}
 }
 

@@ -3,13 +3,14 @@
 //
 // It promises that a value which it was given does not stand in a text that
 // went through it: as it is, in JSON, in base64 (wherever in a longer one), in
-// hexadecimal, in an address, or with line breaks or colours of a terminal in
-// between; that the same text always becomes the same; and that a text which
+// hexadecimal, in an address, with line breaks or colours of a terminal in
+// between, or half of it where a text was cut; that the same text always becomes the same; and that a text which
 // went through it goes through again unchanged. It never guesses: what it was
 // not given, it does not find.
 package redact
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // secretName is what the names of variables with secrets look like.
@@ -33,19 +35,17 @@ const (
 // Secrets are the values to take out. Nil has none. It may be used by several
 // goroutines.
 type Secrets struct {
-	forms  []secret
+	forms  []*secret
 	plain  *strings.Replacer
-	broken []broken
+	whole  *finder // of the forms
+	joined *finder // of the forms as joined has them
 }
 
 // secret is one form of one secret's value.
-type secret struct{ name, form string }
-
-// broken finds a value with something in between.
-type broken struct {
-	name  string
-	first string // its first byte, which texts without it need not be searched for
-	value *regexp.Regexp
+type secret struct {
+	name, form string
+	joined     string
+	broken     func() *regexp.Regexp // finds it with something in between; nil if it is too large for that
 }
 
 // Of returns the secrets of an environment, "NAME=VALUE" each: those whose name
@@ -59,14 +59,14 @@ func Of(env []string) *Secrets {
 			s.add(name, value)
 		}
 	}
-	slices.SortFunc(s.forms, func(a, b secret) int { // the longest first: one may be part of another
+	slices.SortFunc(s.forms, func(a, b *secret) int { // the longest first: one may be part of another
 		return cmp.Or(cmp.Compare(len(b.form), len(a.form)), strings.Compare(a.form, b.form), strings.Compare(a.name, b.name))
 	})
-	var pairs []string
+	var pairs, all, inOne []string
 	for _, f := range s.forms {
-		pairs = append(pairs, f.form, inPlaceOf(f.name))
+		pairs, all, inOne = append(pairs, f.form, inPlaceOf(f.name)), append(all, f.form), append(inOne, f.joined)
 	}
-	s.plain = strings.NewReplacer(pairs...)
+	s.plain, s.whole, s.joined = strings.NewReplacer(pairs...), newFinder(all), newFinder(inOne)
 	return s
 }
 
@@ -79,16 +79,22 @@ func inPlaceOf(name string) string { return "[redacted " + name + "]" }
 
 func (s *Secrets) add(name, value string) {
 	for _, form := range forms(value) {
-		s.forms = append(s.forms, secret{name, form})
+		s.forms = append(s.forms, &secret{name, form, joined(form), sync.OnceValue(func() *regexp.Regexp { return broken(form) })})
 	}
-	parts := make([]string, 0, len(value))
-	for _, c := range value {
+}
+
+// broken finds a form with line breaks and colours in between.
+func broken(form string) *regexp.Regexp {
+	parts := make([]string, 0, len(form))
+	for _, c := range form {
 		parts = append(parts, regexp.QuoteMeta(string(c)))
 	}
 	between := `(?:\x1b\[[0-9;]*[A-Za-z]|\\?\r?\n[ \t]*)*`
-	if re, err := regexp.Compile(strings.Join(parts, between)); err == nil { // one that is too large is found as it is
-		s.broken = append(s.broken, broken{name, value[:1], re})
+	re, err := regexp.Compile(strings.Join(parts, between))
+	if err != nil {
+		return nil
 	}
+	return re
 }
 
 // Text returns a text without the secrets, each by what stands in its place.
@@ -96,32 +102,46 @@ func (s *Secrets) Text(text string) string {
 	if s == nil || len(s.forms) == 0 {
 		return text
 	}
-	text = s.plain.Replace(text)
-	if !strings.ContainsAny(text, "\n\x1b") {
-		return text
+	if s.whole.in(text) {
+		text = s.plain.Replace(text)
 	}
-	for _, b := range s.broken {
-		if strings.Contains(text, b.first) {
-			text = b.value.ReplaceAllLiteralString(text, inPlaceOf(b.name))
+	for _, f := range s.mayBreak(text) {
+		if re := f.broken(); re != nil {
+			text = re.ReplaceAllLiteralString(text, inPlaceOf(f.name))
 		}
 	}
-	return text
+	return s.cutOff(text)
+}
+
+// mayBreak returns the forms that may stand in a text with something in
+// between: too many rather than too few.
+func (s *Secrets) mayBreak(text string) []*secret {
+	if !strings.ContainsAny(text, "\n\x1b") {
+		return nil
+	}
+	inOne := joined(text)
+	if !s.joined.in(inOne) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.forms), func(f *secret) bool { return !strings.Contains(inOne, f.joined) })
 }
 
 // In returns the names of the secrets that stand in a text, sorted.
 func (s *Secrets) In(text string) []string {
-	if s == nil {
+	if s == nil || len(s.forms) == 0 {
 		return nil
 	}
 	var names []string
-	for _, f := range s.forms {
-		if strings.Contains(text, f.form) {
-			names = append(names, f.name)
+	if s.whole.in(text) {
+		for _, f := range s.forms {
+			if strings.Contains(text, f.form) {
+				names = append(names, f.name)
+			}
 		}
 	}
-	for _, b := range s.broken {
-		if b.value.MatchString(text) {
-			names = append(names, b.name)
+	for _, f := range s.mayBreak(text) {
+		if re := f.broken(); re != nil && re.MatchString(text) {
+			names = append(names, f.name)
 		}
 	}
 	slices.Sort(names)
@@ -137,11 +157,24 @@ func forms(value string) []string {
 			list = append(list, within(e, value, offset))
 		}
 	}
-	if quoted, err := json.Marshal(value); err == nil {
-		list = append(list, string(quoted[1:len(quoted)-1]))
+	for _, html := range []bool{false, true} {
+		once := quoted(value, html)
+		list = append(list, once, quoted(once, false), quoted(once, true))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// quoted is a text as it stands in a string of JSON, with HTML's own characters
+// escaped or not.
+func quoted(text string, html bool) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(html)
+	if e.Encode(text) != nil {
+		return text
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out.String()), `"`), `"`)
 }
 
 // within is what stays the same of a value's base64 when so many bytes come

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,6 +41,13 @@ var written = map[string]func(string) string{
 		}
 		return string(data)
 	},
+	"JSON in JSON": func(s string) string {
+		data, err := json.Marshal(map[string]string{"arguments": strconv.Quote(s)})
+		if err != nil {
+			panic(err)
+		}
+		return string(data)
+	},
 	"base64":           func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	"base64, later":    func(s string) string { return base64.StdEncoding.EncodeToString([]byte("x" + s + "yz")) },
 	"base64, later on": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("xy" + s + "z")) },
@@ -47,7 +56,18 @@ var written = map[string]func(string) string{
 	"query":            func(s string) string { return "?k=" + url.QueryEscape(s) },
 	"path":             func(s string) string { return "/" + url.PathEscape(s) },
 	"lines":            func(s string) string { return s[:3] + "\n" + s[3:5] + "\\\r\n  " + s[5:] },
+	"base64, lines":    func(s string) string { return every(5, base64.StdEncoding.EncodeToString([]byte("x"+s+"yz"))) },
+	"hex, lines":       func(s string) string { return every(7, hex.EncodeToString([]byte(s))) },
 	"colours":          func(s string) string { return "\x1b[31m" + s[:4] + "\x1b[0m" + s[4:] + "\x1b[m" },
+}
+
+// every breaks a text into lines of n bytes, as base64 and xxd do.
+func every(n int, text string) string {
+	var lines []string
+	for part := range slices.Chunk([]byte(text), n) {
+		lines = append(lines, string(part))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func TestP25_NoFormOfASecretIsLeft(t *testing.T) {
@@ -72,6 +92,21 @@ func TestP25_NoFormOfASecretIsLeft(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A text that was cut in the middle of a secret ends before it.
+func TestP25_NoHalfOfASecretIsLeft(t *testing.T) {
+	s := redact.Of([]string{"THE_KEY=sk-live-0123456789abcdef"})
+	for text, want := range map[string]string{
+		`got "use sk-live-012345"..., want less`: `got "use [redacted THE_KEY]"..., want less`,
+		"key sk-live-0123456789…":                "key [redacted THE_KEY]…",
+		"like sk-live-...":                       "like sk-live-...",
+		"func f(more ...string) { g(more...) }":  "func f(more ...string) { g(more...) }",
+	} {
+		if got := s.Text(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestP25_WhatIsNoSecretStays(t *testing.T) {

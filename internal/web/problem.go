@@ -16,6 +16,9 @@ import (
 // error of the contract beside them. What went wrong inside is logged, and not
 // told.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	if s.config.Clean != nil {
+		err = s.config.Clean(err)
+	}
 	f := fault.From(err)
 	if f.Code == "internal/error" {
 		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)

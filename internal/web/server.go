@@ -75,6 +75,8 @@ type Config struct {
 	Hosts    []string
 	Services Services
 	Keys     Keys
+	// Clean returns an error as it may be told to whoever asks. Nil tells all.
+	Clean func(error) error
 	// MCP serves the Model Context Protocol to a client. Nil answers that it is
 	// not served.
 	MCP func(Client) http.Handler

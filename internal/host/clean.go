@@ -1,0 +1,78 @@
+package host
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/redact"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// refers are the fields that name what there is: projects, beads, roles, hosts,
+// commits. They are checked against that, so nobody brings a secret in by one;
+// and a variable whose value is a word, such as a project's name, must not make
+// that project unknown.
+var refers = func() map[protoreflect.Name]bool {
+	all := map[protoreflect.Name]bool{}
+	for _, name := range strings.Fields(`
+		about address after again agent approval architect archive archive_sha256 assignee attempt awaits ballot base bead
+		beads blocked_by blocks call ceo child children code commit decision default_process definition definition_hash
+		deployment digest execution fingerprint follows from halted_by head heard host id joined limit_approval lineage
+		media_type model name new node nonce of old option options parent parent_attempt parked part patch_digest
+		permissions phase process project projects public_key ref removed result role role_from roles_any rule sha256
+		target_branch to tool tree verified version voters waits_for what`) {
+		all[protoreflect.Name(name)] = true
+	}
+	return all
+}()
+
+// cleanCommand is a command without the secrets that this host knows. What is
+// signed cannot be changed, and is refused instead. What the host's own files
+// and flags say of projects and workflows is kept as it is: they are the
+// operator's, and known by their digests.
+func (h *Host) cleanCommand(cmd *loomv1.Command) (*loomv1.Command, error) {
+	switch b := cmd.GetBody().(type) {
+	case *loomv1.Command_RegisterProject, *loomv1.Command_StoreDefinition:
+		return cmd, nil
+	case *loomv1.Command_Signed:
+		if names := h.secrets.In(string(b.Signed.GetPayload())); len(names) > 0 {
+			return nil, fault.New("command/secret", "what is signed holds the value of %s", strings.Join(names, " and ")).At("payload").
+				Want("say it without, and sign that")
+		}
+	}
+	return redact.Message(h.secrets, cmd, refers), nil
+}
+
+// cleanAnswer is an answer without the secrets that this host knows: what an
+// earlier release kept, and what an error repeats of the request.
+func (h *Host) cleanAnswer(m proto.Message) proto.Message {
+	if m == nil {
+		return nil
+	}
+	return redact.Message(h.secrets, m, refers)
+}
+
+func (h *Host) cleanError(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fault.From(err).Proto()
+	if clean := redact.Message(h.secrets, e, refers); clean != e {
+		return fault.FromProto(clean)
+	}
+	return err
+}
+
+// cleanAside is what is kept of a message that is set aside. Its data are a
+// text to people; of a message in protobuf with a secret no other is left.
+func (h *Host) cleanAside(m *loomv1.SetAside) *loomv1.SetAside {
+	clean := redact.Message(h.secrets, m, refers)
+	if text := h.secrets.Text(string(clean.Data)); text != string(clean.Data) {
+		clean = proto.CloneOf(clean)
+		clean.Data = []byte(text)
+	}
+	return clean
+}
