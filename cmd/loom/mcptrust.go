@@ -21,11 +21,13 @@ import (
 type lookedAt struct {
 	mcp.Server
 	// State is trusted, untrusted or changed.
-	State     string     `json:"state"`
-	Network   bool       `json:"network,omitempty"`
-	Variables []string   `json:"variables,omitempty"`
-	Tools     []mcp.Tool `json:"tools,omitempty"`
-	Changes   []string   `json:"changes,omitempty"`
+	State   string `json:"state"`
+	Network bool   `json:"network,omitempty"`
+	// Unsandboxed says that it was trusted as it was on the machine as it is.
+	Unsandboxed bool       `json:"unsandboxed,omitempty"`
+	Variables   []string   `json:"variables,omitempty"`
+	Tools       []mcp.Tool `json:"tools,omitempty"`
+	Changes     []string   `json:"changes,omitempty"`
 }
 
 // serverFlags are where servers are named, and how they run while they are
@@ -104,10 +106,10 @@ only reading is believed from then on. --show records nothing.`,
 			}
 			l := lookedAt{Server: s, State: "untrusted", Network: network, Variables: s.Variables(), Tools: tools}
 			if !show {
-				if err := mcp.NewTrust(a.data).Add(mcp.Pin{Server: s.Name, Launch: s.Digest(), Tools: tools, Network: network, At: time.Now().UTC()}); err != nil {
+				if err := mcp.NewTrust(a.data).Add(mcp.Pin{Server: s.Name, Launch: s.Digest(), Tools: tools, Network: network, Unsandboxed: f.unsandboxed && s.Command != "", At: time.Now().UTC()}); err != nil {
 					return err
 				}
-				l.State = "trusted"
+				l.State, l.Unsandboxed = "trusted", f.unsandboxed && s.Command != ""
 			}
 			return a.showServer(l)
 		},
@@ -168,7 +170,7 @@ func knownServer(s mcp.Server, pins []mcp.Pin) lookedAt {
 	for _, p := range pins {
 		switch {
 		case p.Server == s.Name && p.Launch == s.Digest():
-			l.State, l.Tools, l.Network, l.Changes = "trusted", p.Tools, p.Network, nil
+			l.State, l.Tools, l.Network, l.Unsandboxed, l.Changes = "trusted", p.Tools, p.Network, p.Unsandboxed, nil
 			return l
 		case p.Server == s.Name:
 			l.State, l.Changes = "changed", []string{"it is started or reached differently than when it was trusted"}
@@ -186,6 +188,9 @@ func (a *app) showServers(list []lookedAt) error {
 			continue
 		}
 		fmt.Fprintf(a.out, "%-24s %-9s %s\n", printable(l.Name), l.State, line(howReached(l.Server), 80))
+		if l.Unsandboxed {
+			fmt.Fprintln(a.out, "  trusted without a sandbox")
+		}
 		for _, c := range l.Changes {
 			fmt.Fprintf(a.out, "  %s\n", printable(c))
 		}
@@ -213,6 +218,9 @@ func (a *app) showServer(l lookedAt) error {
 	}
 	if l.Network {
 		fmt.Fprintln(a.out, "may use the network")
+	}
+	if l.Unsandboxed {
+		fmt.Fprintln(a.out, "was trusted without a sandbox, which is on record once an agent uses it")
 	}
 	for _, t := range l.Tools {
 		showTool(a.out, mcp.FullName(l.Name, t.Name), t)

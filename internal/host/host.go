@@ -83,6 +83,7 @@ type Host struct {
 	known  []string // registered projects, sorted
 	closed sync.Once
 	ceoNew bool
+	noted  sync.Map // what noteTrust has noted
 }
 
 // Start runs a host and returns when it serves. What it cannot do it refuses

@@ -21,7 +21,7 @@ import (
 // outside opens the tools of servers for one turn: those that the operator has
 // trusted, of the ones that files name. What is wrong with a file is logged,
 // and the turn goes on without its servers.
-func (h *Host) outside(_ context.Context, q agent.OutsideQuery) ([]tool.Outside, func()) {
+func (h *Host) outside(ctx context.Context, q agent.OutsideQuery) ([]tool.Outside, func()) {
 	servers := h.servers(q.Project)
 	pins, err := mcp.NewTrust(h.dir.Path()).Pins()
 	if err != nil {
@@ -34,14 +34,35 @@ func (h *Host) outside(_ context.Context, q agent.OutsideQuery) ([]tool.Outside,
 		return nil, func() {}
 	}
 	box := mcp.Open(servers, pins, mcp.Options{Start: h.server(q, home), Env: os.Getenv, Version: Version})
+	for _, p := range box.Pins() {
+		h.noteTrust(ctx, p.Unsandboxed, "server "+p.Server, p.At)
+	}
 	var list []tool.Outside
 	for _, o := range box.Offers() {
-		list = append(list, offered(o))
+		t := offered(o)
+		t.Ran = h.ranServer(q, o)
+		list = append(list, t)
 	}
 	return list, func() {
 		box.Close()
 		_ = os.RemoveAll(home)
 	}
+}
+
+// ranServer says how the server of a tool is kept apart; nothing where none is
+// started for it.
+func (h *Host) ranServer(q agent.OutsideQuery, o mcp.Offer) string {
+	if !o.Started {
+		return ""
+	}
+	limit := q.Role.Sandbox.Within(h.sandboxLimit())
+	switch {
+	case o.Network:
+		limit.Network = roles.NetworkHost
+	case limit.Network == roles.NetworkHost:
+		limit.Network = roles.NetworkLoopback // that was trusted without, whatever the role's commands have
+	}
+	return h.ran(limit)
 }
 
 // offered is a server's tool as agents have it. One that may change something

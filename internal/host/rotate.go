@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -51,6 +52,27 @@ func (h *Host) noteSecurity(ctx context.Context) error {
 // unsandboxed says that an operator has commands on a host run without a sandbox.
 func unsandboxed(host string) *loomv1.NoteSecurity {
 	return &loomv1.NoteSecurity{What: "unsandboxed", Detail: "on host " + host + " tools, checks and hooks run on the machine as it is"}
+}
+
+// noteTrust puts on record, once a start, that agents use what an operator has
+// looked at on the machine as it is and then trusted. What cannot be noted is
+// noted when it is used the next time.
+func (h *Host) noteTrust(ctx context.Context, unsandboxed bool, what string, at time.Time) {
+	detail := what + " was started on the machine as it is when it was trusted, at " + at.UTC().Format(time.RFC3339)
+	if !unsandboxed {
+		return
+	}
+	if _, noted := h.noted.LoadOrStore(detail, true); noted {
+		return
+	}
+	h.log.Warn("agents use what was trusted without a sandbox", "what", detail)
+	if h.broker == nil { // of a leaf host, which writes no journal
+		return
+	}
+	if err := h.note(ctx, &loomv1.NoteSecurity{What: "trusted-unsandboxed", Detail: "on host " + h.dir.Manifest().Host + " " + detail}); err != nil {
+		h.noted.Delete(detail)
+		h.log.Warn("it is not on record yet", "what", detail, "error", err)
+	}
 }
 
 func (h *Host) note(ctx context.Context, n *loomv1.NoteSecurity) error {

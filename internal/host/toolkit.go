@@ -95,6 +95,7 @@ func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outsid
 	if err != nil {
 		return nil, nil, err
 	}
+	h.noteTrust(ctx, pin.Unsandboxed, "tools of process "+pin.Process, pin.At)
 	scratch, err := os.MkdirTemp(h.dir.Path("scratch"), "toolkit-")
 	if err != nil {
 		return nil, nil, fault.New("tool/failed", "the tools of the package have no directory").Because(err)
@@ -279,7 +280,7 @@ func (k kit) ask(ctx context.Context, program, what string, input []byte, readOn
 // thrown away, see nothing but that and an empty directory, and are gone at the
 // end.
 func LookAtTools(ctx context.Context, process string, files []processes.ToolFile, data string, unsandboxed bool) (toolkit.Pin, error) {
-	pin := toolkit.Pin{Process: process, Digest: processes.ToolsDigest(files), At: time.Now().UTC()}
+	pin := toolkit.Pin{Process: process, Digest: processes.ToolsDigest(files), Unsandboxed: unsandboxed, At: time.Now().UTC()}
 	if pin.Digest == "" {
 		return pin, fault.New("process/unknown", "process %q brings no tools", process).At("NAME").Want("a package has them in tools/")
 	}

@@ -39,8 +39,11 @@ type Pin struct {
 	Launch string `json:"launch"`
 	Tools  []Tool `json:"tools"`
 	// Network lets the server's process use the network.
-	Network bool      `json:"network,omitempty"`
-	At      time.Time `json:"at"`
+	Network bool `json:"network,omitempty"`
+	// Unsandboxed says that it was started on the machine as it is to be asked
+	// for its tools.
+	Unsandboxed bool      `json:"unsandboxed,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // Tool returns the pinned tool of this name.

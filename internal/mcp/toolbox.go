@@ -25,6 +25,9 @@ type Offer struct {
 	Name, Description string
 	Schema            json.RawMessage
 	ReadOnly          bool
+	// Started says that a call starts the server's process, and Network that it
+	// may use the network.
+	Started, Network bool
 	// Call carries it out. Failed says that the server refused. An error has a
 	// code of the area mcp, or is that of ctx.
 	Call func(ctx context.Context, arguments string) (text string, failed bool, err error)
@@ -67,6 +70,7 @@ func (b *Toolbox) Offers() []Offer {
 		for _, t := range r.pin.Tools {
 			o := Offer{
 				Name: FullName(r.server.Name, t.Name), Description: t.Description, Schema: t.Schema, ReadOnly: t.ReadOnly,
+				Started: r.server.Command != "", Network: r.pin.Network,
 				Call: func(ctx context.Context, arguments string) (string, bool, error) { return b.call(ctx, r, t, arguments) },
 			}
 			count[o.Name]++
@@ -80,6 +84,15 @@ func (b *Toolbox) Offers() []Offer {
 		}
 	}
 	return list
+}
+
+// Pins are those of the servers that are offered.
+func (b *Toolbox) Pins() []Pin {
+	var all []Pin
+	for _, r := range b.servers {
+		all = append(all, r.pin)
+	}
+	return all
 }
 
 // Close ends all servers that were started.

@@ -30,7 +30,10 @@ type Pin struct {
 	// Servers are pins of servers of the Model Context Protocol; they are their
 	// caller's to read.
 	Servers json.RawMessage `json:"servers,omitempty"`
-	At      time.Time       `json:"at"`
+	// Unsandboxed says that they were started on the machine as it is to be asked
+	// what they do.
+	Unsandboxed bool      `json:"unsandboxed,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // Trust keeps what was trusted in a data directory: pins in toolkits.json, and

@@ -1410,7 +1410,8 @@ func (x *RecordRejection) GetSubject() string {
 // would by itself. Only hosts may send it.
 type NoteSecurity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A word from a closed list: "insecure-network".
+	// A word from a closed list: "insecure-network", "unsandboxed",
+	// "trusted-unsandboxed".
 	What string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
 	// In words, at most 500 bytes are kept.
 	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
