@@ -178,9 +178,9 @@ func TestBYD05_ACallThatDoesNotFitIsNotMade(t *testing.T) {
 	}
 }
 
-// What a call has used whose agent was lost is not known: it counts until the
-// attempt ends, and no longer.
-func TestBYD05_AReservationLapsesWithItsAttempt(t *testing.T) {
+// What a call has used whose agent was lost is not known: it counts as all that
+// it can have used, also when the attempt has ended.
+func TestBYD05_BYD06_ALostCallStaysSpent(t *testing.T) {
 	d := newDesk(t)
 	d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Budget: &loomv1.Budget{Tokens: 1000}})
 	b, who := d.take(d.s.Queued()[0].Attempt, "h1")
@@ -196,10 +196,21 @@ func TestBYD05_AReservationLapsesWithItsAttempt(t *testing.T) {
 		t.Errorf("used %v", got.Usage)
 	}
 	d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: b.Attempt.Id, Claimant: who, Outcome: outcome(failed, nil)}}})
+	if got := d.execution(b.Execution.Id); got.Usage.InputTokens != 800 {
+		t.Errorf("in the end used %v", got.Usage)
+	}
 	d.wait(30 * time.Second)
+	d.restart()
 	b, who = d.take(d.s.Queued()[0].Attempt, "h2")
-	if v := d.reserve(b, who, "q1", 600); v != goes {
-		t.Errorf("after the attempt with the lost call ended: %s", v)
+	if v := d.reserve(b, who, "q1", 200); v != goes {
+		t.Errorf("what is left: %s", v)
+	}
+	d.settled(b, who, "q1", 0)
+	if v := d.reserve(b, who, "q2", 201); v != stops {
+		t.Errorf("more than is left: %s", v)
+	}
+	if a := d.inbox(); !strings.Contains(a.Reason, "800 tokens are used, of 1000, and the next call can use 201") {
+		t.Errorf("asked %q", a.Reason)
 	}
 }
 

@@ -85,11 +85,27 @@ func (r Run) conclude(n *node, a *loomv1.Attempt, out *loomv1.Outcome) error {
 }
 
 func (r Run) endAttempt(n *node, a *loomv1.Attempt, out *loomv1.Outcome, timedOut bool) error {
+	if err := r.settleUnknown(n, a); err != nil {
+		return err
+	}
 	return r.Emit(&loomv1.Event{
 		Node:    n.Id,
 		Attempt: a.Id,
 		Fact:    &loomv1.Event_AttemptEnded{AttemptEnded: &loomv1.AttemptEnded{Outcome: out, TimedOut: timedOut}},
 	})
+}
+
+// settleUnknown counts what calls of an attempt can have used of which nobody
+// said what they did: their agent was lost, or they are under way. They may have
+// been paid for, so that is spent.
+func (r Run) settleUnknown(n *node, a *loomv1.Attempt) error {
+	for _, c := range slices.Clone(a.Reserved) {
+		used := &loomv1.Usage{InputTokens: uint64(max(c.Tokens, 0)), CostMicroUsd: uint64(max(c.MicroUsd, 0)), CostKnown: c.MicroUsd > 0}
+		if err := r.Emit(&loomv1.Event{Node: n.Id, Attempt: a.Id, Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{Request: c.Request, Usage: used}}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // goOn dispatches a node that asked for another cycle, at once.
