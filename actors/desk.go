@@ -8,6 +8,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -79,7 +80,7 @@ func (d *deskActor) present(ctx context.Context, m *signed) *loomv1.Answer {
 		_, _ = to(project.System) // it is refused there, too; the caller hears why here
 	}
 	if fault.Code(err) == "command/secret" { // the project has not seen it
-		body := &loomv1.RecordRejection{Error: fault.From(err).Proto(), Subject: "loom.v1.ceo"}
+		body := &loomv1.RecordRejection{Error: fault.From(err).Proto(), Subject: subject.CEOs()}
 		_, _ = d.projects.Do(ctx, &loomv1.Command{Project: cmd.Project, Actor: m.from, Body: &loomv1.Command_RecordRejection{RecordRejection: body}})
 	}
 	if err != nil {
