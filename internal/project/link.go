@@ -124,16 +124,18 @@ func (s *State) masters(bead string) []string {
 }
 
 // waitsFor returns the beads that must end before b goes on: its blockers, those
-// of the beads that it works for, and those that do the work of its execution's
-// nodes. Sorted, each may stand twice.
+// of the beads that it works for, those that do the work of its execution's nodes,
+// and tasks that its attempts gave, which they may wait for. Sorted, each may stand twice.
 func (s *State) waitsFor(b *loomv1.Bead) []string {
 	list := slices.Clone(b.GetBlockedBy())
 	for _, up := range s.masters(b.GetId()) {
 		list = append(list, s.p.Beads[up].GetBlockedBy()...)
 	}
 	for _, n := range s.execution(b.GetExecution()).GetNodes() {
-		if child := s.execution(n.GetAttempt().GetChild()); child != nil {
-			list = append(list, child.Bead)
+		for _, helper := range s.helpersOf(n.GetAttempt()) {
+			if running(helper) {
+				list = append(list, helper.Bead)
+			}
 		}
 	}
 	slices.Sort(list)

@@ -416,6 +416,19 @@ func TestBYD05_AReopenedTaskIsAskedAbout(t *testing.T) {
 	}
 }
 
+// TestACT03_ATaskWaitsForNobodyWhoWaitsForIt links a task with the bead of who gave
+// it, which would never end.
+func TestACT03_ATaskWaitsForNobodyWhoWaitsForIt(t *testing.T) {
+	d, bead := newTeam(t, nil)
+	b, who := d.claim("lead")
+	task := must(d.team(b, who, give(1, "researcher", "look", true)))[0].Tasks[0].Bead
+	for id, on := range map[string]string{task: bead, bead: task} {
+		if _, err := d.do(updates(&loomv1.Bead{Id: id, BlockedBy: []string{on}}, "blocked_by")); fault.Code(err) != "bead/cycle" {
+			t.Errorf("%s may wait for %s: %v", id, on, err)
+		}
+	}
+}
+
 // TestP10_NobodyVerifiesATaskOfTheirOwn keeps the maker of a part from verifying
 // the whole.
 func TestP10_NobodyVerifiesATaskOfTheirOwn(t *testing.T) {

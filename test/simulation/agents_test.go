@@ -189,6 +189,10 @@ func (a *agent) repeat() {
 			return
 		}
 		a.w.see("answer repeated")
+		if code(ans) == "attempt/unknown" { // a plan has dropped its phase since, and the attempts with it
+			a.w.see("answer repeated for a phase that was dropped")
+			return
+		}
 		if ans.Error != nil {
 			a.w.broken(7, "an answer that was taken is refused when it comes again: %s", tellAnswer(ans))
 		}

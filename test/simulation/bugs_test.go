@@ -154,17 +154,12 @@ var bugs = append([]bug{
 		return nil, paused(c.Attempt, x)`, `	case false:
 		return nil, paused(c.Attempt, x)`, ""},
 	{"evidence of a train is not looked at", flow + "train.go", `		if err := r.passed(c); err != nil {`, `		if err := r.passed(c); false {`, ""},
-	{"a train that is recorded again is another", flow + "train.go", `	if proto.Equal(c, r.X.Car) {
-		return nil
-	}
-`, ``, ""},
 	{"who rode on a train waits for its turn", whole + "train.go", `	return d.landedWith(l, func(y *loomv1.Execution) bool { return y.Id != x.Id && y.Car.GetToken() == x.Car.Token })`, `	return nil`, ""},
 	{"those ride together who touch the same", "internal/train/compose.go", `!taken.any(c.Files)`, `true`, ""},
 	{"a train is longer than it may be", whole + "train.go", `train.Compose(cars, most)`, `train.Compose(cars, most+1)`, ""},
 	{"who was refused by a train rides again", flow + "train.go", `	if RefusedByTrain(r.X) {`, `	if false {`, ""},
 	{"nobody is told of trains whose drivers died", whole + "train.go", `		if x := d.s.execution(id); d.waitsForTrain(x, claim.Request) {`, `		if x := d.s.execution(id); x == nil {`, ""},
 	{"a place in a train has the token of another", locks + "token.go", `		c.Token = Token(epoch, e.Number)`, `		c.Token = Token(epoch, e.Number-1)`, ""},
-	{"a train lands for what is held", whole + "train.go", `		if d.s.held(y) || !which(y) {`, `		if !which(y) {`, ""},
 	{"the lock never lapses", locks + "decide.go", `	if !lapsed(p.lock, p.now) {
 		return false
 	}`, `	if true {

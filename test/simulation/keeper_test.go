@@ -124,6 +124,9 @@ func (k *keeper) again(cmd *loomv1.Command, first *call) {
 	}
 	k.w.see("command came twice")
 	k.pending = append(k.pending, c)
+	if cmd.GetAskTeam() != nil {
+		return // what was refused may be taken by now, and who did not wait may have to: [oracle.gave] wants no task twice
+	}
 	for _, e := range c.events {
 		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil && e.GetLockCoupled() == nil { // a train is made anew
 			k.w.broken(7, "%s, sent again, adds %T", tellCommand(cmd), e.Fact)

@@ -173,7 +173,7 @@ func (o *oracle) saw(in entry) {
 		}
 	}
 	o.now = e.Time.AsTime()
-	if c := o.atOnce; c != nil && (e.GetAttemptEnded() == nil || e.Attempt != c.Attempt) {
+	if c := o.atOnce; c != nil && (e.GetAttemptEnded() == nil && e.GetPlanAdopted() == nil || e.Attempt != c.Attempt) {
 		o.broken(24, "%s while its execution is held", tellEvent(c))
 	}
 	o.atOnce = nil

@@ -18,11 +18,10 @@ const journeys = 2
 // ride is a train that an agent drives.
 type ride struct {
 	*loomv1.Train
-	cars    []car // that could be stacked
-	good    int   // of those, from the front
-	found   map[string]*loomv1.Car
-	refused string // why the driver's own change is
-	made    int    // trains, by this agent for this attempt
+	cars  []car // that could be stacked
+	good  int   // of those, from the front
+	found map[string]*loomv1.Car
+	made  int // trains, by this agent for this attempt
 }
 
 type car struct {
@@ -362,13 +361,13 @@ func (o *oracle) arrived(x *execution, n *nodeOracle, e *loomv1.Event, out *loom
 }
 
 // trainArrived wants all that rode on a train to land with it: in this very
-// command, but for what is held.
+// command, but for what is held, and for who holds the lock and says so itself.
 func (o *oracle) trainArrived(x *execution, e *loomv1.Event, l *loomv1.Landing) {
 	if l.Head == "" {
 		return
 	}
 	for _, y := range o.begun {
-		if y != x && !y.ended && y.car != nil && y.car.Head == l.Head && y.rode(y.car.Candidate.Commit) && !y.landed[y.car.Candidate.Commit] && !o.held(y) && o.lands(y) {
+		if y != x && !y.ended && y.car != nil && y.car.Head == l.Head && y.rode(y.car.Candidate.Commit) && !y.landed[y.car.Candidate.Commit] && !o.held(y) && o.lands(y) && o.attempts[o.lock.holder].of() != y {
 			o.expected = append(o.expected, arrival{y, proto.CloneOf(y.car), e})
 		}
 	}
@@ -379,6 +378,14 @@ type arrival struct {
 	x   *execution
 	car *loomv1.Car
 	by  *loomv1.Event
+}
+
+// of is the execution of an attempt, nil for none.
+func (a *attempt) of() *execution {
+	if a == nil {
+		return nil
+	}
+	return a.x
 }
 
 // lands says whether an attempt to land is outstanding.
