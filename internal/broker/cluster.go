@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -176,6 +177,9 @@ func (c Config) cluster(options *server.Options, t *trust) error {
 		// A host that learns late that another belongs to the deployment has
 		// refused it before.
 		ConnectRetries: math.MaxInt32,
+		// A route over which nothing comes is given up after 8 s, not 90: until
+		// then who asked for what still counts, at a host that is not reached.
+		PingInterval: 2 * time.Second, MaxPingsOut: 3,
 	}
 	for _, route := range c.Cluster.others() {
 		options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: route, User: url.UserPassword(routeUser, member.Secret)})
