@@ -116,7 +116,7 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 	switch {
 	case code == "":
 		return nil
-	case code == overBudget && x.Parent != "" && d.s.p.Beads[x.Bead].GetDelegation() != nil:
+	case code == overBudget && d.s.givenBySomebody(x):
 		d.overspent(x, why)
 		return nil
 	}

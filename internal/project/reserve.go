@@ -144,7 +144,8 @@ func own(x *loomv1.Execution, a *loomv1.Attempt, to *account) {
 }
 
 // exhausted asks the CEO about a budget that the next call does not fit into,
-// once. While she is asked about the project's, others wait for the answer.
+// once; a task ends instead, and who gave it decides. While she is asked about the
+// project's, others wait for the answer.
 func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account, need amount) (loomv1.Verdict, error) {
 	about := one.x
 	if about == nil {
@@ -152,6 +153,10 @@ func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account
 			return loomv1.Verdict_VERDICT_WAIT, d.run(x).Park(a.Id, a.Claimant, workflow.WaitsForBudget)
 		}
 		about = x
+	}
+	if one.x != nil && d.s.givenBySomebody(about) {
+		d.overspent(about, one.why(need))
+		return loomv1.Verdict_VERDICT_HELD, nil
 	}
 	defer d.about(about)()
 	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskBudget(overBudget, one.why(need), one.spent.plus(one.lost).plus(need).budget(), one.x == nil)

@@ -391,6 +391,11 @@ func (s *State) taskOutcome(x *loomv1.Execution) *loomv1.Outcome {
 	return out
 }
 
+// givenBySomebody says whether x is a task whose giver is told when it ends.
+func (s *State) givenBySomebody(x *loomv1.Execution) bool {
+	return x.Parent != "" && s.p.Beads[x.Bead].GetDelegation() != nil
+}
+
 // overspent ends a task that has used what it was given: who gave it decides
 // what becomes of that.
 func (d *decision) overspent(x *loomv1.Execution, why string) {

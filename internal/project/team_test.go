@@ -396,6 +396,29 @@ func TestBYD05_ATeamSpendsWhatItsBeadHas(t *testing.T) {
 	}
 }
 
+// TestBYD05_ACallThatATaskCannotPayEndsIt has a task ask before a call that does
+// not fit into what it was given: who gave it is told, and no person is asked.
+func TestBYD05_ACallThatATaskCannotPayEndsIt(t *testing.T) {
+	d, _ := newTeam(t, nil)
+	b, who := d.claim("lead")
+	call := give(1, "researcher", "look", true)
+	call.GetGive().Budget = &loomv1.Budget{Tokens: 100}
+	if got := must(d.team(b, who, call)); standing(got) != "waits, researcher: open" {
+		t.Fatal(standing(got))
+	}
+	r, researcher := d.takes("researcher", 1)
+	if v := d.reserve(r, researcher, "q", 101); v != stops {
+		t.Errorf("the call: %s", v)
+	}
+	if x := d.execution(r.Execution.Id); x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED || d.limits() != 0 {
+		t.Errorf("the task is %s, and the CEO was asked %d times", x.Status, d.limits())
+	}
+	b, who = d.takes("lead", 1)
+	if got := must(d.team(b, who, call)); len(got) != 1 || !strings.Contains(fmt.Sprint(got[0].Tasks), "budget/exhausted") {
+		t.Errorf("the lead is told %v", got)
+	}
+}
+
 // TestBYD05_AReopenedTaskIsAskedAbout has an operator reopen a task that works for
 // nobody then: when it has used what it was given, a person decides.
 func TestBYD05_AReopenedTaskIsAskedAbout(t *testing.T) {
