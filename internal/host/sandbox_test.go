@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func box(t *testing.T) (*Host, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
-	return &Host{dir: dir}, t.TempDir()
+	return &Host{dir: dir, log: slog.New(slog.DiscardHandler)}, t.TempDir()
 }
 
 // sandboxed reports whether this machine has a sandbox. Where it has none, that
