@@ -57,6 +57,33 @@ func TestTOOL03_WhatTheKernelEnded(t *testing.T) {
 	}
 }
 
+// One that is made while another waits for its command leaves that alone: nobody
+// is in it yet, and the kernel would let it be taken away.
+func TestTOOL03_AGroupWaitsForItsCommand(t *testing.T) {
+	tree := &Tree{dir: t.TempDir()} // as the kernel's, for all that is done here
+	first, err := tree.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := tree.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []*Group{first, second} {
+		if _, err := os.Stat(g.path); err != nil {
+			t.Errorf("a group that waits is gone: %v", err)
+		}
+	}
+	tree.ended(first)
+	tree.sweep()
+	if _, err := os.Stat(first.path); !os.IsNotExist(err) {
+		t.Errorf("one that has ended is still there: %v", err)
+	}
+	if _, err := os.Stat(second.path); err != nil {
+		t.Errorf("one that waits is gone: %v", err)
+	}
+}
+
 // Looking changes nothing, and says what taking then finds.
 func TestTOOL03_LookingChangesNothing(t *testing.T) {
 	before, _ := os.ReadFile("/proc/self/cgroup")

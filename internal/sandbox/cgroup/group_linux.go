@@ -12,6 +12,7 @@ import (
 // Group is a command's.
 type Group struct {
 	path string
+	tree *Tree
 	// Procs is where a process writes "0" to move into it: at its start, since
 	// clone3, which could start it there, is refused by some filters of services.
 	Procs *os.File
@@ -45,5 +46,6 @@ func (g *Group) Close() {
 	_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0) // since Linux 5.14
 	_ = g.Procs.Close()
 	_ = g.Events.Close()
+	g.tree.ended(g)
 	_ = unix.Rmdir(g.path)
 }

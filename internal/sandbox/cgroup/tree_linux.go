@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -23,8 +23,11 @@ const (
 
 // Tree is where groups are made.
 type Tree struct {
-	dir  string
-	made atomic.Uint64
+	dir string
+
+	mu   sync.Mutex
+	made int
+	open map[string]bool // names of groups that are not closed: nobody may be in one yet
 }
 
 // Delegated returns the tree that was delegated to this process, which moves to
@@ -131,10 +134,8 @@ func (t *Tree) take() string {
 // memory, files in memory counted, and which may be so many. The caller hands
 // it Procs, and closes the group when it is done.
 func (t *Tree) Group(memory int64, processes int) (*Group, error) {
-	t.sweep()
-	name := fmt.Sprint(command, os.Getpid(), "-", t.made.Add(1))
-	g := &Group{path: filepath.Join(t.dir, name)}
-	if err := os.Mkdir(g.path, 0o755); err != nil {
+	g, err := t.begin()
+	if err != nil {
 		return nil, broken(err)
 	}
 	if err := g.bound(memory, processes); err != nil {
@@ -144,18 +145,47 @@ func (t *Tree) Group(memory int64, processes int) (*Group, error) {
 	return g, nil
 }
 
+// begin makes a group that nothing bounds yet, and takes away those that have
+// ended.
+func (t *Tree) begin() (*Group, error) {
+	t.sweep()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made++
+	name := fmt.Sprint(command, os.Getpid(), "-", t.made)
+	g := &Group{path: filepath.Join(t.dir, name), tree: t}
+	if err := os.Mkdir(g.path, 0o755); err != nil {
+		return nil, err
+	}
+	if t.open == nil {
+		t.open = map[string]bool{}
+	}
+	t.open[name] = true
+	return g, nil
+}
+
+// ended notes that a group is closed.
+func (t *Tree) ended(g *Group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, filepath.Base(g.path))
+}
+
 func broken(err error) error {
 	return fault.New("cgroup/unavailable", "a command cannot have a control group").Because(err)
 }
 
-// sweep takes away groups that have ended: the kernel refuses for others.
+// sweep takes away groups that have ended. The kernel refuses for those in which
+// somebody is, and not for those whose command has not moved in yet.
 func (t *Tree) sweep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	entries, err := os.ReadDir(t.dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), command) {
+		if strings.HasPrefix(e.Name(), command) && !t.open[e.Name()] {
 			_ = unix.Rmdir(filepath.Join(t.dir, e.Name()))
 		}
 	}
