@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -13,12 +14,13 @@ const (
 	yieldWithin = time.Second
 )
 
-// Yield has this host's server give up whatever it leads, in favour of another
-// that follows it: streams, their consumers, and the configuration of all. Who
-// is elected may be this host again; so it is called again while another should
-// lead. It never loses anything, and costs writes a moment. It does nothing on a
-// host that is alone, or on servers that somebody else runs.
-func (b *Broker) Yield(ctx context.Context) {
+// Yield has this host's server give up what it leads and one of to can lead:
+// streams, their consumers, and the configuration of all. What none of them keeps,
+// or has all of, it goes on to lead: somebody has to. Who is elected may be this
+// host again, or a third; so all who should lead nothing call it again as long as
+// that is so. It never loses anything, and costs writes a moment. It does nothing
+// on a host that is alone, or on servers that somebody else runs.
+func (b *Broker) Yield(ctx context.Context, to []string) {
 	if !b.Clustered() || b.server == nil {
 		return
 	}
@@ -28,7 +30,7 @@ func (b *Broker) Yield(ctx context.Context) {
 	}
 	for _, account := range info.AccountDetails {
 		for _, s := range account.Streams {
-			b.yieldStream(account.Name, s)
+			b.yieldStream(account.Name, s, to)
 		}
 	}
 	if b.server.JetStreamIsLeader() {
@@ -39,18 +41,21 @@ func (b *Broker) Yield(ctx context.Context) {
 }
 
 // yieldStream gives up the lead of a stream and of its consumers.
-func (b *Broker) yieldStream(account string, s server.StreamDetail) {
+func (b *Broker) yieldStream(account string, s server.StreamDetail, to []string) {
 	for _, c := range s.Consumer {
-		if b.leads(c.Cluster) {
+		if yields(c.Cluster, b.server.Name(), to) {
 			_ = b.server.JetStreamStepdownConsumer(account, s.Name, c.Name) // it may be gone
 		}
 	}
-	if b.leads(s.Cluster) {
+	if yields(s.Cluster, b.server.Name(), to) {
 		_ = b.server.JetStreamStepdownStream(account, s.Name)
 	}
 }
 
-// leads says whether this host leads others.
-func (b *Broker) leads(c *server.ClusterInfo) bool {
-	return c != nil && c.Leader == b.server.Name() && len(c.Replicas) > 0
+// yields says whether self leads what one of to could lead at once: it keeps it,
+// and lags behind in nothing.
+func yields(c *server.ClusterInfo, self string, to []string) bool {
+	return c != nil && c.Leader == self && slices.ContainsFunc(c.Replicas, func(p *server.PeerInfo) bool {
+		return p.Current && !p.Offline && slices.Contains(to, p.Name)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -29,6 +30,8 @@ type hearing struct {
 	looks int             // how often in a row back should be another
 	moved chan struct{}   // closed when back becomes another; nil on a host that is alone
 	deaf  map[string]bool // whom it does not hear whatever they say, in tests
+
+	yields atomic.Bool // the server is giving up what it leads
 }
 
 // surely is how many looks in a row must say the same before a host acts on it:
@@ -108,10 +111,22 @@ func (h *Host) leaveToOthers(v reach.View, turned bool) {
 	if !back || projects == nil {
 		return
 	}
-	h.broker.Yield(h.ctx)
+	h.yield(v.Whole)
 	for _, n := range projects.Here() {
 		projects.HandOver(n)
 	}
+}
+
+// yield has the server give up what it leads, beside: where that takes long, this
+// host must not fall silent. It does nothing while it is at it.
+func (h *Host) yield(to []string) {
+	if !h.hearing.yields.CompareAndSwap(false, true) {
+		return
+	}
+	h.fleet.done.Go(func() {
+		defer h.hearing.yields.Store(false)
+		h.broker.Yield(h.ctx, to)
+	})
 }
 
 func (r *hearing) standsBack() bool {

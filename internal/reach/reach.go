@@ -134,7 +134,8 @@ func view(hears map[string][]string) (v View) {
 	return v
 }
 
-// Back says whether a host is to leave partitions to others.
+// Back says whether a host is to leave partitions to others. Of one that says
+// nothing, as an older build does, nobody knows that it should.
 func (v View) Back(host string) bool {
-	return len(v.Whole) > 0 && !slices.Contains(v.Whole, host)
+	return len(v.Whole) > 0 && slices.ContainsFunc(v.Broken, func(p Pair) bool { return p.One == host || p.Other == host })
 }
