@@ -192,7 +192,7 @@ func TestBYD05_BYD06_ALostCallStaysSpent(t *testing.T) {
 		t.Fatalf("beside the one that was lost: %s", v)
 	}
 	d.answered(b, who, "q1", 400)
-	if got := d.execution(b.Execution.Id); got.Usage.InputTokens != 400 {
+	if got := d.execution(b.Execution.Id); got.Usage.InputTokens != 800 {
 		t.Errorf("used %v", got.Usage)
 	}
 	d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: b.Attempt.Id, Claimant: who, Outcome: outcome(failed, nil)}}})
@@ -210,6 +210,23 @@ func TestBYD05_BYD06_ALostCallStaysSpent(t *testing.T) {
 		t.Errorf("more than is left: %s", v)
 	}
 	if a := d.inbox(); !strings.Contains(a.Reason, "800 tokens are used, of 1000, and the next call can use 201") {
+		t.Errorf("asked %q", a.Reason)
+	}
+}
+
+// An agent that lost its attempt in a call, and has it again, makes the same call
+// once more: that is reserved for anew, and both are spent.
+func TestBYD05_BYD06_TheSameAgentMakesALostCallAgain(t *testing.T) {
+	d := newDesk(t)
+	d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Budget: &loomv1.Budget{Tokens: 1000}})
+	b, who := d.take(d.s.Queued()[0].Attempt, "h1")
+	d.reserve(b, who, "q1", 400)
+	d.releases(b, who)
+	b, who = d.take(b.Attempt.Id, "h1")
+	if v := d.reserve(b, who, "q1", 601); v != stops {
+		t.Errorf("what is left is 600, and a call may use 601: %s", v)
+	}
+	if a := d.inbox(); !strings.Contains(a.Reason, "400 tokens are used, of 1000") {
 		t.Errorf("asked %q", a.Reason)
 	}
 }

@@ -101,7 +101,13 @@ func (r Run) Unpark(attempt string) error {
 	return r.queueAnew(a, why)
 }
 
+// queueAnew takes an attempt from whoever holds it. A call of theirs that nobody has
+// heard of since is settled at once: the same agent may claim the attempt again, and
+// make the same call.
 func (r Run) queueAnew(a *loomv1.Attempt, reason string) error {
+	if err := r.settleUnknown(a, func(c *loomv1.CallReservation) bool { return proto.Equal(c.By, a.Claimant) }); err != nil {
+		return err
+	}
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_ClaimReleased{
 		ClaimReleased: &loomv1.ClaimReleased{Reason: reason, Generation: a.Generation + 1},
 	}})

@@ -85,7 +85,7 @@ func (r Run) conclude(n *node, a *loomv1.Attempt, out *loomv1.Outcome) error {
 }
 
 func (r Run) endAttempt(n *node, a *loomv1.Attempt, out *loomv1.Outcome, timedOut bool) error {
-	if err := r.settleUnknown(n, a); err != nil {
+	if err := r.settleUnknown(a, func(*loomv1.CallReservation) bool { return true }); err != nil {
 		return err
 	}
 	return r.Emit(&loomv1.Event{
@@ -98,10 +98,13 @@ func (r Run) endAttempt(n *node, a *loomv1.Attempt, out *loomv1.Outcome, timedOu
 // settleUnknown counts what calls of an attempt can have used of which nobody
 // said what they did: their agent was lost, or they are under way. They may have
 // been paid for, so that is spent.
-func (r Run) settleUnknown(n *node, a *loomv1.Attempt) error {
+func (r Run) settleUnknown(a *loomv1.Attempt, which func(*loomv1.CallReservation) bool) error {
 	for _, c := range slices.Clone(a.Reserved) {
+		if !which(c) {
+			continue
+		}
 		used := &loomv1.Usage{InputTokens: uint64(max(c.Tokens, 0)), CostMicroUsd: uint64(max(c.MicroUsd, 0)), CostKnown: c.MicroUsd > 0}
-		if err := r.Emit(&loomv1.Event{Node: n.Id, Attempt: a.Id, Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{Request: c.Request, Usage: used}}}); err != nil {
+		if err := r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{Request: c.Request, Usage: used}}}); err != nil {
 			return err
 		}
 	}
