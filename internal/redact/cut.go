@@ -8,6 +8,9 @@ var cuts = []string{"...", "…"}
 // cutOff takes out what is left of a secret at whose middle a text was cut: half
 // of a form, or more.
 func (s *Secrets) cutOff(text string) string {
+	if !s.halves.in(text) { // a text may be full of marks
+		return text
+	}
 	for _, mark := range cuts {
 		done := 0
 		for {
@@ -17,8 +20,8 @@ func (s *Secrets) cutOff(text string) string {
 			}
 			before := strings.TrimSuffix(text[:done+i], `"`)
 			rest := text[len(before):]
-			if name, n := s.half(before); n > 0 {
-				before = before[:len(before)-n] + inPlaceOf(name)
+			if place, n := s.endsIn(before); n > 0 {
+				before = before[:len(before)-n] + place
 				text = before + rest
 			}
 			done = len(before) + strings.Index(rest, mark) + len(mark)
@@ -27,12 +30,16 @@ func (s *Secrets) cutOff(text string) string {
 	return text
 }
 
-// half is the most of a form that a text ends with, if that is half of it.
-func (s *Secrets) half(text string) (name string, n int) {
+// endsIn is the most of a form that a text ends with, if that is half of it, and
+// what stands in the form's place.
+func (s *Secrets) endsIn(text string) (place string, n int) {
 	for _, f := range s.forms {
-		if got := overlap(text, f.form); got >= max(Shortest, len(f.form)/2) && got > n {
-			name, n = f.name, got
+		if got := overlap(text, f.form); got >= half(f.form) && got > n {
+			place, n = f.place, got
 		}
 	}
-	return name, n
+	return place, n
 }
+
+// half is from how many bytes on the beginning of a form is taken for it.
+func half(form string) int { return min(max(Shortest, len(form)/2), len(form)) }

@@ -39,11 +39,13 @@ type Secrets struct {
 	plain  *strings.Replacer
 	whole  *finder // of the forms
 	joined *finder // of the forms as joined has them
+	halves *finder // of what is taken for the first half of a form
 }
 
 // secret is one form of one secret's value.
 type secret struct {
 	name, form string
+	place      string // what stands in its place
 	joined     string
 	broken     func() *regexp.Regexp // finds it with something in between; nil if it is too large for that
 }
@@ -62,12 +64,22 @@ func Of(env []string) *Secrets {
 	slices.SortFunc(s.forms, func(a, b *secret) int { // the longest first: one may be part of another
 		return cmp.Or(cmp.Compare(len(b.form), len(a.form)), strings.Compare(a.form, b.form), strings.Compare(a.name, b.name))
 	})
-	var pairs, all, inOne []string
-	for _, f := range s.forms {
-		pairs, all, inOne = append(pairs, f.form, inPlaceOf(f.name)), append(all, f.form), append(inOne, f.joined)
-	}
-	s.plain, s.whole, s.joined = strings.NewReplacer(pairs...), newFinder(all), newFinder(inOne)
+	s.ready()
 	return s
+}
+
+// ready makes what finds the forms, and decides what stands in their places.
+func (s *Secrets) ready() {
+	var pairs, all, inOne, halves []string
+	for _, f := range s.forms {
+		all, inOne, halves = append(all, f.form), append(inOne, f.joined), append(halves, f.form[:half(f.form)])
+	}
+	s.whole, s.joined, s.halves = newFinder(all), newFinder(inOne), newFinder(halves)
+	for _, f := range s.forms {
+		f.place = s.inPlaceOf(f.name)
+		pairs = append(pairs, f.form, f.place)
+	}
+	s.plain = strings.NewReplacer(pairs...)
 }
 
 // isPath reports whether a value names a file, as that of SOME_KEY can.
@@ -75,11 +87,18 @@ func isPath(value string) bool {
 	return strings.HasPrefix(value, "/") && strings.Count(value, "/") > 1
 }
 
-func inPlaceOf(name string) string { return "[redacted " + name + "]" }
+// inPlaceOf is what stands in a secret's place: no secret does, such as a
+// variable's own name, and what is shorter than any cannot.
+func (s *Secrets) inPlaceOf(name string) string {
+	if text := "[redacted " + name + "]"; !s.whole.in(text) {
+		return text
+	}
+	return "[***]"
+}
 
 func (s *Secrets) add(name, value string) {
 	for _, form := range forms(value) {
-		s.forms = append(s.forms, &secret{name, form, joined(form), sync.OnceValue(func() *regexp.Regexp { return broken(form) })})
+		s.forms = append(s.forms, &secret{name: name, form: form, joined: joined(form), broken: sync.OnceValue(func() *regexp.Regexp { return broken(form) })})
 	}
 }
 
@@ -107,7 +126,7 @@ func (s *Secrets) Text(text string) string {
 	}
 	for _, f := range s.mayBreak(text) {
 		if re := f.broken(); re != nil {
-			text = re.ReplaceAllLiteralString(text, inPlaceOf(f.name))
+			text = re.ReplaceAllLiteralString(text, f.place)
 		}
 	}
 	return s.cutOff(text)

@@ -109,6 +109,31 @@ func TestP25_NoHalfOfASecretIsLeft(t *testing.T) {
 	}
 }
 
+// A text of nothing but marks, as a progress bar or whoever means harm writes
+// it, is read in no time, however long the secrets are.
+func TestP25_MarksCostNothing(t *testing.T) {
+	var env []string
+	for i := range 8 {
+		env = append(env, fmt.Sprintf("K%d_KEY=%s", i, strings.Repeat(strconv.Itoa(i)+"x", 2000)))
+	}
+	text := strings.Repeat(".", 1<<20)
+	if got := redact.Of(env).Text(text); got != text {
+		t.Errorf("%d dots become %d bytes", len(text), len(got))
+	}
+}
+
+// A value that is a word of what stands in its place is gone, too, for good.
+func TestP25_WhatStandsInAPlaceIsNoSecret(t *testing.T) {
+	for _, env := range []string{"MY_TOKEN=MY_TOKEN", "MY_TOKEN=redacted", "npm_password=password"} {
+		_, value, _ := strings.Cut(env, "=")
+		s := redact.Of([]string{env})
+		clean := s.Text("is " + value)
+		if again := s.Text(clean); again != clean || strings.Contains(clean, value) || clean == "is " {
+			t.Errorf("with %s it becomes %q, then %q", env, clean, again)
+		}
+	}
+}
+
 func TestP25_WhatIsNoSecretStays(t *testing.T) {
 	for _, env := range [][]string{nil, {"PATH=/usr/bin:/bin"}, {"API_KEY=short"}, {"API_KEY=" + strings.Repeat("x", redact.Longest+1)}, {"KEYS=12345678"}, {"SSH_KEY=/srv/keys/id"}} {
 		s := redact.Of(env)
