@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/redact"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -20,8 +21,8 @@ var refers = func() map[protoreflect.Name]bool {
 	for _, name := range strings.Fields(`
 		about address after again agent approval architect archive archive_sha256 assignee attempt awaits ballot base bead
 		beads blocked_by blocks call ceo child children code commit decision default_process definition definition_hash
-		deployment digest execution fingerprint follows from halted_by head heard host id joined limit_approval lineage
-		media_type model name new node nonce of old option options parent parent_attempt parked part patch_digest
+		deployment digest execution fingerprint follows from halted_by head heard host hosts id joined limit_approval
+		lineage makers media_type model name new next node nonce of old option options parent parent_attempt parked part patch_digest
 		permissions phase process project projects public_key ref removed result role role_from roles_any rule sha256
 		target_branch to tool tree verified version voters waits_for what`) {
 		all[protoreflect.Name(name)] = true
@@ -32,18 +33,26 @@ var refers = func() map[protoreflect.Name]bool {
 // cleanCommand is a command without the secrets that this host knows. What is
 // signed cannot be changed, and is refused instead. What the host's own files
 // and flags say of projects and workflows is kept as it is: they are the
-// operator's, and known by their digests.
+// operator's, and known by their digests. Who wants the lock says nothing but
+// ids, by that of the attempt among them.
 func (h *Host) cleanCommand(cmd *loomv1.Command) (*loomv1.Command, error) {
 	switch b := cmd.GetBody().(type) {
-	case *loomv1.Command_RegisterProject, *loomv1.Command_StoreDefinition:
+	case *loomv1.Command_RegisterProject, *loomv1.Command_StoreDefinition, *loomv1.Command_AcquireLock:
 		return cmd, nil
 	case *loomv1.Command_Signed:
-		if names := h.secrets.In(string(b.Signed.GetPayload())); len(names) > 0 {
+		if names := h.secrets.In(string(b.Signed.GetPayload())); len(names) > 0 && !h.onlyRefers(b.Signed.GetPayload()) {
 			return nil, fault.New("command/secret", "what is signed holds the value of %s", strings.Join(names, " and ")).At("payload").
 				Want("say it without, and sign that")
 		}
 	}
 	return redact.Message(h.secrets, cmd, refers), nil
+}
+
+// onlyRefers reports whether what is signed has secrets, if any, only where it
+// names what there is.
+func (h *Host) onlyRefers(payload []byte) bool {
+	c := &loomv1.CeoCommand{}
+	return actors.Decode("", payload, c) == nil && redact.Message(h.secrets, c, refers) == c
 }
 
 // cleanAnswer is an answer without the secrets that this host knows: what an
