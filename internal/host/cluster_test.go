@@ -124,13 +124,22 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 			return closed == len(beads)
 		})
 	}
-	file := func(from int) string {
+	filed := 0
+	file := func(from int) (bead string) {
 		t.Helper()
-		reply, err := connect(t, c.hosts[from], "operator").Submit(t.Context(), &loomv1.Submission{Project: "shop", Goal: "look at it", Process: project.AutoBug})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return reply.Bead
+		filed++
+		q := &loomv1.Submission{Project: "shop", Goal: "look at it", Process: project.AutoBug, IdempotencyKey: fmt.Sprint("look ", filed)}
+		ops := connect(t, c.hosts[from], "operator")
+		eventually(t, "a bead is filed", func() bool { // an election may take longer than a client waits
+			reply, err := ops.Submit(t.Context(), q)
+			if err != nil {
+				t.Logf("filed again: %v", err)
+				return false
+			}
+			bead = reply.Bead
+			return true
+		})
+		return bead
 	}
 	beads := []string{file(0), file(1), file(2)}
 	done(1, beads...)
