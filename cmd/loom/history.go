@@ -76,7 +76,7 @@ func (a *app) trace(ctx context.Context, c *client.Client, q historyQuery) error
 
 // takenWithin bounds how long it is looked for when work was taken: a journal
 // may be long, and the transitions are known without.
-const takenWithin = 5 * time.Second
+const takenWithin = 20 * time.Second
 
 // taken returns when agents took the work at each node of an execution, oldest
 // first; what cannot be known in time is left out.

@@ -54,9 +54,13 @@ func unsandboxed(host string) *loomv1.NoteSecurity {
 	return &loomv1.NoteSecurity{What: "unsandboxed", Detail: "on host " + host + " tools, checks and hooks run on the machine as it is"}
 }
 
+// noteWithin is how long a turn waits for a note about its tools.
+const noteWithin = 30 * time.Second
+
 // noteTrust puts on record, once a start, that agents use what an operator has
-// looked at on the machine as it is and then trusted. What cannot be noted is
-// noted when it is used the next time.
+// looked at on the machine as it is and then trusted. What cannot be noted soon,
+// as while system's journal takes nothing, is noted when it is used the next time:
+// no turn waits longer for it.
 func (h *Host) noteTrust(ctx context.Context, unsandboxed bool, what string, at time.Time) {
 	detail := what + " was started on the machine as it is when it was trusted, at " + at.UTC().Format(time.RFC3339)
 	if !unsandboxed {
@@ -69,6 +73,8 @@ func (h *Host) noteTrust(ctx context.Context, unsandboxed bool, what string, at 
 	if h.broker == nil { // of a leaf host, which writes no journal
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, noteWithin)
+	defer cancel()
 	if err := h.note(ctx, &loomv1.NoteSecurity{What: "trusted-unsandboxed", Detail: "on host " + h.dir.Manifest().Host + " " + detail}); err != nil {
 		h.noted.Delete(detail)
 		h.log.Warn("it is not on record yet", "what", detail, "error", err)
