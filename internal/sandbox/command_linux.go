@@ -46,9 +46,8 @@ func UseGroups() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	before := try(ctx, Spec{Dir: "/usr", Read: []string{"/usr"}})
 	groups.Store(t)
-	if why := try(ctx, Spec{Dir: "/usr", Read: []string{"/usr"}}); why != "" && before == "" {
+	if why := try(ctx, Spec{Dir: "/usr", Read: []string{"/usr"}}); why != "" {
 		groups.Store(nil)
 		return fault.New("cgroup/unavailable", "commands cannot be moved into control groups: %s", why)
 	}
