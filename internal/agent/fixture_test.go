@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,6 +197,7 @@ type seat struct {
 	permits  map[string]loomv1.PermissionVerdict // by tool; without one a call waits
 	wanted   []*loomv1.PermissionRequest
 	team     []*loomv1.TeamCall
+	order    []string // of decisions and calls to the team
 	replies  map[string]*loomv1.TeamReply
 	reserved []*loomv1.CallReservation
 	settled  []*loomv1.Usage
@@ -295,6 +297,11 @@ func (s *seat) Permit(_ context.Context, calls []*loomv1.PermissionRequest) ([]*
 
 func (s *seat) Team(_ context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error) {
 	s.team = append(s.team, calls...)
+	var goals []string
+	for _, c := range calls {
+		goals = append(goals, c.GetGive().GetGoal())
+	}
+	s.order = append(s.order, "team:"+strings.Join(goals, ","))
 	var list []*loomv1.TeamReply
 	for _, c := range calls {
 		r := &loomv1.TeamReply{Call: c.Call, Waits: true}
@@ -306,7 +313,8 @@ func (s *seat) Team(_ context.Context, calls []*loomv1.TeamCall) ([]*loomv1.Team
 	return list, nil
 }
 
-func (s *seat) AddDecision(context.Context, *loomv1.AddDecision) (*loomv1.DecisionNode, error) {
+func (s *seat) AddDecision(_ context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error) {
+	s.order = append(s.order, "decision:"+c.Node.Title)
 	return &loomv1.DecisionNode{Id: "d2"}, nil
 }
 

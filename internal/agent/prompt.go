@@ -43,6 +43,7 @@ func Prompt(b *loomv1.Brief) string {
 	p.decided(b)
 	p.change(b)
 	p.overlaps(b)
+	p.checks(b)
 	p.ending(b.Node)
 	return p.String()
 }
@@ -229,6 +230,17 @@ func (p *prompt) change(b *loomv1.Brief) {
 	for _, f := range c.Files {
 		fmt.Fprintf(p, "%s %q +%d -%d\n", f.Status, f.Path, f.Added, f.Removed)
 	}
+	p.WriteByte('\n')
+}
+
+// checks names the commands that must pass on what comes of the work.
+func (p *prompt) checks(b *loomv1.Brief) {
+	if len(b.Execution.Checks) == 0 || b.Node.Phase != nil || b.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED {
+		return
+	}
+	p.section("Required checks")
+	p.WriteString("These commands must pass, run from the root of the repository. The runtime runs them on a worktree that you change before it takes your success, and again on a clean checkout of what is committed:\n")
+	p.data(strings.Join(b.Execution.Checks, "\n"))
 	p.WriteByte('\n')
 }
 

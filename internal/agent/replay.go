@@ -101,24 +101,33 @@ func calls(t *loomv1.Turn) (n int) {
 
 // replay runs the turn after what the runtime did by itself before it.
 func (r *run) replay(ctx context.Context, steps []*recording.Step) (*loomv1.Outcome, error) {
+	if err := r.playRuntime(ctx, steps, 0); err != nil {
+		return nil, err
+	}
+	return r.finish(ctx, tool.Workspace{})
+}
+
+// playRuntime makes the runtime's own calls anew that were made after so many
+// answers.
+func (r *run) playRuntime(ctx context.Context, steps []*recording.Step, answers uint32) error {
 	for _, s := range steps {
-		if !s.Runtime {
+		if !s.Runtime || s.Answers != answers {
 			continue
 		}
 		call := &loomv1.ToolCall{Id: s.Call.ID, Tool: s.Call.Tool, Arguments: s.Call.Arguments}
 		result, err := r.result(ctx, taped(s))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		intent := &loomv1.ToolStep{Call: call, Class: loomv1.ToolClass_TOOL_CLASS_EXEC, Runtime: true}
 		err = r.record(ctx,
 			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: intent}},
 			&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: call.Id, Result: result}}})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return r.finish(ctx, tool.Workspace{})
+	return nil
 }
 
 // stage is the seat of a turn that is played: it keeps the turn, and has people

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/tool"
@@ -9,43 +10,59 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// teamed carries out the calls by which agents work together, and returns the
-// others. If one of them has no answer yet, the attempt is parked and the error
-// is [actors.ErrParked]: whoever goes on makes the same calls again, and the
-// project knows them by their ids.
-func (r *run) teamed(ctx context.Context, calls []turn.Call) ([]turn.Call, error) {
-	if r.silent {
-		return calls, nil // the recording knows what came of them
-	}
-	var rest, made []turn.Call
-	var asked []*loomv1.TeamCall
-	for _, c := range calls {
-		if !tool.ForTeam(c.Tool) || !r.has(c) {
-			rest = append(rest, c)
-			continue
+// upToTeam splits the calls of an answer at its first calls to the team: before
+// are those to carry out first, team those to make then, as one, and rest the
+// calls that wait for what comes of them. Decisions that stand between the calls
+// to the team come before them all, so that a task is dispatched with the
+// decisions that were recorded for it.
+func (r *run) upToTeam(calls []turn.Call) (before, team []turn.Call, asked []*loomv1.TeamCall, rest []turn.Call) {
+	for i, c := range calls {
+		ask := r.forTeam(c)
+		switch {
+		case ask != nil:
+			team, asked = append(team, c), append(asked, ask)
+		case len(team) == 0 || strings.HasPrefix(c.Tool, "decision_"):
+			before = append(before, c)
+		default:
+			return before, team, asked, calls[i:]
 		}
-		a, err := tool.TeamCall(c.ToolCall)
-		if err != nil { // the tool itself refuses such arguments
-			rest = append(rest, c)
-			continue
-		}
-		made, asked = append(made, c), append(asked, a)
 	}
+	return before, team, asked, nil
+}
+
+// forTeam returns what a call asks of the team, or nil where it asks nothing:
+// arguments that cannot be read are refused by the tool itself, and what came of
+// the calls of a recording is known.
+func (r *run) forTeam(c turn.Call) *loomv1.TeamCall {
+	if r.silent || !tool.ForTeam(c.Tool) || !r.has(c) {
+		return nil
+	}
+	ask, err := tool.TeamCall(c.ToolCall)
+	if err != nil {
+		return nil
+	}
+	return ask
+}
+
+// teamed makes calls by which agents work together. If one of them has no answer
+// yet, the attempt is parked and the error is [actors.ErrParked]: whoever goes on
+// makes the same calls again, and the project knows them by their ids.
+func (r *run) teamed(ctx context.Context, calls []turn.Call, asked []*loomv1.TeamCall) error {
 	if len(asked) == 0 {
-		return rest, nil
+		return nil
 	}
 	replies, err := r.seat.Team(ctx, asked)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.gave = true
 	for _, reply := range replies {
 		if reply.Waits {
 			r.Logger.Info("work waits for its team", "attempt", r.brief.Attempt.Id, "call", reply.Call)
-			return nil, actors.ErrParked
+			return actors.ErrParked
 		}
 	}
-	return rest, r.recordTeam(ctx, made, replies)
+	return r.recordTeam(ctx, calls, replies)
 }
 
 // recordTeam records what came of calls, each with its intent: they are made as

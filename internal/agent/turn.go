@@ -102,7 +102,12 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 		case turn.RunTools:
 			err = r.runTools(ctx, s.Calls)
 		case turn.Finish:
-			return s.Outcome, nil
+			if s.Outcome.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+				return s.Outcome, nil
+			}
+			if err = r.gates(ctx, ws); err == nil && !r.refused() {
+				return s.Outcome, nil
+			}
 		case turn.Stop:
 			return r.stopped(s), nil
 		default:
@@ -112,6 +117,21 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 			return nil, err
 		}
 	}
+}
+
+// gates makes the calls that a success depends on.
+func (r *run) gates(ctx context.Context, ws tool.Workspace) error {
+	if r.silent {
+		return r.playRuntime(ctx, r.Played.Steps(r.brief.Attempt.Id), r.t.Iterations)
+	}
+	return r.proves(ctx, ws)
+}
+
+// refused reports whether a gate has refused the outcome that the turn would end
+// with.
+func (r *run) refused() bool {
+	_, ends := turn.Next(r.t, r.brief.Node, r.limits()).(turn.Finish)
+	return !ends
 }
 
 func (r *run) limits() turn.Limits {
@@ -214,25 +234,30 @@ func (r *run) telling() (live func(model.Chunk), ended func()) {
 	return live, func() { tell(s.End()) }
 }
 
-// runTools brings every open call to a recorded outcome: reading calls side by
-// side, all others one after the other.
+// runTools brings every open call to a recorded outcome, in the order of the
+// answer: reading calls side by side, calls to the team as one, all others one
+// after the other.
 func (r *run) runTools(ctx context.Context, calls []turn.Call) error {
 	calls, err := r.permitted(ctx, calls)
 	if err != nil {
 		return err
 	}
-	if calls, err = r.teamed(ctx, calls); err != nil {
-		return err
-	}
-	for _, batch := range turn.Batches(calls, r.tools.Class) {
-		err := r.runBatch(ctx, batch)
-		if fault.Code(err) == "permission/needed" && !r.asksFor { // a permission that came while the turn ran
-			r.asksFor = true
-			return nil
+	for len(calls) > 0 {
+		before, team, asked, rest := r.upToTeam(calls)
+		for _, batch := range turn.Batches(before, r.tools.Class) {
+			err := r.runBatch(ctx, batch)
+			if fault.Code(err) == "permission/needed" && !r.asksFor { // a permission that came while the turn ran
+				r.asksFor = true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if err := r.teamed(ctx, team, asked); err != nil {
 			return err
 		}
+		calls = rest
 	}
 	return nil
 }

@@ -62,31 +62,46 @@ func firstFailed(checks []*loomv1.CheckRun) *loomv1.CheckRun {
 	return nil
 }
 
-// checks runs every required command and records each as a call of the
-// runtime's own, for which the model sees a section "Checks". A check that is
-// recorded already is not run again; one that was cut off is, which a clean
-// checkout makes harmless.
+// checks runs every required command on a clean checkout of the candidate.
 func (r *run) checks(ctx context.Context, dir, commit string) ([]*loomv1.CheckRun, error) {
-	set := tool.New(r.workspace(dir), nil)
+	runs, err := r.runChecks(ctx, r.workspace(dir), "check", "a clean checkout of the candidate commit")
+	for _, run := range runs {
+		run.Commit = commit
+	}
+	return runs, err
+}
+
+// runChecks runs every required command in a workspace and records each as a call
+// of the runtime's own, whose id begins with prefix and for which the model sees a
+// section "Checks". A check that is recorded already is not run again; one that
+// was cut off is, so that a check must bear to be repeated.
+func (r *run) runChecks(ctx context.Context, ws tool.Workspace, prefix, where string) ([]*loomv1.CheckRun, error) {
+	set := tool.New(ws, nil)
 	var runs []*loomv1.CheckRun
 	for i, command := range r.brief.Execution.Checks {
-		id := fmt.Sprintf("check-%d", i+1)
+		id := fmt.Sprintf("%s-%d", prefix, i+1)
 		result := r.recorded(id)
 		if result == nil {
 			var err error
-			if result, err = r.check(ctx, set, dir, id, command); err != nil {
+			if result, err = r.check(ctx, set, ws.Root, id, command, where); err != nil {
 				return nil, err
 			}
 		}
-		runs = append(runs, &loomv1.CheckRun{
-			Command: command, ExitCode: result.ExitCode, Output: result.Output, Commit: commit, Passed: passed(result),
-		})
+		runs = append(runs, &loomv1.CheckRun{Command: command, ExitCode: result.ExitCode, Output: result.Output, Passed: turn.Passed(result)})
 	}
 	return runs, nil
 }
 
-func passed(r *loomv1.ToolResult) bool {
-	return r.Status == loomv1.ToolStatus_TOOL_STATUS_OK && r.ExitCode == 0
+// proves runs the required commands on the worktree of a change before its
+// success is taken, so that their failure is met by the agent that made it and not
+// by those who judge it. That is no evidence: verification runs them again, on a
+// clean checkout.
+func (r *run) proves(ctx context.Context, ws tool.Workspace) error {
+	if r.tree == nil || r.brief.Node.Phase != nil {
+		return nil
+	}
+	_, err := r.runChecks(ctx, ws, fmt.Sprintf("gate-%d", r.t.Iterations), "your worktree")
+	return err
 }
 
 // recorded returns the recorded outcome of a call, or nil.
@@ -115,7 +130,7 @@ func (r *run) runCheck(ctx context.Context, set *tool.Set, dir string, call *loo
 	return res
 }
 
-func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string) (*loomv1.ToolResult, error) {
+func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command, where string) (*loomv1.ToolResult, error) {
 	args, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		return nil, err
@@ -127,7 +142,7 @@ func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string)
 	}
 	res := r.call(ctx, call, func() tool.Result {
 		res := r.runCheck(ctx, set, dir, call, command)
-		res.Output = checkText(command, res)
+		res.Output = checkText(command, where, res)
 		return res
 	})
 	if ctx.Err() != nil {
@@ -144,10 +159,10 @@ func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string)
 const checkTimeout = 10 * time.Minute
 
 // checkText is what the model sees of a check.
-func checkText(command string, res tool.Result) string {
+func checkText(command, where string, res tool.Result) string {
 	var p prompt
 	p.section("Checks")
-	p.WriteString("The runtime ran a required command on a clean checkout of the candidate commit.\n")
+	fmt.Fprintf(&p, "The runtime ran a required command on %s.\n", where)
 	if res.Status == loomv1.ToolStatus_TOOL_STATUS_OK && res.ExitCode == 0 {
 		fmt.Fprintf(&p, "passed: %s\n", command)
 	} else {

@@ -58,10 +58,14 @@ func Batches(calls []Call, class func(tool string) loomv1.ToolClass) [][]Call {
 }
 
 // open returns the calls without an outcome, in order: the runtime's own, and
-// the last answer's.
+// the last answer's. A gate that was cut off is none: it is made again with the
+// others when the outcome is taken.
 func open(all []*round) []Call {
 	var list []Call
 	for _, r := range all {
+		if r.finish() != nil {
+			continue
+		}
 		for _, step := range r.own {
 			if s := step.GetTool(); s != nil && s.Result == nil {
 				list = append(list, cutOff(s))

@@ -46,12 +46,15 @@ type Repair struct {
 	Count int
 }
 
-// Finish ends the turn with the outcome that the model gave.
+// Finish ends the turn with the outcome that the model gave. Before a shell takes
+// it, it may make calls of its own and record them: gates. A gate that fails
+// refuses the outcome, so that the next step asks the model again.
 type Finish struct{ Outcome *loomv1.Outcome }
 
 // Stop ends the turn without one.
 type Stop struct {
-	// Code is turn/iterations, turn/budget, turn/time, turn/loop, turn/context or model/invalid-output.
+	// Code is turn/iterations, turn/budget, turn/time, turn/loop, turn/context,
+	// verify/failed or model/invalid-output.
 	Code string
 	// Reason is a sentence for a person.
 	Reason string
@@ -85,8 +88,9 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 	if len(all) == 1 {
 		return fitting(t, n, l, AskModel{})
 	}
-	out, problem := all[len(all)-1].verdict(n)
-	if out != nil {
+	last := all[len(all)-1]
+	out, problem := last.verdict(n)
+	if out != nil && last.refusal() == nil {
 		return Finish{out}
 	}
 	if stop, ok := bound(all, n, l); ok {
@@ -103,6 +107,9 @@ func bound(all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
 	if bad := useless(all, n); bad > l.repairs() {
 		_, problem := all[len(all)-1].verdict(n)
 		return Stop{"model/invalid-output", fmt.Sprintf("the model gave %s in a row, the last because: %s", count(bad, "useless answer"), firstLine(problem))}, true
+	}
+	if stop, ok := refused(all); ok {
+		return stop, true
 	}
 	if reason := loop(all); reason != "" {
 		return Stop{"turn/loop", reason}, true

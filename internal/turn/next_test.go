@@ -46,6 +46,13 @@ func TestAGENT01_Next(t *testing.T) {
 			"model/invalid-output: the model gave 3 useless answers in a row, the last because: your call of finish was not taken; mend this and call it again: status: it is missing; one of success, failure, continue",
 		},
 		{"the runtime's own call", recs(own(call("own", "check", "{}"), running)), "run own:report!"},
+		{"REAL04 a gate that passed", recs(answer("r1", end("f")), own(call("gate", "shell", "{}"), running), finish("gate", result(okay, "x"))), "finish OUTCOME_STATUS_SUCCESS: done"},
+		{"REAL04 a gate that failed", recs(answer("r1", end("f")), own(call("gate", "shell", "{}"), running), finish("gate", result(failed, "x"))), "ask"},
+		{"REAL04 a gate that exited with 1", recs(answer("r1", end("f")), own(call("gate", "shell", "{}"), running), finish("gate", exited(1))), "ask"},
+		{"REAL04 a gate that was cut off", recs(answer("r1", end("f")), own(call("gate", "shell", "{}"), running)), "finish OUTCOME_STATUS_SUCCESS: done"},
+		{"REAL04 refused and mended", recs(append(refusals(1), answer("r2", end("g")))...), "finish OUTCOME_STATUS_SUCCESS: done"},
+		{"REAL04 refused as often as it may be", refusals(turn.Refusals), "ask"},
+		{"REAL04 refused once more", refusals(turn.Refusals + 1), "verify/failed: the outcome was refused 6 times, the last because: exit code 1"},
 		{"the runtime's own, ended", recs(own(call("own", "check", "{}"), running), finish("own", result(okay, "x"))), "ask"},
 	} {
 		if got := show(turn.Next(begun(t, tt.recs...), node, turn.Limits{})); got != tt.want {
@@ -55,6 +62,21 @@ func TestAGENT01_Next(t *testing.T) {
 	if got := show(turn.Next(nil, node, turn.Limits{})); got != "begin" {
 		t.Errorf("no turn: %s", got)
 	}
+}
+
+// refusals is n outcomes, each of which a gate refused.
+func refusals(n int) (list []*loomv1.TurnRecord) {
+	for i := range n {
+		f, gate := fmt.Sprint("f", i), fmt.Sprint("gate", i)
+		list = append(list, answer(fmt.Sprint("a", i), call(f, "finish", success)), own(call(gate, "shell", "{}"), running), finish(gate, exited(1)))
+	}
+	return list
+}
+
+func exited(code int32) *loomv1.ToolResult {
+	r := result(okay, "exit code 1")
+	r.ExitCode = code
+	return r
 }
 
 func recs(list ...*loomv1.TurnRecord) []*loomv1.TurnRecord { return list }

@@ -186,6 +186,9 @@ func (r *round) results(n *loomv1.NodeDefinition) []Message {
 func (r *round) finishText(n *loomv1.NodeDefinition) (text string, taken bool) {
 	out, problem := r.verdict(n)
 	switch {
+	case r.refusal() != nil:
+		return FinishName + " was not taken: what the runtime checked before failed, as it tells below; mend that and call " + FinishName +
+			" again, or end with status failure and say why it cannot be mended", false
 	case out != nil, r.planned():
 		return "taken", true
 	case problem != "":
