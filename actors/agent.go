@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +21,8 @@ import (
 var ErrParked = errors.New("attempt is parked")
 
 // agentActor pulls assignments of its role and carries them out in a goroutine
-// of its own. A panic in the work gives the attempt back and fails the actor,
-// so that supervision sees it.
+// of its own. A panic in the work gives the attempt back, which its project counts,
+// and fails the actor, so that supervision sees it.
 type agentActor struct {
 	pool   *Pool
 	name   string
@@ -132,7 +134,7 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.giveBack(ctx, fmt.Sprintf("agent failed: %v", r))
+			s.crashed(ctx, fmt.Sprint(r), where(debug.Stack()))
 			panic(r)
 		}
 	}()
@@ -177,8 +179,20 @@ func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *
 	}
 	a.pool.Logger.Warn("outcome refused", "agent", a.name, "attempt", s.attempt, "error", err)
 	if err := s.answer(ctx, failure(err)); err != nil && !gone(err) {
-		s.giveBack(ctx, "outcome refused: "+err.Error())
+		s.crashed(ctx, "outcome refused: "+err.Error(), "") // or it would be worked on, and refused, for ever
 	}
+}
+
+// where is a stack without what runs the recovery from a panic: from the place
+// that panicked on.
+func where(stack []byte) string {
+	_, at, found := strings.Cut(string(stack), "\npanic(")
+	if _, rest, ok := strings.Cut(at, "\n\t"); found && ok {
+		if _, rest, ok = strings.Cut(rest, "\n"); ok {
+			return rest
+		}
+	}
+	return string(stack)
 }
 
 // tellLanding says where a change has landed whose attempt ended meanwhile. Where

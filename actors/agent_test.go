@@ -122,6 +122,82 @@ func TestACT01_PanicGivesTheAttemptBack(t *testing.T) {
 	}
 }
 
+// TestACT01_AnAgentThatAlwaysPanicsIsAnOutcome has every agent fail at every attempt:
+// each attempt ends after three crashes, and then the CEO is asked.
+func TestACT01_AnAgentThatAlwaysPanicsIsAnOutcome(t *testing.T) {
+	r := newRig(t).start().register("shop", "researcher")
+	var calls atomic.Int32
+	r.agents("researcher", 2, func(context.Context, *loomv1.Brief, actors.Seat) (*loomv1.Outcome, error) {
+		calls.Add(1)
+		panic("out of \xff order")
+	})
+	bead := r.must(file("shop", "k")).GetSubmit().Bead
+	asked := r.await("an escalation", func(e *loomv1.Event) bool { return e.GetApprovalRequested() != nil })
+	if why := asked.GetApprovalRequested().Approval.Reason; asked.Bead != bead || !strings.Contains(why, "agent/crashed") || !strings.Contains(why, "out of \uFFFD order") {
+		t.Errorf("the CEO is asked of bead %s because %q", asked.Bead, why)
+	}
+	var ended []string
+	for _, e := range r.events() {
+		if out := e.GetAttemptEnded().GetOutcome(); out != nil {
+			ended = append(ended, out.Code+" "+out.Notes)
+		}
+	}
+	const want = "agent/crashed its agents crashed 3 times: out of \uFFFD order"
+	if calls.Load() != 6 || len(ended) != 2 || ended[0] != want || ended[1] != want {
+		t.Errorf("after %d panics attempts ended as %q, want 6 and twice %q", calls.Load(), ended, want)
+	}
+	crash := r.await("a crash", func(e *loomv1.Event) bool { return e.GetClaimReleased().GetCrash() != "" })
+	if text := crash.GetClaimReleased().Crash; text != "out of \uFFFD order" {
+		t.Errorf("the journal has the crash %q", text)
+	}
+}
+
+// TestACT01_AnOutcomeThatIsAlwaysRefusedIsACrash wants an end to what cannot be
+// recorded, not even as an error.
+func TestACT01_AnOutcomeThatIsAlwaysRefusedIsACrash(t *testing.T) {
+	r := newRig(t).start()
+	project := &refusing{told: make(chan *loomv1.ReleaseAttempt, 1)}
+	pools := r.sys.StartPools(r.ctx, []actors.Pool{{
+		Role: "researcher", Agents: 1, Host: "h1", Start: 1, Queue: r.queue, Logger: slog.New(slog.DiscardHandler),
+		Sit: func(string, *loomv1.Claimant) actors.Way { return project },
+		Worker: worker(func(context.Context, *loomv1.Brief, actors.Seat) (*loomv1.Outcome, error) {
+			return &loomv1.Outcome{}, nil
+		}),
+	}})
+	defer pools.Stop()
+	if err := r.queue.PublishWork(r.ctx, &loomv1.Assignment{Project: "shop", Role: "researcher", Attempt: "shop-1-x1-a1", Generation: 1}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case c := <-project.told:
+		if !strings.Contains(c.Crash.GetMessage(), "no outcome is taken") {
+			t.Errorf("the attempt is given back as %v, want a crash", c)
+		}
+	case <-r.ctx.Done():
+		t.Error("the attempt is not given back")
+	}
+}
+
+// refusing is a project that takes no outcome.
+type refusing struct{ told chan *loomv1.ReleaseAttempt }
+
+func (p *refusing) Do(_ context.Context, cmd *loomv1.Command) (*loomv1.Answer, error) {
+	switch c := cmd.Body.(type) {
+	case *loomv1.Command_ClaimAttempt:
+		return &loomv1.Answer{Body: &loomv1.Answer_Brief{Brief: &loomv1.Brief{
+			Attempt: &loomv1.Attempt{Id: c.ClaimAttempt.Attempt}, TimeLeft: durationpb.New(within),
+		}}}, nil
+	case *loomv1.Command_ReleaseAttempt:
+		p.told <- c.ReleaseAttempt
+		return &loomv1.Answer{}, nil
+	}
+	return nil, fault.New("outcome/invalid", "no outcome is taken")
+}
+
+func (p *refusing) Ask(context.Context, *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	return nil, fault.New("attempt/stale", "it has no graph")
+}
+
 // TestACT01_PanicWhileTheProjectIsAway wants the claim given back even so.
 func TestACT01_PanicWhileTheProjectIsAway(t *testing.T) {
 	r := newRig(t).start().register("shop", "researcher")

@@ -119,18 +119,35 @@ func (s *seat) answer(ctx context.Context, out *loomv1.Outcome) error {
 // giveBack releases the attempt, however long its project is away. When the
 // host stops, it has lastWord left; then the host's next start releases it.
 func (s *seat) giveBack(ctx context.Context, reason string) {
-	if err := s.release(ctx, reason); err == nil || ctx.Err() == nil {
+	s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: reason})
+}
+
+// crashed gives the attempt back likewise, because of an error of Loom's own,
+// which the project counts.
+func (s *seat) crashed(ctx context.Context, message, stack string) {
+	s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: "agent failed", Crash: &loomv1.AgentCrash{
+		Message: sound(message, crashMessage), Stack: sound(stack, crashStack),
+	}})
+}
+
+// What is told of a crash.
+const (
+	crashMessage = 4 << 10
+	crashStack   = 8 << 10
+)
+
+func (s *seat) giveUp(ctx context.Context, r *loomv1.ReleaseAttempt) {
+	if err := s.release(ctx, r); err == nil || ctx.Err() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
-	_ = s.release(ctx, reason)
+	_ = s.release(ctx, r)
 }
 
-func (s *seat) release(ctx context.Context, reason string) error {
-	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{
-		Attempt: s.attempt, Claimant: s.who, Reason: reason,
-	}}})
+func (s *seat) release(ctx context.Context, r *loomv1.ReleaseAttempt) error {
+	r.Attempt, r.Claimant = s.attempt, s.who
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: r}})
 	return err
 }
 

@@ -24,11 +24,16 @@ const troubleBytes = 4 << 10
 
 // Report returns t as an error report of Loom's own.
 func (t Trouble) Report() *loomv1.ErrorReport {
-	text := strings.ToValidUTF8(t.Message, string(utf8.RuneError))
-	if len(text) > troubleBytes {
-		text = strings.ToValidUTF8(text[:troubleBytes], "")
+	return &loomv1.ErrorReport{Service: project.Self, Kind: t.Kind, Message: sound(t.Message, troubleBytes), Crash: true}
+}
+
+// sound is text as messages can carry it, of at most so many bytes.
+func sound(text string, most int) string {
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
 	}
-	return &loomv1.ErrorReport{Service: project.Self, Kind: t.Kind, Message: text, Crash: true}
+	return text
 }
 
 // tell tells whoever wants to know of an internal error, unless it came of

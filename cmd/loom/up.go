@@ -117,6 +117,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.StringToStringVar(&c.Labels, "label", nil, "what this host is, for \"loom scale\", `KEY=VALUE,...`")
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
+	f.IntVar(&c.Crashes, "crashes", 0, "agents' crashes at an attempt before it ends as failed: `N` (default 3)")
+	_ = f.MarkHidden("crashes")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
 	budget.flags(f)
 	f.IntVar(&c.Train, "train", 0, "land up to `N` changes together, tested as one")

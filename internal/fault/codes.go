@@ -192,6 +192,7 @@ var codes = map[string]Exit{
 	"verify/hook":        WorkFailed,
 	"verify/nothing":     WorkFailed,
 	"agent/none-live":    Unavailable,
+	"agent/crashed":      WorkFailed,
 
 	// Configuration.
 	"config/syntax":        Invalid,

@@ -189,6 +189,10 @@ type Config struct {
 	// its role to appear before the CEO is asked. Zero means 2 minutes.
 	Grace time.Duration
 
+	// Crashes is how often agents may crash at one attempt of the configured
+	// projects before it ends as failed. Zero means 3; 100 is the most.
+	Crashes int
+
 	// Train is the most changes of a configured project that land together, tested
 	// as one. Zero and one have each land by itself; 50 is the most.
 	Train int
@@ -239,6 +243,9 @@ func (c Config) check() error {
 	}
 	if c.Grace < 0 {
 		add(fault.New("usage/argument", "nothing waits for less than no time").At("grace").Got(c.Grace.String()))
+	}
+	if c.Crashes < 0 || c.Crashes > project.MaxCrashes {
+		add(fault.New("usage/argument", "an attempt ends after %d crashes, where 0 to %d are possible", c.Crashes, project.MaxCrashes).At("crashes"))
 	}
 	if c.Train < 0 || c.Train > project.MaxTrain {
 		add(fault.New("usage/argument", "a train of %d changes, where 0 to %d are possible", c.Train, project.MaxTrain).At("train"))

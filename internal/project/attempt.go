@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -145,7 +146,16 @@ func (d *decision) release(c *loomv1.ReleaseAttempt) error {
 		return err
 	}
 	defer d.about(x)()
-	return d.run(x).Release(c.Attempt, c.Claimant, c.Reason)
+	if c.Crash == nil {
+		return d.run(x).Release(c.Attempt, c.Claimant, c.Reason)
+	}
+	_, a := d.s.attempt(c.Attempt)
+	role := a.Role
+	ended, err := d.run(x).Crash(c.Attempt, c.Claimant, c.Crash.Message)
+	if ended && err == nil {
+		d.reportCrash(c.Crash, role)
+	}
+	return err
 }
 
 // releaseHost frees what earlier starts of a host held, in a fixed order: of
@@ -157,11 +167,18 @@ func (d *decision) releaseHost(c *loomv1.ReleaseHost) error {
 	}
 	for _, id := range d.s.queue.leftBy(c.Host, c.Epoch) {
 		x, a := d.s.attempt(id)
+		if a == nil { // it ended with another that did
+			continue
+		}
+		role, node := a.Role, a.Node
 		undo := d.about(x)
-		err := d.run(x).Release(a.Id, a.Claimant, reason)
+		ended, err := d.run(x).HostLost(a.Id, reason)
 		undo()
 		if err != nil {
 			return err
+		}
+		if ended {
+			d.reportCrash(&loomv1.AgentCrash{Message: fmt.Sprintf("its host is lost whenever node %s of %s is worked on", node, x.Definition)}, role)
 		}
 	}
 	return nil

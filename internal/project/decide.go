@@ -268,6 +268,7 @@ func (d *decision) run(x *loomv1.Execution) workflow.Run {
 	return workflow.Run{
 		Def: d.s.defs[x.DefinitionHash], X: x, Bead: d.s.p.Beads[x.Bead], Now: d.now,
 		Planned: d.planned(x), Emit: d.emit, NextBead: d.nextBead, Held: d.s.held(x), Absent: d.s.absent, Grace: d.s.grace(),
+		Crashes: d.s.p.GetConfig().GetCrashes(),
 	}
 }
 

@@ -71,6 +71,9 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if c.Grace != nil && (c.Grace.CheckValid() != nil || c.Grace.AsDuration() < 0) {
 		return fault.New("project/invalid", "project %q: grace is less than no time", c.Id).At("grace").Got(c.Grace.AsDuration().String())
 	}
+	if c.Crashes > MaxCrashes {
+		return fault.New("project/invalid", "project %q: an attempt ends after %d crashes, where %d is the most", c.Id, c.Crashes, MaxCrashes).At("crashes")
+	}
 	if c.Train > MaxTrain {
 		return fault.New("project/invalid", "project %q: a train of %d changes, where %d is the most", c.Id, c.Train, MaxTrain).At("train")
 	}

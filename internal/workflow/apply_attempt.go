@@ -88,6 +88,12 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
 	unlimit(a, f.e.Time.AsTime())
+	if c.Crash != "" {
+		a.Crashes++
+	}
+	if c.HostLost {
+		a.HostsLost++
+	}
 	a.Claimant, a.Parked, a.Awaits, a.Generation, a.QueuedAt = nil, "", nil, c.Generation, f.e.Time
 	return nil
 }
@@ -159,6 +165,9 @@ func (f folder) proposed(c *loomv1.Change) {
 func (f folder) used(a *loomv1.ModelAnswer) {
 	f.pays(a.GetUsage())
 	f.x.ModelCalls++
+	if st, err := f.attempt(); err == nil {
+		st.Attempt.HostsLost = 0
+	}
 	f.x.Scripted = f.x.Scripted || a.GetScripted()
 }
 

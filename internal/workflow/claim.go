@@ -35,8 +35,7 @@ func (r Run) Claim(attempt string, generation uint32, c *loomv1.Claimant) error 
 	return r.claimed(a, c)
 }
 
-// Release queues an attempt anew that its holder gives back, or that a dead
-// holder has left behind. Releasing what nobody holds does nothing.
+// Release queues an attempt anew that its holder gives back. Releasing what nobody holds does nothing.
 func (r Run) Release(attempt string, c *loomv1.Claimant, reason string) error {
 	_, a, err := r.outstanding(attempt)
 	switch {
@@ -47,7 +46,7 @@ func (r Run) Release(attempt string, c *loomv1.Claimant, reason string) error {
 	case !proto.Equal(a.Claimant, c):
 		return claimedBy(a)
 	}
-	return r.queueAnew(a, reason)
+	return r.queueAnew(a, &loomv1.ClaimReleased{Reason: reason})
 }
 
 // Park frees the agent while its attempt waits for something, for example the
@@ -98,19 +97,18 @@ func (r Run) Unpark(attempt string) error {
 	case WaitsForBudget:
 		why = "there may be room in the budget"
 	}
-	return r.queueAnew(a, why)
+	return r.queueAnew(a, &loomv1.ClaimReleased{Reason: why})
 }
 
 // queueAnew takes an attempt from whoever holds it. A call of theirs that nobody has
 // heard of since is settled at once: the same agent may claim the attempt again, and
 // make the same call.
-func (r Run) queueAnew(a *loomv1.Attempt, reason string) error {
+func (r Run) queueAnew(a *loomv1.Attempt, why *loomv1.ClaimReleased) error {
 	if err := r.settleUnknown(a, func(c *loomv1.CallReservation) bool { return proto.Equal(c.By, a.Claimant) }); err != nil {
 		return err
 	}
-	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_ClaimReleased{
-		ClaimReleased: &loomv1.ClaimReleased{Reason: reason, Generation: a.Generation + 1},
-	}})
+	why.Generation = a.Generation + 1
+	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_ClaimReleased{ClaimReleased: why}})
 }
 
 // claimed emits the claim of an attempt that nobody holds.

@@ -215,7 +215,11 @@ func (m *sim) claimSome() {
 	} else if err == nil && m.isHeld() {
 		m.broken("%s was claimed while the execution is held", a.Id)
 	}
-	switch m.rng.IntN(5) {
+	switch m.rng.IntN(7) {
+	case 5:
+		m.crash(a, func() (bool, error) { return m.run().Crash(a.Id, who, "it broke down") })
+	case 6:
+		m.crash(a, func() (bool, error) { return m.run().HostLost(a.Id, "host h is gone") })
 	case 0:
 		_ = m.tried(func() error { return m.run().Release(a.Id, who, "drain") })
 	case 4:
@@ -227,6 +231,29 @@ func (m *sim) claimSome() {
 		_ = m.tried(func() error { return m.run().Park(a.Id, who, "lock") })
 	case 2:
 		_ = m.tried(func() error { return m.run().Unpark(a.Id) })
+	}
+}
+
+// mostCrashes is how often agents may crash at an attempt of this run.
+func (m *sim) mostCrashes() uint32 { return 1 + uint32(m.seed%3) }
+
+// crash has an attempt's agent or host fail, and wants exactly the one too many to
+// end the attempt.
+func (m *sim) crash(a *loomv1.Attempt, fail func() (bool, error)) {
+	held, before := a.Claimant != nil, a.Crashes+a.HostsLost
+	ended := false
+	if m.tried(func() (err error) { ended, err = fail(); return err }) != nil || !held {
+		return
+	}
+	counted := a.Crashes+a.HostsLost == before+1
+	if ended != (a.EndedAt != nil) || ended == counted || a.Crashes >= m.mostCrashes() || !ended && a.Claimant != nil {
+		m.broken("after %d crashes and lost hosts, and one more, an attempt is %v, ended: %t", before, a, ended)
+	}
+	if ended {
+		if a.Outcome.GetCode() != workflow.Crashed || a.Claimant == nil {
+			m.broken("after crashes an attempt ended as %v", a)
+		}
+		m.saw["crashed"]++
 	}
 }
 

@@ -80,7 +80,7 @@ func sometimes(t *testing.T, saw map[string]int) {
 		"none live", "child", "child failed", "child withdrawn", "skipped", "backoff", "continue", "timeout", "rework", "rework by the CEO", "reapproval",
 		"escalation", "dead end", "no value", "override", "granted", "failure edge", "withdrawn attempt", "withdrawn approval",
 		"lapsed", "asked again", "no evidence", "patch changed", "landed", "parked", "released", "restart", "answered twice", "stale answer",
-		"own work",
+		"own work", "crash", "host lost", "crashed",
 	} {
 		if saw[what] == 0 && *seeds >= 2000 {
 			t.Errorf("in %d runs there was never: %s", *seeds, what)
@@ -120,6 +120,7 @@ func (m *sim) run() workflow.Run {
 	r := m.world.run()
 	r.Emit = m.emit
 	r.Held, r.Absent, r.Grace = m.held, m.absent, grace
+	r.Crashes = m.mostCrashes()
 	return r
 }
 
@@ -338,6 +339,8 @@ func kinds(e *loomv1.Event) (kinds []string) {
 		see("parked", true)
 	case *loomv1.Event_ClaimReleased:
 		see("released", f.ClaimReleased.Reason == "drain")
+		see("crash", f.ClaimReleased.Crash != "")
+		see("host lost", f.ClaimReleased.HostLost)
 	case *loomv1.Event_ExecutionEnded:
 		see("completed", f.ExecutionEnded.Status == completed)
 		see("rejected", f.ExecutionEnded.Status == rejected)

@@ -2219,10 +2219,12 @@ func (x *AnswerAttempt) GetOutcome() *Outcome {
 
 // ReleaseAttempt gives an attempt back unfinished, as a stopping host does.
 type ReleaseAttempt struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Reason   string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Set where the agent failed at it, which counts against the attempt.
+	Crash         *AgentCrash `protobuf:"bytes,4,opt,name=crash,proto3" json:"crash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2278,6 +2280,68 @@ func (x *ReleaseAttempt) GetReason() string {
 	return ""
 }
 
+func (x *ReleaseAttempt) GetCrash() *AgentCrash {
+	if x != nil {
+		return x.Crash
+	}
+	return nil
+}
+
+// AgentCrash is how an agent failed: an error of Loom's own, and not of the work.
+type AgentCrash struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the panic said, at most 4 KiB.
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Where it was, at most 8 KiB.
+	Stack         string `protobuf:"bytes,2,opt,name=stack,proto3" json:"stack,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentCrash) Reset() {
+	*x = AgentCrash{}
+	mi := &file_loom_v1_command_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentCrash) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentCrash) ProtoMessage() {}
+
+func (x *AgentCrash) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentCrash.ProtoReflect.Descriptor instead.
+func (*AgentCrash) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *AgentCrash) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *AgentCrash) GetStack() string {
+	if x != nil {
+		return x.Stack
+	}
+	return ""
+}
+
 // ReleaseHost releases every claim of earlier starts of a host.
 type ReleaseHost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2290,7 +2354,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2366,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2379,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -2344,7 +2408,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2420,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2433,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2402,7 +2466,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2478,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2491,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2462,7 +2526,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2538,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2551,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2518,7 +2582,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2594,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2607,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2589,7 +2653,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2665,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2678,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2672,7 +2736,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2748,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2761,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2733,7 +2797,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2809,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2822,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2787,7 +2851,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2863,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +2876,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2845,7 +2909,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2921,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2934,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2900,7 +2964,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +2976,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +2989,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -2968,7 +3032,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3044,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3057,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -3097,7 +3161,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3109,7 +3173,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3122,7 +3186,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -3163,7 +3227,7 @@ type SettleTrain struct {
 
 func (x *SettleTrain) Reset() {
 	*x = SettleTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3239,7 @@ func (x *SettleTrain) String() string {
 func (*SettleTrain) ProtoMessage() {}
 
 func (x *SettleTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3252,7 @@ func (x *SettleTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleTrain.ProtoReflect.Descriptor instead.
 func (*SettleTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SettleTrain) GetToken() uint64 {
@@ -3232,7 +3296,7 @@ type SettleLanding struct {
 
 func (x *SettleLanding) Reset() {
 	*x = SettleLanding{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3308,7 @@ func (x *SettleLanding) String() string {
 func (*SettleLanding) ProtoMessage() {}
 
 func (x *SettleLanding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3321,7 @@ func (x *SettleLanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
 func (*SettleLanding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SettleLanding) GetExecution() string {
@@ -3312,7 +3376,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3388,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3401,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3378,7 +3442,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3390,7 +3454,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3403,7 +3467,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3425,7 +3489,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3501,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3514,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3489,7 +3553,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3565,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3578,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3549,7 +3613,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3625,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3638,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3604,7 +3668,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3616,7 +3680,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3629,7 +3693,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3651,7 +3715,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +3727,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3676,7 +3740,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3702,7 +3766,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +3778,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3727,7 +3791,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
@@ -3747,7 +3811,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3759,7 +3823,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3772,7 +3836,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -3829,7 +3893,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3841,7 +3905,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3854,7 +3918,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -4114,7 +4178,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4126,7 +4190,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4139,7 +4203,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -4169,7 +4233,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4245,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4258,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4229,7 +4293,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +4305,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4318,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4284,7 +4348,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4296,7 +4360,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4309,7 +4373,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4345,7 +4409,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4421,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4434,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4407,7 +4471,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4483,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4496,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4461,7 +4525,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4473,7 +4537,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4550,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4519,7 +4583,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4531,7 +4595,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4544,7 +4608,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4623,7 +4687,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4635,7 +4699,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4648,7 +4712,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4779,7 +4843,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4791,7 +4855,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4804,7 +4868,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4840,7 +4904,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4852,7 +4916,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4865,7 +4929,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4892,7 +4956,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4904,7 +4968,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4917,7 +4981,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4939,7 +5003,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4951,7 +5015,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4964,7 +5028,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4992,7 +5056,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5004,7 +5068,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5017,7 +5081,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5188,11 +5252,16 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\rAnswerAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12*\n" +
-	"\aoutcome\x18\x03 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\"q\n" +
+	"\aoutcome\x18\x03 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\"\x9c\x01\n" +
 	"\x0eReleaseAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12)\n" +
+	"\x05crash\x18\x04 \x01(\v2\x13.loom.v1.AgentCrashR\x05crash\"<\n" +
+	"\n" +
+	"AgentCrash\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
+	"\x05stack\x18\x02 \x01(\tR\x05stack\"7\n" +
 	"\vReleaseHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"K\n" +
@@ -5412,7 +5481,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5437,247 +5506,249 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*ParkAttempt)(nil),           // 20: loom.v1.ParkAttempt
 	(*AnswerAttempt)(nil),         // 21: loom.v1.AnswerAttempt
 	(*ReleaseAttempt)(nil),        // 22: loom.v1.ReleaseAttempt
-	(*ReleaseHost)(nil),           // 23: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 24: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 25: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 26: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 27: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 28: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 29: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 30: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 31: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 32: loom.v1.FormTrain
-	(*Train)(nil),                 // 33: loom.v1.Train
-	(*TrainCar)(nil),              // 34: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 35: loom.v1.RecordTrain
-	(*SettleTrain)(nil),           // 36: loom.v1.SettleTrain
-	(*SettleLanding)(nil),         // 37: loom.v1.SettleLanding
-	(*AddDecision)(nil),           // 38: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 39: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 40: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 41: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 42: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 43: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 44: loom.v1.CastVote
-	(*Tick)(nil),                  // 45: loom.v1.Tick
-	(*SignedCommand)(nil),         // 46: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 47: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 48: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 49: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 50: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 51: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 52: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 53: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 54: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 55: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 56: loom.v1.Brief
-	(*AskPermission)(nil),         // 57: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 58: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 59: loom.v1.Permits
-	(*SetPermission)(nil),         // 60: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 61: loom.v1.RevokePermission
-	nil,                           // 62: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 63: loom.v1.Identity
-	(*ScaleRole)(nil),             // 64: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 65: loom.v1.DrainHost
-	(*AskTeam)(nil),               // 66: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 67: loom.v1.RecordMembers
-	(*Error)(nil),                 // 68: loom.v1.Error
-	(*SubmitReply)(nil),           // 69: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 70: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 71: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 72: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 73: loom.v1.TeamReplies
-	(*Said)(nil),                  // 74: loom.v1.Said
-	(*ProjectConfig)(nil),         // 75: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 76: loom.v1.Definition
-	(*Submission)(nil),            // 77: loom.v1.Submission
-	(*ErrorReport)(nil),           // 78: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 79: loom.v1.JournalCut
-	(*Claimant)(nil),              // 80: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 81: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 82: loom.v1.ToolStep
-	(*Compaction)(nil),            // 83: loom.v1.Compaction
-	(*CallReservation)(nil),       // 84: loom.v1.CallReservation
-	(*Usage)(nil),                 // 85: loom.v1.Usage
-	(*ToolResult)(nil),            // 86: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 87: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 88: loom.v1.Outcome
-	(*HostRoles)(nil),             // 89: loom.v1.HostRoles
-	(*Bead)(nil),                  // 90: loom.v1.Bead
-	(*Execution)(nil),             // 91: loom.v1.Execution
-	(*Change)(nil),                // 92: loom.v1.Change
-	(*Candidate)(nil),             // 93: loom.v1.Candidate
-	(*Landing)(nil),               // 94: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 95: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 96: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 97: loom.v1.Ballot
-	(*Vote)(nil),                  // 98: loom.v1.Vote
-	(*TrustTools)(nil),            // 99: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 100: loom.v1.DistrustTools
-	(PauseScope)(0),               // 101: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 102: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 103: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 104: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 105: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 106: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 107: loom.v1.DecisionContext
-	(*Permission)(nil),            // 108: loom.v1.Permission
-	(*FileClaim)(nil),             // 109: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 110: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 111: loom.v1.ToolCall
-	(*Permit)(nil),                // 112: loom.v1.Permit
-	(*Car)(nil),                   // 113: loom.v1.Car
+	(*AgentCrash)(nil),            // 23: loom.v1.AgentCrash
+	(*ReleaseHost)(nil),           // 24: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 25: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 26: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 27: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 28: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 29: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 30: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 31: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 32: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 33: loom.v1.FormTrain
+	(*Train)(nil),                 // 34: loom.v1.Train
+	(*TrainCar)(nil),              // 35: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 36: loom.v1.RecordTrain
+	(*SettleTrain)(nil),           // 37: loom.v1.SettleTrain
+	(*SettleLanding)(nil),         // 38: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 39: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 40: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 41: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 42: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 43: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 44: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 45: loom.v1.CastVote
+	(*Tick)(nil),                  // 46: loom.v1.Tick
+	(*SignedCommand)(nil),         // 47: loom.v1.SignedCommand
+	(*CeoCommand)(nil),            // 48: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 49: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 50: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 51: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 52: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 53: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 54: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 55: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 56: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 57: loom.v1.Brief
+	(*AskPermission)(nil),         // 58: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 59: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 60: loom.v1.Permits
+	(*SetPermission)(nil),         // 61: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 62: loom.v1.RevokePermission
+	nil,                           // 63: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 64: loom.v1.Identity
+	(*ScaleRole)(nil),             // 65: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 66: loom.v1.DrainHost
+	(*AskTeam)(nil),               // 67: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 68: loom.v1.RecordMembers
+	(*Error)(nil),                 // 69: loom.v1.Error
+	(*SubmitReply)(nil),           // 70: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 71: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 72: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 73: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 74: loom.v1.TeamReplies
+	(*Said)(nil),                  // 75: loom.v1.Said
+	(*ProjectConfig)(nil),         // 76: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 77: loom.v1.Definition
+	(*Submission)(nil),            // 78: loom.v1.Submission
+	(*ErrorReport)(nil),           // 79: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 80: loom.v1.JournalCut
+	(*Claimant)(nil),              // 81: loom.v1.Claimant
+	(*ModelAnswer)(nil),           // 82: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 83: loom.v1.ToolStep
+	(*Compaction)(nil),            // 84: loom.v1.Compaction
+	(*CallReservation)(nil),       // 85: loom.v1.CallReservation
+	(*Usage)(nil),                 // 86: loom.v1.Usage
+	(*ToolResult)(nil),            // 87: loom.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 88: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 89: loom.v1.Outcome
+	(*HostRoles)(nil),             // 90: loom.v1.HostRoles
+	(*Bead)(nil),                  // 91: loom.v1.Bead
+	(*Execution)(nil),             // 92: loom.v1.Execution
+	(*Change)(nil),                // 93: loom.v1.Change
+	(*Candidate)(nil),             // 94: loom.v1.Candidate
+	(*Landing)(nil),               // 95: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 96: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 97: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 98: loom.v1.Ballot
+	(*Vote)(nil),                  // 99: loom.v1.Vote
+	(*TrustTools)(nil),            // 100: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 101: loom.v1.DistrustTools
+	(PauseScope)(0),               // 102: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 103: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 104: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 105: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 106: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 107: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 108: loom.v1.DecisionContext
+	(*Permission)(nil),            // 109: loom.v1.Permission
+	(*FileClaim)(nil),             // 110: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 111: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 112: loom.v1.ToolCall
+	(*Permit)(nil),                // 113: loom.v1.Permit
+	(*Car)(nil),                   // 114: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	64,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
 	8,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
 	9,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	25,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	26,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	27,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	28,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	26,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	27,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	28,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	29,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
 	12,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
 	13,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
 	20,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
 	21,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
 	22,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	23,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	24,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	64,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	65,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	29,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	30,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	31,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	38,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	39,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	40,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	43,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	44,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	46,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	45,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	24,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	25,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	65,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	66,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	30,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	31,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	32,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	39,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	40,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	41,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	44,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	45,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	47,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	46,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	57,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	32,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	35,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	36,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	37,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	58,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	33,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	36,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	37,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
+	38,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	66,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	41,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	42,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	67,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	42,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	43,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
 	16,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
 	17,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	67,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	68,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
+	68,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	69,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
 	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
-	69,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	56,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	70,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	71,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	59,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	72,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	33,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
-	73,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	70,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	57,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	71,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	72,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	60,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	73,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	34,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
+	74,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
 	18,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	74,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
-	75,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	76,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	77,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	78,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	68,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	79,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	80,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	80,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	75,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
+	76,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	77,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	78,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	79,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	69,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	80,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	81,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	81,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
 	14,  // 63: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
 	15,  // 64: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	81,  // 65: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	82,  // 66: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
+	82,  // 65: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
+	83,  // 66: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
 	19,  // 67: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	83,  // 68: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	74,  // 69: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	72,  // 70: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	80,  // 71: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	84,  // 72: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	80,  // 73: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	85,  // 74: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	84,  // 68: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
+	75,  // 69: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
+	73,  // 70: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
+	81,  // 71: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	85,  // 72: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	81,  // 73: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	86,  // 74: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
 	0,   // 75: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	86,  // 76: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	80,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	87,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	80,  // 79: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	88,  // 80: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	80,  // 81: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	89,  // 82: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	90,  // 83: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	91,  // 84: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	80,  // 85: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	80,  // 86: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	80,  // 87: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	80,  // 88: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	34,  // 89: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	92,  // 90: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	93,  // 91: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	62,  // 92: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	80,  // 93: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	80,  // 94: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	94,  // 95: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	80,  // 96: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	94,  // 97: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	71,  // 98: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	95,  // 99: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	41,  // 100: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	95,  // 101: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	96,  // 102: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	97,  // 103: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	98,  // 104: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	87,  // 105: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	87,  // 106: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	55,  // 107: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	49,  // 108: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	50,  // 109: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	51,  // 110: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	52,  // 111: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	54,  // 112: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	53,  // 113: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	48,  // 114: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	60,  // 115: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	61,  // 116: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	41,  // 117: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	99,  // 118: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	100, // 119: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	101, // 120: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	101, // 121: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	76,  // 122: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	102, // 123: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	103, // 124: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	104, // 125: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	90,  // 126: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	91,  // 127: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	75,  // 128: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	105, // 129: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	71,  // 130: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	106, // 131: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	107, // 132: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	76,  // 133: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	108, // 134: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	109, // 135: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	110, // 136: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	80,  // 137: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 138: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	111, // 139: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	112, // 140: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	108, // 141: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	113, // 142: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	143, // [143:143] is the sub-list for method output_type
-	143, // [143:143] is the sub-list for method input_type
-	143, // [143:143] is the sub-list for extension type_name
-	143, // [143:143] is the sub-list for extension extendee
-	0,   // [0:143] is the sub-list for field type_name
+	87,  // 76: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
+	81,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	88,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	81,  // 79: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	89,  // 80: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	81,  // 81: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	23,  // 82: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	90,  // 83: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	91,  // 84: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	92,  // 85: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	81,  // 86: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	81,  // 87: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	81,  // 88: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	81,  // 89: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	35,  // 90: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	93,  // 91: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	94,  // 92: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	63,  // 93: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	81,  // 94: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	81,  // 95: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	95,  // 96: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	81,  // 97: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	95,  // 98: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	72,  // 99: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	96,  // 100: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	42,  // 101: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	96,  // 102: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	97,  // 103: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	98,  // 104: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	99,  // 105: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	88,  // 106: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	88,  // 107: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	56,  // 108: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	50,  // 109: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	51,  // 110: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	52,  // 111: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	53,  // 112: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	55,  // 113: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	54,  // 114: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	49,  // 115: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	61,  // 116: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	62,  // 117: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	42,  // 118: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	100, // 119: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	101, // 120: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	102, // 121: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	102, // 122: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	77,  // 123: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	103, // 124: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	104, // 125: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	105, // 126: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	91,  // 127: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	92,  // 128: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	76,  // 129: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	106, // 130: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	72,  // 131: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	107, // 132: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	108, // 133: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	77,  // 134: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	109, // 135: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	110, // 136: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	111, // 137: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	81,  // 138: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	59,  // 139: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	112, // 140: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	113, // 141: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	109, // 142: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	114, // 143: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	144, // [144:144] is the sub-list for method output_type
+	144, // [144:144] is the sub-list for method input_type
+	144, // [144:144] is the sub-list for extension type_name
+	144, // [144:144] is the sub-list for extension extendee
+	0,   // [0:144] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5761,7 +5832,7 @@ func file_loom_v1_command_proto_init() {
 		(*TurnRecord_Compact)(nil),
 		(*TurnRecord_Hear)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[47].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5782,7 +5853,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   62,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

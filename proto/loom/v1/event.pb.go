@@ -3314,7 +3314,11 @@ type ClaimReleased struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Generation it is queued under now.
-	Generation    uint32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// What its agent said as it failed, where that is why; else empty.
+	Crash string `protobuf:"bytes,3,opt,name=crash,proto3" json:"crash,omitempty"`
+	// Whether it is because the holder's host was lost.
+	HostLost      bool `protobuf:"varint,4,opt,name=host_lost,json=hostLost,proto3" json:"host_lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3361,6 +3365,20 @@ func (x *ClaimReleased) GetGeneration() uint32 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *ClaimReleased) GetCrash() string {
+	if x != nil {
+		return x.Crash
+	}
+	return ""
+}
+
+func (x *ClaimReleased) GetHostLost() bool {
+	if x != nil {
+		return x.HostLost
+	}
+	return false
 }
 
 // AttemptParked frees the agent while the attempt waits.
@@ -5952,12 +5970,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\bclaimant\x18\x01 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
-	"generation\"G\n" +
+	"generation\"z\n" +
 	"\rClaimReleased\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
-	"generation\"w\n" +
+	"generation\x12\x14\n" +
+	"\x05crash\x18\x03 \x01(\tR\x05crash\x12\x1b\n" +
+	"\thost_lost\x18\x04 \x01(\bR\bhostLost\"w\n" +
 	"\rAttemptParked\x12\x1b\n" +
 	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
 	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x17\n" +

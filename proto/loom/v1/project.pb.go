@@ -51,7 +51,10 @@ type ProjectConfig struct {
 	Train uint32 `protobuf:"varint,460,opt,name=train,proto3" json:"train,omitempty"`
 	// What all work may spend, from the beginning: tokens and money. Zero is no
 	// limit.
-	Budget        *Budget `protobuf:"bytes,700,opt,name=budget,proto3" json:"budget,omitempty"`
+	Budget *Budget `protobuf:"bytes,700,opt,name=budget,proto3" json:"budget,omitempty"`
+	// How often agents may crash at one attempt before that ends as failed; 0
+	// means 3.
+	Crashes       uint32 `protobuf:"varint,701,opt,name=crashes,proto3" json:"crashes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,6 +164,13 @@ func (x *ProjectConfig) GetBudget() *Budget {
 		return x.Budget
 	}
 	return nil
+}
+
+func (x *ProjectConfig) GetCrashes() uint32 {
+	if x != nil {
+		return x.Crashes
+	}
+	return 0
 }
 
 // Route says what becomes of an error report that it matches. Patterns are
@@ -862,7 +872,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x86\x03\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa1\x03\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -876,7 +886,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05grace\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x16\n" +
 	"\x06remote\x18\t \x01(\tR\x06remote\x12\x15\n" +
 	"\x05train\x18\xcc\x03 \x01(\rR\x05train\x12(\n" +
-	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\"\xa1\x03\n" +
+	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x19\n" +
+	"\acrashes\x18\xbd\x05 \x01(\rR\acrashes\"\xa1\x03\n" +
 	"\x05Route\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +

@@ -3032,6 +3032,11 @@ type Attempt struct {
 	ParkedUntil *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=parked_until,json=parkedUntil,proto3" json:"parked_until,omitempty"`
 	// How long it was parked for rate limits before, in all.
 	ParkedFor *durationpb.Duration `protobuf:"bytes,19,opt,name=parked_for,json=parkedFor,proto3" json:"parked_for,omitempty"`
+	// How often an agent crashed at it.
+	Crashes uint32 `protobuf:"varint,20,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	// How often the host of its agent was lost since it last made a step: since
+	// it was dispatched, or a model's answer.
+	HostsLost uint32 `protobuf:"varint,21,opt,name=hosts_lost,json=hostsLost,proto3" json:"hosts_lost,omitempty"`
 	// What it gave to others to do, in the order in which it did.
 	Tasks []*TeamTask `protobuf:"bytes,670,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// While it is parked for its "team": beads of the tasks that it waits for.
@@ -3203,6 +3208,20 @@ func (x *Attempt) GetParkedFor() *durationpb.Duration {
 		return x.ParkedFor
 	}
 	return nil
+}
+
+func (x *Attempt) GetCrashes() uint32 {
+	if x != nil {
+		return x.Crashes
+	}
+	return 0
+}
+
+func (x *Attempt) GetHostsLost() uint32 {
+	if x != nil {
+		return x.HostsLost
+	}
+	return 0
 }
 
 func (x *Attempt) GetTasks() []*TeamTask {
@@ -4923,7 +4942,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"gateWaived\x12\x18\n" +
 	"\areplans\x18\r \x01(\rR\areplans\x12\x14\n" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
-	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xe4\x06\n" +
+	"\x05halts\x18\x0f \x01(\bR\x05halts\"\x9d\a\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -4947,7 +4966,10 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\tparked_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bparkedAt\x12=\n" +
 	"\fparked_until\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\vparkedUntil\x128\n" +
 	"\n" +
-	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\x12(\n" +
+	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\x12\x18\n" +
+	"\acrashes\x18\x14 \x01(\rR\acrashes\x12\x1d\n" +
+	"\n" +
+	"hosts_lost\x18\x15 \x01(\rR\thostsLost\x12(\n" +
 	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
 	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\x125\n" +
 	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"\xd6\x01\n" +
