@@ -48,8 +48,8 @@ type Worker struct {
 	// Repository opens a project's repository; it may be called often.
 	Repository func(ctx context.Context, p *loomv1.ProjectConfig) (*Repository, error)
 	// Exec says whether, and in which environment, tools and checks of a role may
-	// start processes. Hooks follow it.
-	Exec func(roles.Role) tool.Policy
+	// start processes in work on a project. Hooks follow it.
+	Exec func(project string, role roles.Role) tool.Policy
 	// Servers are the language servers that roles may ask. Nil means
 	// tool.LanguageServers.
 	Servers []tool.LanguageServer
@@ -312,7 +312,7 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 // exec is how the role's commands run: in a sandbox they have a cache of the
 // agent's own.
 func (j *job) exec() tool.Policy {
-	p := j.Exec(j.role)
+	p := j.Exec(j.brief.Project.Id, j.role)
 	if p.Contain == nil || j.Caches == "" {
 		return p
 	}

@@ -37,7 +37,8 @@ func (m mirror) over(workTree, index string) call {
 	return call{gitDir: m.path(), workTree: workTree, index: index}
 }
 
-// sync brings the tip of a target branch into the mirror and returns it.
+// sync brings the tip of a target branch and the tags into the mirror, and returns
+// the tip.
 func (m mirror) sync(ctx context.Context, target string) (string, error) {
 	h, err := m.repo.heads(ctx, target)
 	if err != nil {
@@ -46,7 +47,10 @@ func (m mirror) sync(ctx context.Context, target string) (string, error) {
 	if err := m.make(ctx); err != nil {
 		return "", err
 	}
-	return h.tip, m.bring(ctx, h.tip, tipRef)
+	if err := m.bring(ctx, h.tip, tipRef); err != nil {
+		return "", err
+	}
+	return h.tip, m.bringTags(ctx)
 }
 
 // bring copies a commit of the registered repository and sets ref to it. What
@@ -172,8 +176,30 @@ func formatOf(oid string) string {
 	return "sha1"
 }
 
-// borrow lets a repository read the mirror's objects.
+// objects is the directory of the mirror's objects.
+func (m mirror) objects() string { return filepath.Join(m.path(), "objects") }
+
+// Objects returns the directory below the data directory dir from which the
+// workspaces, checkouts and stages of a project borrow their objects, without
+// symbolic links. Whoever runs git in one of them needs to read it, and nothing
+// else of the data directory. It exists once the first of them does.
+func Objects(dir, project string) (string, error) {
+	m, err := newMirror(dir, project, nil)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(m.objects())
+}
+
+// borrow lets a repository read the mirror's objects, by the name that a sandbox
+// shows them under, and ends its history where the mirror's ends.
 func (m mirror) borrow(gitDir string) error {
-	line := filepath.Join(m.path(), "objects") + "\n"
-	return os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(line), 0o600)
+	objects, err := filepath.EvalSymlinks(m.objects())
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(objects+"\n"), 0o600); err != nil {
+		return err
+	}
+	return copyShallow(m.path(), gitDir)
 }

@@ -183,6 +183,9 @@ func (m mirror) giveGit(ctx context.Context, workTree, index, branch, commit str
 	if err := m.furnish(gitDir, index, branch, commit); err != nil {
 		return err
 	}
+	if err := m.lendTags(ctx, gitDir); err != nil {
+		return err
+	}
 	if err := durable.Tree(gitDir); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestREPO01_GoplsInTheSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	policy := h.exec(roles.Role{})
+	policy := h.exec("shop", roles.Role{})
 	policy.Write = []string{h.dir.Path("caches", "shop", "implementer", "1")}
 	if err := os.MkdirAll(policy.Write[0], 0o700); err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func Servers(file string) ([]mcp.Server, error) {
 
 // server starts servers for a turn, in the turn's workspace.
 func (h *Host) server(q agent.OutsideQuery, home string) mcp.Start {
-	c := confinement{root: q.Root, home: home, readOnly: q.ReadOnly, read: h.readable(), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: q.Role.Sandbox.Within(h.sandboxLimit())}
+	c := confinement{root: q.Root, home: home, readOnly: q.ReadOnly, read: append(h.readable(), h.objects(q.Project.GetId())...), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: q.Role.Sandbox.Within(h.sandboxLimit())}
 	return c.start
 }
 

@@ -8,21 +8,22 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/roles"
 )
 
-// exec says how what agents of a role run is started: in the sandbox, within what
-// the role asks for and the host gives, unless there is none or the operator wants
-// none.
-func (h *Host) exec(role roles.Role) tool.Policy {
+// exec says how what agents of a role run in work on a project is started: in the
+// sandbox, within what the role asks for and the host gives, unless there is none or
+// the operator wants none.
+func (h *Host) exec(project string, role roles.Role) tool.Policy {
 	p := tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv(), Ran: "unsandboxed"}
 	if h.Sandboxed() {
 		limit := role.Sandbox.Within(h.sandboxLimit())
 		p.Ran = "sandbox: " + limit.String()
 		p.Contain = func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-			return h.contain(ctx, limit, dir, write, env, argv)
+			return h.contain(ctx, project, limit, dir, write, env, argv)
 		}
 	}
 	return p
@@ -83,9 +84,21 @@ func (h *Host) Sandboxed() bool {
 }
 
 // contain prepares a command in the sandbox, that may use what limit says. It may
-// read the programs on the PATH, Go's module cache and what the operator named.
-func (h *Host) contain(ctx context.Context, limit roles.Sandbox, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-	return confine(ctx, h.cache, limited(sandbox.Spec{Env: slices.Clone(env), Read: h.readable()}, limit), dir, write, argv)
+// read the programs on the PATH, Go's module cache, what the operator named, and the
+// project's git objects.
+func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+	read := append(h.readable(), h.objects(project)...)
+	return confine(ctx, h.cache, limited(sandbox.Spec{Env: slices.Clone(env), Read: read}, limit), dir, write, argv)
+}
+
+// objects is what git needs to read in the workspaces of a project, and only in
+// its: without it, there is no history, and no build that records its commit.
+func (h *Host) objects(project string) []string {
+	store, err := git.Objects(h.dir.Path("git"), project)
+	if err != nil {
+		return nil // there is no workspace yet
+	}
+	return []string{store}
 }
 
 // confine prepares a command that starts in dir and may change what lies in the

@@ -35,10 +35,10 @@ func sandboxed(t *testing.T, h *Host, dir string) bool {
 		return true
 	}
 	t.Log("NO SANDBOX ON THIS MACHINE, so only its refusal is tested")
-	if _, err := h.contain(t.Context(), roles.DefaultSandbox(), dir, []string{dir}, nil, []string{"true"}); fault.Code(err) != "sandbox/unavailable" {
+	if _, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), dir, []string{dir}, nil, []string{"true"}); fault.Code(err) != "sandbox/unavailable" {
 		t.Errorf("without a sandbox: %v", err)
 	}
-	if p := h.exec(roles.Role{}); p.Allow || p.Contain != nil {
+	if p := h.exec("shop", roles.Role{}); p.Allow || p.Contain != nil {
 		t.Error("commands may run without a sandbox")
 	}
 	return false
@@ -55,7 +55,7 @@ func sh(t *testing.T, h *Host, dir, cache, script string) (string, bool) {
 		}
 		write = append(write, cache)
 	}
-	cmd, err := h.contain(t.Context(), roles.DefaultSandbox(), dir, write, toolEnv(), []string{"/bin/sh", "-c", script})
+	cmd, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), dir, write, toolEnv(), []string{"/bin/sh", "-c", script})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestTOOL03_ARolesLimitsBite(t *testing.T) {
 		{"no network", listens, roles.Sandbox{Network: roles.NetworkNone}, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := h.exec(roles.Role{Sandbox: tt.asks})
+			p := h.exec("shop", roles.Role{Sandbox: tt.asks})
 			if want := "sandbox: " + tt.asks.Within(roles.DefaultSandbox()).String(); p.Ran != want {
 				t.Errorf("it is recorded as %q, want %q", p.Ran, want)
 			}
@@ -192,7 +192,7 @@ func TestTOOL03_TheHostsNetworkIsTheOperatorsToGive(t *testing.T) {
 		{"and no other", roles.Sandbox{Network: roles.NetworkLoopback}, wide, false},
 	} {
 		h.config.SandboxLimit = tt.gives
-		cmd, err := h.exec(roles.Role{Sandbox: tt.asks}).Contain(t.Context(), dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", connect})
+		cmd, err := h.exec("shop", roles.Role{Sandbox: tt.asks}).Contain(t.Context(), dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", connect})
 		if err != nil {
 			t.Fatal(err)
 		}

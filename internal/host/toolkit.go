@@ -105,7 +105,7 @@ func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outsid
 		limit.Network = roles.NetworkLoopback // whatever the role's commands have
 	}
 	k := kit{dir: dir, scratch: scratch, ran: h.ran(limit), confinement: confinement{
-		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(h.readable(), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: limit, bare: true,
+		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(append(h.readable(), h.objects(q.Project.GetId())...), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: limit, bare: true,
 	}}
 	list, end, err := k.open(pin)
 	if err != nil {
