@@ -76,7 +76,7 @@ func (g *Graph) choose(w Work) *chooser {
 		g.scratch.at = map[int32]bool{}
 	}
 	clear(g.scratch.at)
-	c := &chooser{g: g, at: g.scratch.at, items: g.scratch.items[:0]}
+	c := &chooser{g: g, bead: w.Bead, at: g.scratch.at, items: g.scratch.items[:0]}
 	work := g.work(w)
 	c.goals(work)
 	c.take(work, rankWork, aboutWork)
@@ -119,6 +119,7 @@ func (g *Graph) newest(t loomv1.DecisionType, most int) []int32 {
 // chooser collects candidates; the first reason for a node stands.
 type chooser struct {
 	g     *Graph
+	bead  string
 	at    map[int32]bool
 	items []candidate
 }
@@ -285,7 +286,7 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 	text := c.g.scratch.text[:0]
 	for _, x := range c.items {
 		before := len(text)
-		text = append(c.g.say(text, x.place), '\n')
+		text = append(c.say(text, x.place), '\n')
 		cost := (len(text) - before + bytesPerToken - 1) / bytesPerToken
 		if int(out.Tokens)+cost > tokens {
 			text = text[:before]
@@ -306,9 +307,14 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 
 // say appends a node in one line: what it is, and for a decision what it chose
 // and rejected, and why.
-func (g *Graph) say(b []byte, i int32) []byte {
-	n := g.nodes[i]
+// The bead of a node is told where it is another than the work's, so that nobody
+// takes the approval of other work for that of their own.
+func (c *chooser) say(b []byte, i int32) []byte {
+	g, n := c.g, c.g.nodes[i]
 	b = append(append(append(b, n.Id...), ' '), nodeWord(n.Type)...)
+	if c.bead != "" && n.Bead != "" && n.Bead != c.bead {
+		b = append(append(b, " of "...), n.Bead...)
+	}
 	b = append(strconv.AppendUint(append(b, " ("...), uint64(n.Confidence), 10), "%): "...)
 	b = append(b, short(n.Title, contextTitle)...)
 	if n.Description != "" {

@@ -30,7 +30,7 @@ func (r *run) window() turn.Window {
 
 // fixed is what the system text and the tools are counted as.
 func (r *run) fixed() int {
-	n := len(System(r.role))
+	n := len(System(r.role, r.Roles))
 	for _, t := range r.offered() {
 		n += specSize(t)
 	}

@@ -135,7 +135,7 @@ func (b *bench) role(name string) roles.Role {
 func TestAGENT03_HouseFitsWhatRolesKeepForIt(t *testing.T) {
 	for _, name := range roles.Builtin().Names() {
 		r, _ := roles.Builtin().Get(name)
-		house := len(agent.System(r)) - len(r.Persona)
+		house := len(agent.System(r, nil)) - len(r.Persona)
 		if n := turn.Tokens(house); n > roles.HouseTokens {
 			t.Errorf("role %s: the house's rules are counted as %d tokens, and %d are kept for them", name, n, roles.HouseTokens)
 		}

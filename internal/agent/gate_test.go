@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/model"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -70,6 +71,69 @@ func TestREAL04_AGateOutlivesAKill(t *testing.T) {
 				t.Errorf("cut off at record %d: request %.12s was made %d times", at, digest, n)
 			}
 		}
+	}
+}
+
+// TestREAL04_AVerifierSeesThePatch has the patch in the first message, unless a
+// required check has failed: then no model is asked.
+func TestREAL04_AVerifierSeesThePatch(t *testing.T) {
+	for _, tt := range []struct {
+		check string
+		asked bool
+	}{{"cat b.txt", true}, {"echo no such thing; exit 3", false}} {
+		b := newBench(t, func(r *model.Request) (*model.Response, error) {
+			if answers(r) == 0 && r.Messages[0].Role == model.RoleUser && !strings.Contains(r.Messages[0].Text, "## Patch") {
+				return says(call("file_write", map[string]any{"path": "b.txt", "content": "two\n"})), nil
+			}
+			return finish("success"), nil
+		})
+		br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		made := b.must(br)
+		commit := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT)
+		commit.Execution.Change, b.seat.token = made.Change, 7
+		candidate := b.must(commit)
+		if candidate.Candidate == nil {
+			t.Fatalf("no candidate: %v", candidate)
+		}
+		b.seat.turn, b.asks.last = nil, nil
+		qa := brief("qa-engineer", loomv1.NodeKind_NODE_KIND_VERIFY)
+		qa.Execution.Change, qa.Execution.Candidate, qa.Execution.Checks = made.Change, candidate.Candidate, []string{tt.check}
+		out := b.must(qa)
+		if asked := b.asks.last != nil; asked != tt.asked {
+			t.Fatalf("with check %q the model was asked: %t, want %t", tt.check, asked, tt.asked)
+		}
+		if prompt := b.text(b.seat.turn.Prompt); !strings.Contains(prompt, "+two") {
+			t.Errorf("the prompt has no patch:\n%s", prompt)
+		}
+		if !tt.asked && (out.Code != "verify/failed" || !strings.Contains(out.Notes, "no such thing") || out.Fields.Fields["fault"].GetStringValue() != "change") {
+			t.Errorf("the outcome is %v", out)
+		}
+	}
+}
+
+// TestAGENT08_NestedInstructions reads those of the directories of the files at
+// hand, 32 KiB together.
+func TestAGENT08_NestedInstructions(t *testing.T) {
+	b := newBench(t, script(finish("success")),
+		git.File{Path: "CLAUDE.md", Data: []byte("at the top\n")},
+		git.File{Path: "cart/AGENTS.md", Data: []byte("in the cart\n")},
+		git.File{Path: "cart/sum/LOOM.md", Data: []byte("in the sum\n" + strings.Repeat("x", 40<<10))},
+		git.File{Path: "cart/sum/sum.go", Data: []byte("package sum\n")},
+		git.File{Path: "other/AGENTS.md", Data: []byte("elsewhere\n")})
+	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Bead.Description = "the panic is in cart/sum/sum.go, line 3"
+	b.must(br)
+	prompt := b.text(b.seat.turn.Prompt)
+	for _, want := range []string{"CLAUDE.md:\n<data>\nat the top\n", "cart/AGENTS.md:\n<data>\nin the cart\n", "in the sum", "only the first "} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt has no %q", want)
+		}
+	}
+	if strings.Contains(prompt, "elsewhere") {
+		t.Error("the prompt has what is said of other files")
+	}
+	if len(prompt) > 40<<10 {
+		t.Errorf("the prompt has %d bytes", len(prompt))
 	}
 }
 

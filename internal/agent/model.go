@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +116,7 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 		}
 	}
 	if resp.Stop == model.StopLength {
-		a.Problem = "your answer was cut off because it was too long; say less at a time"
+		a.Problem = fmt.Sprintf("your answer was cut off: it was longer than the %d tokens that one answer may have. Do the same in smaller steps: one file or one part of a file a call, and less text before it", r.output())
 		return nil
 	}
 	a.Calls = r.unique(resp.Calls)

@@ -60,7 +60,7 @@ func replayTurn(ctx context.Context, rec *recording.Recording, set *roles.Set, t
 		role.Architect = 0
 	}
 	j := &job{
-		Worker: &Worker{Model: one.Provider(), Blobs: &memory{}, Played: one, Logger: slog.New(slog.DiscardHandler)},
+		Worker: &Worker{Model: one.Provider(), Roles: set, Blobs: &memory{}, Played: one, Logger: slog.New(slog.DiscardHandler)},
 		brief: &loomv1.Brief{
 			Attempt: &loomv1.Attempt{Id: t.Attempt, Node: node.Id, Role: t.Role}, Node: node,
 			Bead: &loomv1.Bead{Id: t.Bead}, Execution: &loomv1.Execution{}, Project: &loomv1.ProjectConfig{},

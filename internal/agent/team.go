@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/loomrun/loom/actors"
@@ -70,7 +71,16 @@ func (r *run) teamed(ctx context.Context, calls []turn.Call, asked []*loomv1.Tea
 func (r *run) recordTeam(ctx context.Context, calls []turn.Call, replies []*loomv1.TeamReply) error {
 	var records []*loomv1.TurnRecord
 	for i, c := range calls {
-		result, err := r.result(ctx, tool.TeamResult(c.ToolCall, replies[i]))
+		said := tool.TeamResult(c.ToolCall, replies[i])
+		for _, t := range replies[i].Tasks {
+			if c.Tool == "agent_list" {
+				break // that only tells how they stand
+			}
+			if patch := r.patchOf(ctx, t.GetOutcome().GetChange(), taskBytes); patch != "" {
+				said.Output += fmt.Sprintf("\n## What task %s changed\n%s", t.Bead, patch)
+			}
+		}
+		result, err := r.result(ctx, said)
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 )
 
 // verify runs the required checks on a clean checkout of the candidate, itself
-// and before any model is asked, and then has the role look at it. A success
-// that the checks do not bear out is a failure, whatever the model said.
+// and before any model is asked. Where they pass, the role looks at the change and
+// at another clean checkout of it; where one fails, that is the verdict.
 func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 	c := j.brief.Execution.Candidate
 	if c == nil {
@@ -26,13 +26,16 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	r, err := j.begin(ctx, Prompt(j.brief))
+	r, err := j.begin(ctx, Prompt(j.brief)+j.patchText(ctx))
 	if err != nil {
 		return nil, err
 	}
 	checks, err := r.checks(ctx, dir, c.Commit)
 	if err != nil {
 		return nil, err
+	}
+	if failed := firstFailed(checks); failed != nil { // no verdict of a model could mend that
+		return r.failedCheck(ctx, failed, checks)
 	}
 	// What the checks left behind must not be what the role looks at.
 	look, cleanUp, err := j.checkout(ctx, c.Commit)
@@ -45,11 +48,21 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	out.Checks = checks
-	if failed := firstFailed(checks); failed != nil && out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
-		lie := j.failure(fault.New("verify/failed", "%q exited with %d, whatever was said of it: %s", failed.Command, failed.ExitCode, out.Summary), "change")
-		lie.Checks = checks
-		return lie, nil
+	return out, nil
+}
+
+// tailBytes is how much of a failed check's output its outcome quotes.
+const tailBytes = 2 << 10
+
+// failedCheck is the outcome of a verification whose check has failed: the change
+// is at fault, and who mends it is told the end of what the check printed.
+func (j *job) failedCheck(ctx context.Context, failed *loomv1.CheckRun, all []*loomv1.CheckRun) (*loomv1.Outcome, error) {
+	output, err := j.Blobs.Get(ctx, failed.Output)
+	if err != nil {
+		return nil, err
 	}
+	out := j.failure(fault.New("verify/failed", "%q exited with %d on the candidate", failed.Command, failed.ExitCode), "change")
+	out.Notes, out.Checks = text(string(output[max(0, len(output)-tailBytes):])), all
 	return out, nil
 }
 

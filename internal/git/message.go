@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // trailers are the lines by which a commit is known again. Their values have
@@ -47,7 +48,7 @@ func readTrailers(message string) trailers {
 }
 
 const (
-	subjectRunes = 200
+	subjectRunes = 72 // what git's own tools show of a subject
 	bodyBytes    = 16 << 10
 )
 
@@ -62,14 +63,29 @@ var (
 // trailer of Loom's or for somebody's signature.
 func compose(subject, body string) string {
 	subject = strings.Join(strings.Fields(printable(subject)), " ")
-	if r := []rune(subject); len(r) > subjectRunes {
-		subject = string(r[:subjectRunes-3]) + "..."
-	}
 	body = printable(body)
+	if whole := subject; utf8.RuneCountInString(whole) > subjectRunes {
+		subject = shortSubject(whole)
+		body = strings.TrimSpace(whole + "\n\n" + body)
+	}
 	if len(body) > bodyBytes {
 		body = strings.ToValidUTF8(body[:bodyBytes], "") + "\n..."
 	}
 	return tidy(quote(subject, reserved, signature) + "\n\n" + quote(body, reserved, signature))
+}
+
+// shortSubject returns the first sentence of a line where that is short enough, and
+// else as many of its words as are.
+func shortSubject(line string) string {
+	if first, _, more := strings.Cut(line, ". "); more && utf8.RuneCountInString(first) <= subjectRunes {
+		return first
+	}
+	runes := []rune(line)[:subjectRunes-3]
+	cut := strings.TrimRight(string(runes), " ")
+	if i := strings.LastIndexByte(cut, ' '); i > subjectRunes/2 {
+		cut = cut[:i]
+	}
+	return cut + "..."
 }
 
 // printable drops what a terminal would obey.

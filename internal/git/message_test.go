@@ -28,7 +28,16 @@ func TestP20_Message(t *testing.T) {
 		{"Fix", "Change-Id: I1", "Fix\n\nChange-Id: I1\n" + someLines},
 		{"Fix: a thing", "", "Fix: a thing\n\n" + someLines},
 		{"", "", ""},
-		{strings.Repeat("ä", 300), "", strings.Repeat("ä", 197) + "...\n\n" + someLines},
+		{strings.Repeat("ä", 300), "", strings.Repeat("ä", 69) + "...\n\n" + strings.Repeat("ä", 300) + "\n\n" + someLines},
+		{
+			"REAL06 round half up. The comparison took the lower of two prices where they were equal, and the test shows it", "Why.",
+			"REAL06 round half up\n\nREAL06 round half up. The comparison took the lower of two prices where they were equal, and the test shows it\n\nWhy.\n\n" + someLines,
+		},
+		{
+			"the comparison takes the lower of two prices where they are equal and the test shows it", "",
+			"the comparison takes the lower of two prices where they are equal...\n\n" +
+				"the comparison takes the lower of two prices where they are equal and the test shows it\n\n" + someLines,
+		},
 	} {
 		got := seal(compose(tt.subject, tt.body), someTrailers)
 		if got != tt.want {

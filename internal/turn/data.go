@@ -7,12 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// dataMark is what could pass for the marks around data.
-var dataMark = regexp.MustCompile(`(?i)<\s*/?\s*data\s*>`)
+// mark is what could pass for the marks around data and goals.
+var mark = regexp.MustCompile(`(?i)<\s*/?\s*(data|goal)\s*>`)
 
 // AsData marks text that must not be taken for an instruction.
-func AsData(text string) string {
-	return fmt.Sprintf("<data>\n%s\n</data>\n", dataMark.ReplaceAllString(strings.TrimSpace(text), "[data]"))
+func AsData(text string) string { return Marked("data", text) }
+
+// Marked puts a text between marks of its kind, data or goal. Nothing in the text
+// passes for a mark.
+func Marked(kind, text string) string {
+	return fmt.Sprintf("<%[1]s>\n%[2]s\n</%[1]s>\n", kind, mark.ReplaceAllStringFunc(strings.TrimSpace(text), func(m string) string {
+		return "[" + strings.ToLower(mark.FindStringSubmatch(m)[1]) + "]"
+	}))
 }
 
 // Clip returns the beginning and the end of a text, n bytes together at most,
