@@ -72,7 +72,7 @@ func newBench(t testing.TB, policy scripted.Policy, files ...git.File) *bench {
 // brief describes an attempt of a role.
 func brief(role string, kind loomv1.NodeKind) *loomv1.Brief {
 	return &loomv1.Brief{
-		Attempt: &loomv1.Attempt{Id: "shop-1-x1-a1", Node: "work", Visit: 1, Number: 1, Role: role, Deadline: timestamppb.New(time.Now().Add(time.Hour))},
+		Attempt: &loomv1.Attempt{Id: "shop-1-x1-a1", Node: "work", Visit: 1, Number: 1, Role: role, Deadline: timestamppb.New(time.Date(2100, 1, 2, 12, 0, 0, 0, time.UTC))},
 		Node:    &loomv1.NodeDefinition{Id: "work", Type: loomv1.NodeType_NODE_TYPE_TASK, Role: role, Kind: kind, MaxAttempts: 3, Outcome: map[string]string{"fault": "string"}},
 		Bead:    &loomv1.Bead{Id: "shop-1", Goal: "mend it"}, Goal: "d1", Deployment: "dp-1", TimeLeft: durationpb.New(time.Hour),
 		Execution: &loomv1.Execution{Id: "shop-1-x1", Bead: "shop-1", Nodes: map[string]*loomv1.NodeState{"work": {}}},
