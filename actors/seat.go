@@ -37,6 +37,8 @@ type Seat interface {
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
 	ParkUntil(ctx context.Context, until time.Time) error
+	// ParkForOperator frees the agent until its model can be asked, perhaps.
+	ParkForOperator(ctx context.Context, block *loomv1.ModelBlock) error
 	// Reserve holds back what a model call can use, before it is made. With WAIT
 	// the attempt is parked, with HELD the work is.
 	Reserve(ctx context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error)
@@ -207,6 +209,10 @@ func (s *seat) Park(ctx context.Context) error {
 
 func (s *seat) ParkUntil(ctx context.Context, until time.Time) error {
 	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "rate", Until: timestamppb.New(until)})
+}
+
+func (s *seat) ParkForOperator(ctx context.Context, block *loomv1.ModelBlock) error {
+	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "operator", Block: block})
 }
 
 func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {

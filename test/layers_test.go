@@ -71,7 +71,7 @@ var arrows = []struct {
 	{[]string{"internal/sandbox/probe"}, slices.Concat(contract, []string{"internal/sandbox"}), "it tries what a sandbox must refuse"},
 	{[]string{"internal/sandbox/cgroup"}, contract, "it knows the kernel, and not what runs in its groups"},
 	{[]string{"tools/..."}, nil, "a tool of the workshop is a module of its own"},
-	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/sandbox/cgroup", "internal/client"}), "it looks at everything that a host stands on, and at no host's inside"},
+	{[]string{"internal/doctor"}, slices.Concat(contract, cores, effects, []string{"internal/sandbox/probe", "internal/sandbox/cgroup", "internal/client", "internal/model"}), "it looks at everything that a host stands on, and at no host's inside"},
 	{[]string{"internal/errand"}, slices.Concat(contract, cores, []string{"internal/host", "internal/client", "internal/ceokey", "internal/git", "internal/model", "internal/model/recording"}), "an errand stands where a command does: above a host, its client and its owner"},
 	{[]string{"cmd/..."}, slices.Concat(contract, cores, []string{"actors", "internal/host", "internal/client", "internal/demo", "internal/errand", "internal/git", "internal/ceokey", "internal/datadir", "internal/model/...", "internal/config", "internal/doctor", "internal/token", "internal/identity", "internal/certificate", "internal/durable", "internal/vault", "internal/retention", "internal/mcp", "internal/mcpserver", "internal/toolkit"}), "a command reaches the rest through the host"},
 	{free, slices.Concat(contract, cores, effects, []string{"actors", "internal/..."}), "they may use everything but commands"},

@@ -180,7 +180,8 @@ type seat struct {
 	calls    int
 	token    uint64 // of the lock; 0 waits
 	parked   int
-	until    []time.Time // of the rate limits that it was parked for
+	blocks   []*loomv1.ModelBlock // that it was parked for
+	until    []time.Time          // of the rate limits that it was parked for
 	released []uint64
 	asked    []*loomv1.GraphRequest
 	opened   []*loomv1.Ballot
@@ -266,6 +267,11 @@ func (s *seat) SettleLanding(_ context.Context, c *loomv1.SettleLanding) error {
 }
 
 func (s *seat) Park(context.Context) error { s.parked++; return nil }
+
+func (s *seat) ParkForOperator(_ context.Context, block *loomv1.ModelBlock) error {
+	s.blocks = append(s.blocks, block)
+	return nil
+}
 
 func (s *seat) ParkUntil(_ context.Context, until time.Time) error {
 	s.until = append(s.until, until)

@@ -89,13 +89,17 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 }
 
 // unanswered settles a call that came to nothing. Where a rate limit is why, the
-// attempt is parked until it ends.
+// attempt is parked until it ends; where a key, an account or a model's name is,
+// until the operator has mended that.
 func (r *run) unanswered(ctx context.Context, m model.Provider, req *model.Request, err error) error {
 	if e := r.settle(ctx, m, req, err); e != nil {
 		return e
 	}
 	if at, limited := model.RetryAt(err); limited {
 		return r.parkUntil(ctx, at)
+	}
+	if remedy := model.Remedy(err); remedy != "" {
+		return r.parkForOperator(ctx, &loomv1.ModelBlock{Model: m.Name(), Code: fault.Code(err), Message: fault.From(err).Message, Remedy: remedy})
 	}
 	return err
 }
@@ -139,6 +143,16 @@ func (r *run) clean(resp *model.Response) {
 func (r *run) parkUntil(ctx context.Context, at time.Time) error {
 	r.Logger.Info("work waits for the model's rate limit", "attempt", r.brief.Attempt.Id, "until", at)
 	if err := r.seat.ParkUntil(ctx, at); err != nil {
+		return err
+	}
+	return actors.ErrParked
+}
+
+// parkForOperator gives the agent up until the model can be asked; that costs no
+// attempt either.
+func (r *run) parkForOperator(ctx context.Context, block *loomv1.ModelBlock) error {
+	r.Logger.Error("work waits for the operator", "attempt", r.brief.Attempt.Id, "model", block.Model, "because", block.Message, "remedy", block.Remedy)
+	if err := r.seat.ParkForOperator(ctx, block); err != nil {
 		return err
 	}
 	return actors.ErrParked

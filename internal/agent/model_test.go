@@ -27,6 +27,18 @@ func (r refuses) Ask(context.Context, *model.Request, func(model.Chunk)) (*model
 	return nil, r.err
 }
 
+// What the operator mends parks the work, and says how.
+func TestAGENT02_ARefusedKeyParks(t *testing.T) {
+	for _, code := range []string{"model/key-refused", "model/no-credit", "model/unknown", "model/no-key"} {
+		b, br := newBench(t, script(finish("success"))), brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		b.worker.Model = refuses{b.worker.Model, fault.New(code, "no")}
+		_, err := b.work(br)
+		if !errors.Is(err, actors.ErrParked) || len(b.seat.blocks) != 1 || b.seat.blocks[0].Code != code || b.seat.blocks[0].Remedy == "" || len(b.seat.until) != 0 {
+			t.Errorf("%s: %v, parked for %v", code, err, b.seat.blocks)
+		}
+	}
+}
+
 // F14: over its rate limit, the work is parked until then, and goes on with
 // what is recorded.
 func TestAGENT02_ARateLimitParksTheTurn(t *testing.T) {

@@ -166,6 +166,8 @@ func (s *stage) Told() []*loomv1.Said {
 	return list
 }
 
+func (s *stage) ParkForOperator(context.Context, *loomv1.ModelBlock) error { return nil }
+
 func (s *stage) ParkUntil(context.Context, time.Time) error { return nil }
 
 // memory keeps blobs for as long as a recording is played.

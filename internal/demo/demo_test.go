@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/demo"
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/modeltest"
@@ -68,6 +69,23 @@ func check(t *testing.T, r *demo.Result) {
 		if !strings.Contains(r.Patch, want) {
 			t.Errorf("the commit does not say %q:\n%s", want, r.Patch)
 		}
+	}
+}
+
+// TestAGENT02_TheDemoEndsWithARefusedKey wants the demo's end at once, with what the
+// provider said and what to do, and nobody asked.
+func TestAGENT02_TheDemoEndsWithARefusedKey(t *testing.T) {
+	s := modeltest.Anthropic(t, modeltest.Sequence(modeltest.Reply{Status: 401, Body: `{"error":{"type":"authentication_error","message":"invalid x-api-key"}}`}))
+	p, err := provider.Open("anthropic:claude-test", func(name string) string {
+		return map[string]string{"ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": s.URL}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &viewer{t: t}
+	_, err = demo.Run(t.Context(), demo.Options{Model: p, Unsandboxed: true, View: v})
+	if fault.Code(err) != "model/key-refused" || fault.From(err).Hint == "" || v.asked != 0 {
+		t.Errorf("with a refused key: %v, %d questions; want model/key-refused, a remedy and none", err, v.asked)
 	}
 }
 

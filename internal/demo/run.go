@@ -14,6 +14,7 @@ import (
 
 	"github.com/loomrun/loom/internal/ceokey"
 	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
@@ -110,6 +111,7 @@ type demo struct {
 	key             *ceokey.Key
 	watch           *stopwatch
 	first           time.Duration
+	began           time.Time // this run, perhaps of an earlier demo
 	reported        time.Time
 	bead            string
 	execution       string
@@ -154,6 +156,7 @@ func (d *demo) prepare(ctx context.Context) error {
 
 func (d *demo) start(ctx context.Context) error {
 	begun := time.Now()
+	d.began = begun
 	keyFile := filepath.Join(d.dir, "ceo.nk")
 	h, err := host.Start(ctx, host.Config{
 		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape, Secrets: d.Secrets,
@@ -244,6 +247,10 @@ func (d *demo) follow(ctx context.Context) error {
 		case *loomv1.Event_ExecutionStarted:
 			d.bead, d.execution = n.Event.Bead, n.Event.Execution
 			d.resumed = n.Event.Time.AsTime().Before(d.reported)
+		case *loomv1.Event_AttemptParked:
+			if b := f.AttemptParked.Block; b != nil && n.Event.Time.AsTime().After(d.began) {
+				return fault.New(b.Code, "%s", b.Message).Want("%s", b.Remedy)
+			}
 		case *loomv1.Event_ApprovalRequested:
 			return d.decide(ctx, f.ApprovalRequested.Approval.Id)
 		case *loomv1.Event_ExecutionEnded:

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/datadir"
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/model"
 )
 
 func configuration(_ context.Context, m *Machine, n *notes) {
@@ -169,7 +171,7 @@ func models(ctx context.Context, m *Machine, n *notes) {
 			said = fmt.Sprintf("%s (%s) answers", one.Spec, one.From)
 		}
 		if err != nil {
-			n.refuse(Failed, err, "set the key in the environment, or name its file below [secret-files]")
+			n.refuse(Failed, err, cmp.Or(model.Remedy(err), "look whether this machine reaches the provider, and ask again"))
 			continue
 		}
 		n.good(said)

@@ -353,6 +353,8 @@ var codes = map[string]Exit{
 	"model/unavailable":    Unavailable,
 	"model/rate-limited":   Unavailable,
 	"model/refused":        Refused,
+	"model/key-refused":    Refused,
+	"model/no-credit":      Refused,
 	"model/invalid-output": WorkFailed,
 	"model/timeout":        Unavailable,
 	"verify/failed":        WorkFailed,

@@ -66,10 +66,10 @@ func (c chain) Ask(ctx context.Context, r *Request, onChunk func(Chunk)) (*Respo
 // asked or what it said.
 func unavailable(err error) bool {
 	switch fault.Code(err) {
-	case "model/unavailable", "model/timeout", "model/rate-limited", "model/unknown", "model/no-key":
+	case "model/unavailable", "model/timeout", "model/rate-limited":
 		return true
 	}
-	return KeyRefused(err)
+	return Remedy(err) != ""
 }
 
 // worst returns the limit that ends first, or else the last error.

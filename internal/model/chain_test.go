@@ -42,7 +42,7 @@ func TestAGENT02_AChainGoesOnToWhoAnswers(t *testing.T) {
 		{"its server fails", fault.New("model/unavailable", "x"), true},
 		{"it is too slow", fault.New("model/timeout", "x"), true},
 		{"no such model", fault.New("model/unknown", "x"), true},
-		{"the key is refused", model.RefusedKey(fault.New("model/refused", "x")), true},
+		{"the key is refused", fault.New("model/key-refused", "x"), true},
 		{"over its rate limit", model.RateLimited("a", noon, ""), true},
 		{"the request is refused", fault.New("model/refused", "x"), false},
 		{"an answer of no use, which is paid for", model.Spent(fault.New("model/invalid-output", "x"), &loomv1.Usage{InputTokens: 3}), false},

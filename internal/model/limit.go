@@ -37,18 +37,22 @@ func RetryAt(err error) (time.Time, bool) {
 	return l.until, true
 }
 
-// keyRefused is a refusal of the key.
-type keyRefused struct{ error }
-
-func (k keyRefused) Unwrap() error { return k.error }
-
-// RefusedKey returns err as one that is about the key.
-func RefusedKey(err error) error { return keyRefused{err} }
-
-// KeyRefused reports whether the server refused the key and not the request.
-func KeyRefused(err error) bool {
-	_, ok := errors.AsType[keyRefused](err)
-	return ok
+// Remedy says what the operator of a host can do about a model that cannot be
+// asked, and is "" for an error that is not the operator's matter: who works is not
+// at fault when the provider refuses the key, the account is empty, or there is no
+// such model.
+func Remedy(err error) string {
+	switch fault.Code(err) {
+	case "model/key-refused":
+		return "give a key that the provider accepts (in the environment, or its file below [secret-files]) and start the host again"
+	case "model/no-credit":
+		return "add credit to the account at the provider, or start the host with another key or model"
+	case "model/unknown":
+		return "start the host with a model that the provider has (--model, --tier, --role-model)"
+	case "model/no-key":
+		return "set the key in the environment, or name its file below [secret-files]"
+	}
+	return ""
 }
 
 // spent is an error that cost something.

@@ -152,7 +152,9 @@ type Provider interface {
 	//
 	// Errors: the context's own; model/rate-limited, for which [RetryAt]
 	// says when to ask again; model/unavailable and model/timeout, which may
-	// pass; model/refused and model/unknown, which will not; and
+	// pass; model/key-refused,
+	// model/no-credit and model/unknown, which the operator can mend, see [Remedy];
+	// model/refused, which will not pass; and
 	// model/invalid-output for an answer that nobody can act on.
 	Ask(ctx context.Context, r *Request, onChunk func(Chunk)) (*Response, error)
 }

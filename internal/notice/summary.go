@@ -42,6 +42,11 @@ func beads(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: bead is %s", about(e), word(f.BeadStatusChanged.GetStatus())) + in(f.BeadStatusChanged.GetReason())
 	case *loomv1.Event_BeadUpdated:
 		return fmt.Sprintf("%s: bead updated by %s", about(e), who(e)) + after(": ", f.BeadUpdated.GetReason())
+	case *loomv1.Event_ModelBlocked:
+		b := f.ModelBlocked.GetBlock()
+		return fmt.Sprintf("work waits for the operator: %s; %s", b.GetMessage(), b.GetRemedy())
+	case *loomv1.Event_ModelUnblocked:
+		return fmt.Sprintf("model %s answers again", f.ModelUnblocked.GetBlock().GetModel())
 	case *loomv1.Event_GovernorTripped:
 		g := f.GovernorTripped
 		return fmt.Sprintf("%s: no more %s beads before %s, %d were filed; %s asks the CEO", about(e), g.GetKind(), clock(g.GetUntil()), g.GetFiled(), g.GetApproval())
@@ -96,6 +101,9 @@ func attempts(e *loomv1.Event) string {
 	case *loomv1.Event_ClaimReleased:
 		return fmt.Sprintf("%s: %s is queued again", about(e), e.Node) + after(": ", f.ClaimReleased.GetReason())
 	case *loomv1.Event_AttemptParked:
+		if b := f.AttemptParked.GetBlock(); b != nil {
+			return fmt.Sprintf("%s: %s waits for the operator, and is tried again at %s: %s", about(e), e.Node, clock(f.AttemptParked.GetUntil()), b.GetMessage())
+		}
 		if until := f.AttemptParked.GetUntil(); until != nil {
 			return fmt.Sprintf("%s: %s waits for the model's rate limit until %s", about(e), e.Node, clock(until))
 		}

@@ -50,7 +50,7 @@ func (s *State) apply(e *loomv1.Event) error {
 		return s.applyUpdated(e, f.BeadUpdated)
 	case *loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed:
 		s.applyGovernor(e)
-	case *loomv1.Event_SubmissionRejected:
+	case *loomv1.Event_SubmissionRejected, *loomv1.Event_ModelBlocked, *loomv1.Event_ModelUnblocked:
 	case *loomv1.Event_CommandRefused:
 		s.refused(f.CommandRefused.GetSpent(), f.CommandRefused.GetError())
 	case *loomv1.Event_OverrideGiven:

@@ -85,8 +85,14 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	}
 	defer d.about(x)()
 	d.node, d.attempt = a.Node, a.Id
+	block := a.Block
 	if err := d.all(events, nil); err != nil {
 		return nil, err
+	}
+	if block != nil && slices.ContainsFunc(events, func(e *loomv1.Event) bool { return e.GetModelAnswered() != nil }) {
+		if err := d.unblocked(block); err != nil {
+			return nil, err
+		}
 	}
 	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: workflow.Unheard(x, a.Node)}}}, nil
 }
@@ -103,6 +109,9 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 	defer d.about(x)()
 	if c.WaitsFor == workflow.WaitsForRate {
 		return d.run(x).ParkUntil(c.Attempt, c.Claimant, asTime(c.Until))
+	}
+	if c.WaitsFor == workflow.WaitsForOperator {
+		return d.parkForOperator(x, c)
 	}
 	if c.WaitsFor == workflow.WaitsForBudget {
 		return fault.New("command/malformed", "an attempt is parked for a budget when it reserves").At("waits_for")
@@ -181,7 +190,7 @@ func (d *decision) releaseHost(c *loomv1.ReleaseHost) error {
 			d.reportCrash(&loomv1.AgentCrash{Message: fmt.Sprintf("its host is lost whenever node %s of %s is worked on", node, x.Definition)}, role)
 		}
 	}
-	return nil
+	return d.startedAgain(c.Epoch)
 }
 
 // running returns the running executions by id.

@@ -173,6 +173,9 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 
 // lookInbox lists open approvals, or gives one by its id or its bead's.
 func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if q.Id == "" {
+		out.Blocks = s.blocks()
+	}
 	list := s.index.asking
 	if q.Id == "" && q.Filter == "all" {
 		list = s.index.approvals

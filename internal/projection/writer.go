@@ -91,7 +91,7 @@ func (w *writer) event(ctx context.Context, e *loomv1.Event) error {
 func ofExecution(e *loomv1.Event) bool {
 	switch e.GetFact().(type) {
 	case nil, *loomv1.Event_ProjectRegistered, *loomv1.Event_SubmissionRejected, *loomv1.Event_BeadUpdated,
-		*loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed, *loomv1.Event_RolesReported, *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained,
+		*loomv1.Event_ModelBlocked, *loomv1.Event_ModelUnblocked, *loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed, *loomv1.Event_RolesReported, *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained,
 		*loomv1.Event_MembersChanged,
 		*loomv1.Event_OverrideGiven, *loomv1.Event_JournalCut, *loomv1.Event_CommandRefused, *loomv1.Event_ApprovalRefused,
 		*loomv1.Event_DecisionAdded, *loomv1.Event_DecisionLinked, *loomv1.Event_DecisionSuperseded, *loomv1.Event_DecisionAbandoned, *loomv1.Event_DecisionsImported,

@@ -104,7 +104,7 @@ func (f folder) parked(p *loomv1.AttemptParked) error {
 		return err
 	}
 	a := st.Attempt
-	limited := p.GetWaitsFor() == WaitsForRate
+	limited := p.GetWaitsFor() == WaitsForRate || p.GetWaitsFor() == WaitsForOperator
 	if a.Claimant == nil || p.GetWaitsFor() == "" || limited != (p.Until != nil) {
 		return f.wrong("attempt %q cannot be parked", a.Id)
 	}
@@ -112,6 +112,9 @@ func (f folder) parked(p *loomv1.AttemptParked) error {
 		return err
 	}
 	a.Claimant, a.Parked, a.Awaits = nil, p.WaitsFor, p.Awaits
+	if p.Block != nil {
+		a.Block, a.Blocked = p.Block, a.Blocked+1
+	}
 	if others(p.WaitsFor) {
 		a.ParkedAt, a.ParkedUntil = f.e.Time, p.Until
 	}
@@ -166,7 +169,7 @@ func (f folder) used(a *loomv1.ModelAnswer) {
 	f.pays(a.GetUsage())
 	f.x.ModelCalls++
 	if st, err := f.attempt(); err == nil {
-		st.Attempt.HostsLost = 0
+		st.Attempt.HostsLost, st.Attempt.Block, st.Attempt.Blocked = 0, nil, 0
 	}
 	f.x.Scripted = f.x.Scripted || a.GetScripted()
 }

@@ -90,6 +90,8 @@ func (r Run) Unpark(attempt string) error {
 	switch a.Parked {
 	case WaitsForRate:
 		why = "the rate limit has passed"
+	case WaitsForOperator:
+		why = "its model is asked again"
 	case WaitsForPermission:
 		why = "what it asked is answered"
 	case WaitsForTeam:

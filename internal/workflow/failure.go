@@ -191,6 +191,8 @@ func (r Run) tickNode(n *node) (fired bool, err error) {
 		return true, r.dispatch(n, causeAfter(st), 0)
 	case ok && !r.Now.Before(due) && st.Attempt.Parked == WaitsForRate:
 		return true, r.rateOver(n, st.Attempt)
+	case ok && !r.Now.Before(due) && st.Attempt.Parked == WaitsForOperator:
+		return true, r.Unpark(st.Attempt.Id)
 	case ok && !r.Now.Before(due):
 		return true, r.timeOut(n, st.Attempt)
 	}

@@ -215,7 +215,12 @@ func (m *sim) claimSome() {
 	} else if err == nil && m.isHeld() {
 		m.broken("%s was claimed while the execution is held", a.Id)
 	}
-	switch m.rng.IntN(7) {
+	switch m.rng.IntN(8) {
+	case 7:
+		block := &loomv1.ModelBlock{Model: "m", Code: "model/key-refused"}
+		if m.tried(func() error { return m.run().ParkForOperator(a.Id, who, block) }) == nil {
+			m.saw["parked for the operator"]++
+		}
 	case 5:
 		m.crash(a, func() (bool, error) { return m.run().Crash(a.Id, who, "it broke down") })
 	case 6:

@@ -23,6 +23,9 @@ const (
 	// WaitsForBudget is for room in a budget, which calls under way may leave, or
 	// the CEO give: its time is not the attempt's either.
 	WaitsForBudget = "budget"
+	// WaitsForOperator is for a model that cannot be asked before somebody mends
+	// its key, its account or its name. That is tried again without end.
+	WaitsForOperator = "operator"
 )
 
 // ratePatience is how long an attempt waits for rate limits in all.
@@ -70,7 +73,28 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 // others reports whether a parked attempt waits for what is not its own doing,
 // at no cost of its time.
 func others(waitsFor string) bool {
-	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForBudget
+	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator
+}
+
+// The waits between two tries of a model that the operator has to mend: doubled
+// each time.
+const (
+	blockedBase  = 30 * time.Second
+	blockedLimit = 5 * time.Minute
+)
+
+// ParkForOperator frees the agent because its model cannot be asked. That costs no
+// attempt, its deadline moves by the time, and it is tried again by itself.
+func (r Run) ParkForOperator(attempt string, c *loomv1.Claimant, block *loomv1.ModelBlock) error {
+	if block.GetCode() == "" || block.Model == "" {
+		return fault.New("command/malformed", "attempt %q is to be parked for the operator, but not because of what", attempt).At("block")
+	}
+	_, a, err := r.outstanding(attempt)
+	if err != nil {
+		return err
+	}
+	wait := min(blockedBase<<min(a.Blocked, 8), blockedLimit)
+	return r.park(attempt, c, &loomv1.AttemptParked{WaitsFor: WaitsForOperator, Until: timestamppb.New(r.Now.Add(wait)), Block: block})
 }
 
 // unlimit gives an attempt back the time that it was parked for a rate limit, a

@@ -80,7 +80,7 @@ func sometimes(t *testing.T, saw map[string]int) {
 		"none live", "child", "child failed", "child withdrawn", "skipped", "backoff", "continue", "timeout", "rework", "rework by the CEO", "reapproval",
 		"escalation", "dead end", "no value", "override", "granted", "failure edge", "withdrawn attempt", "withdrawn approval",
 		"lapsed", "asked again", "no evidence", "patch changed", "landed", "parked", "released", "restart", "answered twice", "stale answer",
-		"own work", "crash", "host lost", "crashed",
+		"own work", "crash", "host lost", "crashed", "parked for the operator",
 	} {
 		if saw[what] == 0 && *seeds >= 2000 {
 			t.Errorf("in %d runs there was never: %s", *seeds, what)

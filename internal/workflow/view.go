@@ -53,6 +53,8 @@ func timer(x *loomv1.Execution, st *loomv1.NodeState) (time.Time, bool) {
 	case slices.Contains([]string{WaitsForPermission, WaitsForTeam, WaitsForBudget}, st.GetAttempt().GetParked()):
 	case st.GetAttempt().GetParked() == WaitsForRate:
 		return rateEnds(st.Attempt)
+	case st.GetAttempt().GetParked() == WaitsForOperator:
+		return st.Attempt.ParkedUntil.AsTime(), true
 	case st.GetAttempt().GetDeadline() != nil:
 		return st.Attempt.Deadline.AsTime(), true
 	}

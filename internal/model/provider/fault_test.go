@@ -53,13 +53,31 @@ func TestF14_RateLimit(t *testing.T) {
 				t.Errorf("told to wait 120 s: %v, again in %v, asked %d times; want to be told at once", err, wait, len(s.Asked()))
 			}
 		})
-	each(t, "F14 no credit", quick, replies(refuse(429, `{"error":{"message":"no credit","type":"insufficient_quota","code":"insufficient_quota"}}`)),
-		func(t *testing.T, s *modeltest.Server, p model.Provider) {
+}
+
+// TestAGENT02_WhatTheOperatorMends has each provider refuse as its servers do when no
+// agent and no second request can help.
+func TestAGENT02_WhatTheOperatorMends(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		reply modeltest.Reply
+		code  string
+	}{
+		{"a refused key", refuse(401, `{"error":{"type":"authentication_error","message":"invalid x-api-key"}}`), "model/key-refused"},
+		{"a key without the right", refuse(403, `{"error":{"type":"permission_error","message":"not for you"}}`), "model/key-refused"},
+		{"an empty account, at Anthropic", refuse(400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`), "model/no-credit"},
+		{"an empty account, at OpenAI", refuse(429, `{"error":{"message":"no credit","type":"insufficient_quota","code":"insufficient_quota"}}`), "model/no-credit"},
+		{"an empty account, elsewhere", refuse(402, `{"error":{"message":"Insufficient Balance"}}`), "model/no-credit"},
+		{"an empty account, at Google", refuse(403, `{"error":{"code":403,"message":"billing is off","status":"PERMISSION_DENIED","details":[{"reason":"BILLING_DISABLED"}]}}`), "model/no-credit"},
+		{"no such model", refuse(404, `{"error":{"type":"not_found_error","message":"model: x"}}`), "model/unknown"},
+	} {
+		each(t, "AGENT02 "+tt.name, quick, replies(tt.reply), func(t *testing.T, s *modeltest.Server, p model.Provider) {
 			_, err := p.Ask(context.Background(), conversation(), nil)
-			if fault.Code(err) != "model/refused" || len(s.Asked()) != 1 {
-				t.Errorf("without credit: %v, asked %d times; want model/refused at once", err, len(s.Asked()))
+			if fault.Code(err) != tt.code || model.Remedy(err) == "" || len(s.Asked()) != 1 {
+				t.Errorf("%v, to be mended by %q, asked %d times; want %s at once", err, model.Remedy(err), len(s.Asked()), tt.code)
 			}
 		})
+	}
 }
 
 func TestF15_ServerTrouble(t *testing.T) {
@@ -260,7 +278,7 @@ func TestSEC02_KeysStayOutOfErrors(t *testing.T) {
 		reply modeltest.Reply
 		code  string
 	}{
-		{"refused key", refuse(401, `{"error":{"type":"authentication_error","message":"bad key `+key+` or sk-other-0123456789"}}`), "model/refused"},
+		{"refused key", refuse(401, `{"error":{"type":"authentication_error","message":"bad key `+key+` or sk-other-0123456789"}}`), "model/key-refused"},
 		{"trouble", refuse(500, "you sent Bearer "+key+" "+long), "model/unavailable"},
 		{"limit", refuse(429, `{"error":{"message":"`+long+key+`"}}`), "model/rate-limited"},
 		{"no such model", refuse(404, `{"error":"no model for `+key+`"}`), "model/unknown"},

@@ -32,19 +32,19 @@ func TestAGENT02_GoogleRefusals(t *testing.T) {
 		name  string
 		reply modeltest.Reply
 		code  string
-		key   bool
+		mends bool // by the operator
 	}{
-		{"unknown key", refuse(400, `{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`), "model/refused", true},
+		{"unknown key", refuse(400, `{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`), "model/key-refused", true},
 		{"bad request", refuse(400, `{"error":{"code":400,"message":"too many tokens","status":"INVALID_ARGUMENT"}}`), "model/refused", false},
 		{"blocked prompt", modeltest.Reply{Raw: "data: {\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}\n\n"}, "model/refused", false},
 		{"malformed call", modeltest.Reply{Raw: "data: {\"candidates\":[{\"finishReason\":\"MALFORMED_FUNCTION_CALL\"}]}\n\n"}, "model/invalid-output", false},
-		{"no such model in the stream", modeltest.Reply{Raw: "data: {\"error\":{\"code\":404,\"message\":\"gone\",\"status\":\"NOT_FOUND\"}}\n\n"}, "model/unknown", false},
+		{"no such model in the stream", modeltest.Reply{Raw: "data: {\"error\":{\"code\":404,\"message\":\"gone\",\"status\":\"NOT_FOUND\"}}\n\n"}, "model/unknown", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, p := gemini(t, "gemini-3-test", tt.reply)
 			_, err := p.Ask(context.Background(), conversation(), nil)
-			if fault.Code(err) != tt.code || model.KeyRefused(err) != tt.key {
-				t.Errorf("%v, of the key: %t; want %s, %t", err, model.KeyRefused(err), tt.code, tt.key)
+			if fault.Code(err) != tt.code || (model.Remedy(err) != "") != tt.mends {
+				t.Errorf("%v, to be mended by %q; want %s, %t", err, model.Remedy(err), tt.code, tt.mends)
 			}
 		})
 	}

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/model"
 )
 
 // refusal is a server's no: before the stream with a status of its own, or
@@ -54,6 +53,9 @@ func readRefusal(resp *http.Response) *refusal {
 // invalid argument otherwise.
 const badKey = "API_KEY_INVALID"
 
+// billing is Google's word for a project that does not pay.
+const billing = "BILLING_DISABLED"
+
 // explain reads an error as the servers write it: an object, or a bare text.
 func explain(text json.RawMessage) refusal {
 	var object struct {
@@ -88,8 +90,8 @@ type detail struct {
 }
 
 func (d detail) add(r *refusal) {
-	if d.Reason == badKey {
-		r.kind = badKey
+	if d.Reason == badKey || d.Reason == billing {
+		r.kind = d.Reason
 	}
 	if delay, err := time.ParseDuration(d.Delay); err == nil && delay > 0 {
 		r.wait = bounded(delay.Seconds())
@@ -149,9 +151,14 @@ func (r *refusal) limits() bool {
 	return r != nil && r.passes() && (r.status == http.StatusTooManyRequests || r.status == statusOverloaded)
 }
 
-// ofKey reports whether it is about who asks.
-func (r *refusal) ofKey() bool {
-	return r.status == http.StatusUnauthorized || r.status == http.StatusForbidden || r.kind == "insufficient_quota"
+// ofCredit reports whether it is about an account that has nothing left. Servers say
+// so with the status of a limit or of a request that makes no sense, too.
+func (r *refusal) ofCredit() bool {
+	switch r.kind {
+	case "insufficient_quota", "billing_error", billing:
+		return true
+	}
+	return r.status == http.StatusPaymentRequired || r.status/100 == 4 && strings.Contains(strings.ToLower(r.message), "credit balance")
 }
 
 // asks reports whether it is a limit that says when it ends.
@@ -161,7 +168,7 @@ func (r *refusal) asks() bool { return r.limits() && r.wait > 0 }
 func (r *refusal) passes() bool {
 	switch r.status {
 	case http.StatusTooManyRequests:
-		return r.kind != "insufficient_quota"
+		return !r.ofCredit()
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly:
 		return true
 	case http.StatusNotImplemented:
@@ -170,26 +177,20 @@ func (r *refusal) passes() bool {
 	return r.status >= 500
 }
 
-// err is the refusal of s as an error; one of the key is marked as such.
-func (r *refusal) err(s Server) error {
-	if r.ofKey() {
-		return model.RefusedKey(r.fault(s))
-	}
-	return r.fault(s)
-}
-
-// fault returns the refusal of s as an error that people may see.
-func (r *refusal) fault(s Server) *fault.Error {
+// err returns the refusal of s as an error that people may see.
+func (r *refusal) err(s Server) *fault.Error {
 	said := s.say(r.message)
 	switch {
 	case r.status/100 == 2:
 		return fault.New("model/invalid-output", "%s: the server answered without a stream%s", s.Spec, said)
+	case r.ofCredit():
+		return fault.New("model/no-credit", "%s: the account has no credit left (%d)%s", s.Spec, r.status, said)
 	case r.passes():
 		return fault.New("model/unavailable", "%s: the server answered %d%s", s.Spec, r.status, said)
 	case r.status == http.StatusNotFound:
 		return fault.New("model/unknown", "%s: the server knows no such model or address%s", s.Spec, said)
-	case r.status == http.StatusUnauthorized:
-		return fault.New("model/refused", "%s: the server refused the key%s", s.Spec, said)
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
+		return fault.New("model/key-refused", "%s: the server refused the key (%d)%s", s.Spec, r.status, said)
 	case r.status/100 == 3:
 		return fault.New("model/refused", "%s: the server redirects elsewhere, which is not followed", s.Spec)
 	}

@@ -2090,10 +2090,12 @@ type ParkAttempt struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	// "lock" or "rate".
+	// "lock", "rate" or "operator".
 	WaitsFor string `protobuf:"bytes,3,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// When the rate limit ends; required for "rate" and for nothing else.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
+	// What is to be mended; required for "operator" and for nothing else.
+	Block         *ModelBlock `protobuf:"bytes,5,opt,name=block,proto3" json:"block,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2152,6 +2154,13 @@ func (x *ParkAttempt) GetWaitsFor() string {
 func (x *ParkAttempt) GetUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Until
+	}
+	return nil
+}
+
+func (x *ParkAttempt) GetBlock() *ModelBlock {
+	if x != nil {
+		return x.Block
 	}
 	return nil
 }
@@ -5243,12 +5252,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"FinishTool\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
-	"\x06result\x18\x02 \x01(\v2\x13.loom.v1.ToolResultR\x06result\"\xa5\x01\n" +
+	"\x06result\x18\x02 \x01(\v2\x13.loom.v1.ToolResultR\x06result\"\xd0\x01\n" +
 	"\vParkAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1b\n" +
 	"\twaits_for\x18\x03 \x01(\tR\bwaitsFor\x120\n" +
-	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x84\x01\n" +
+	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12)\n" +
+	"\x05block\x18\x05 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\"\x84\x01\n" +
 	"\rAnswerAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12*\n" +
@@ -5572,32 +5582,33 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*Usage)(nil),                 // 86: loom.v1.Usage
 	(*ToolResult)(nil),            // 87: loom.v1.ToolResult
 	(*timestamppb.Timestamp)(nil), // 88: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 89: loom.v1.Outcome
-	(*HostRoles)(nil),             // 90: loom.v1.HostRoles
-	(*Bead)(nil),                  // 91: loom.v1.Bead
-	(*Execution)(nil),             // 92: loom.v1.Execution
-	(*Change)(nil),                // 93: loom.v1.Change
-	(*Candidate)(nil),             // 94: loom.v1.Candidate
-	(*Landing)(nil),               // 95: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 96: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 97: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 98: loom.v1.Ballot
-	(*Vote)(nil),                  // 99: loom.v1.Vote
-	(*TrustTools)(nil),            // 100: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 101: loom.v1.DistrustTools
-	(PauseScope)(0),               // 102: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 103: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 104: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 105: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 106: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 107: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 108: loom.v1.DecisionContext
-	(*Permission)(nil),            // 109: loom.v1.Permission
-	(*FileClaim)(nil),             // 110: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 111: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 112: loom.v1.ToolCall
-	(*Permit)(nil),                // 113: loom.v1.Permit
-	(*Car)(nil),                   // 114: loom.v1.Car
+	(*ModelBlock)(nil),            // 89: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 90: loom.v1.Outcome
+	(*HostRoles)(nil),             // 91: loom.v1.HostRoles
+	(*Bead)(nil),                  // 92: loom.v1.Bead
+	(*Execution)(nil),             // 93: loom.v1.Execution
+	(*Change)(nil),                // 94: loom.v1.Change
+	(*Candidate)(nil),             // 95: loom.v1.Candidate
+	(*Landing)(nil),               // 96: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 97: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 98: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 99: loom.v1.Ballot
+	(*Vote)(nil),                  // 100: loom.v1.Vote
+	(*TrustTools)(nil),            // 101: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 102: loom.v1.DistrustTools
+	(PauseScope)(0),               // 103: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 104: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 105: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 106: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 107: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 108: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 109: loom.v1.DecisionContext
+	(*Permission)(nil),            // 110: loom.v1.Permission
+	(*FileClaim)(nil),             // 111: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 112: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 113: loom.v1.ToolCall
+	(*Permit)(nil),                // 114: loom.v1.Permit
+	(*Car)(nil),                   // 115: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	64,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5679,76 +5690,77 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	87,  // 76: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
 	81,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
 	88,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	81,  // 79: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	89,  // 80: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	81,  // 81: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	23,  // 82: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	90,  // 83: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	91,  // 84: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	92,  // 85: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	81,  // 86: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	81,  // 87: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	81,  // 88: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	81,  // 89: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	35,  // 90: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	93,  // 91: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	94,  // 92: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	63,  // 93: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	81,  // 94: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	81,  // 95: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	95,  // 96: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	81,  // 97: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	95,  // 98: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	72,  // 99: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	96,  // 100: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	42,  // 101: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	96,  // 102: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	97,  // 103: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	98,  // 104: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	99,  // 105: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	88,  // 106: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	88,  // 107: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	56,  // 108: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	50,  // 109: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	51,  // 110: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	52,  // 111: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	53,  // 112: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	55,  // 113: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	54,  // 114: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	49,  // 115: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	61,  // 116: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	62,  // 117: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	42,  // 118: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	100, // 119: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	101, // 120: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	102, // 121: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	102, // 122: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	77,  // 123: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	103, // 124: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	104, // 125: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	105, // 126: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	91,  // 127: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	92,  // 128: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	76,  // 129: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	106, // 130: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	72,  // 131: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	107, // 132: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	108, // 133: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	77,  // 134: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	109, // 135: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	110, // 136: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	111, // 137: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	81,  // 138: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	59,  // 139: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	112, // 140: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	113, // 141: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	109, // 142: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	114, // 143: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	144, // [144:144] is the sub-list for method output_type
-	144, // [144:144] is the sub-list for method input_type
-	144, // [144:144] is the sub-list for extension type_name
-	144, // [144:144] is the sub-list for extension extendee
-	0,   // [0:144] is the sub-list for field type_name
+	89,  // 79: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	81,  // 80: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	90,  // 81: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	81,  // 82: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	23,  // 83: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	91,  // 84: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	92,  // 85: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	93,  // 86: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	81,  // 87: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	81,  // 88: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	81,  // 89: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	81,  // 90: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	35,  // 91: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	94,  // 92: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	95,  // 93: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	63,  // 94: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	81,  // 95: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	81,  // 96: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	96,  // 97: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	81,  // 98: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	96,  // 99: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	72,  // 100: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	97,  // 101: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	42,  // 102: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	97,  // 103: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	98,  // 104: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	99,  // 105: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	100, // 106: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	88,  // 107: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	88,  // 108: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	56,  // 109: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	50,  // 110: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	51,  // 111: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	52,  // 112: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	53,  // 113: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	55,  // 114: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	54,  // 115: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	49,  // 116: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	61,  // 117: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	62,  // 118: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	42,  // 119: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	101, // 120: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	102, // 121: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	103, // 122: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	103, // 123: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	77,  // 124: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	104, // 125: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	105, // 126: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	106, // 127: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	92,  // 128: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	93,  // 129: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	76,  // 130: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	107, // 131: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	72,  // 132: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	108, // 133: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	109, // 134: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	77,  // 135: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	110, // 136: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	111, // 137: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	112, // 138: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	81,  // 139: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	59,  // 140: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	113, // 141: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	114, // 142: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	110, // 143: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	115, // 144: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	145, // [145:145] is the sub-list for method output_type
+	145, // [145:145] is the sub-list for method input_type
+	145, // [145:145] is the sub-list for extension type_name
+	145, // [145:145] is the sub-list for extension extendee
+	0,   // [0:145] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }

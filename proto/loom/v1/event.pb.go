@@ -119,6 +119,8 @@ type Event struct {
 	//	*Event_ToolsDistrusted
 	//	*Event_PlanAdopted
 	//	*Event_LandingSettled
+	//	*Event_ModelBlocked
+	//	*Event_ModelUnblocked
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -928,6 +930,24 @@ func (x *Event) GetLandingSettled() *LandingSettled {
 	return nil
 }
 
+func (x *Event) GetModelBlocked() *ModelBlocked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ModelBlocked); ok {
+			return x.ModelBlocked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetModelUnblocked() *ModelUnblocked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ModelUnblocked); ok {
+			return x.ModelUnblocked
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1248,6 +1268,14 @@ type Event_LandingSettled struct {
 	LandingSettled *LandingSettled `protobuf:"bytes,830,opt,name=landing_settled,json=landingSettled,proto3,oneof"`
 }
 
+type Event_ModelBlocked struct {
+	ModelBlocked *ModelBlocked `protobuf:"bytes,916,opt,name=model_blocked,json=modelBlocked,proto3,oneof"`
+}
+
+type Event_ModelUnblocked struct {
+	ModelUnblocked *ModelUnblocked `protobuf:"bytes,917,opt,name=model_unblocked,json=modelUnblocked,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1406,6 +1434,102 @@ func (*Event_PlanAdopted) isEvent_Fact() {}
 
 func (*Event_LandingSettled) isEvent_Fact() {}
 
+func (*Event_ModelBlocked) isEvent_Fact() {}
+
+func (*Event_ModelUnblocked) isEvent_Fact() {}
+
+// ModelBlocked says once, however much work waits for it, that a model cannot be
+// asked before the operator has mended something. Nobody is asked to approve
+// anything: the work is tried again by itself.
+type ModelBlocked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Block         *ModelBlock            `protobuf:"bytes,1,opt,name=block,proto3" json:"block,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelBlocked) Reset() {
+	*x = ModelBlocked{}
+	mi := &file_loom_v1_event_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelBlocked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelBlocked) ProtoMessage() {}
+
+func (x *ModelBlocked) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelBlocked.ProtoReflect.Descriptor instead.
+func (*ModelBlocked) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ModelBlocked) GetBlock() *ModelBlock {
+	if x != nil {
+		return x.Block
+	}
+	return nil
+}
+
+// ModelUnblocked says that work which waited because of a block has an answer.
+type ModelUnblocked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Block         *ModelBlock            `protobuf:"bytes,1,opt,name=block,proto3" json:"block,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelUnblocked) Reset() {
+	*x = ModelUnblocked{}
+	mi := &file_loom_v1_event_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelUnblocked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelUnblocked) ProtoMessage() {}
+
+func (x *ModelUnblocked) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelUnblocked.ProtoReflect.Descriptor instead.
+func (*ModelUnblocked) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ModelUnblocked) GetBlock() *ModelBlock {
+	if x != nil {
+		return x.Block
+	}
+	return nil
+}
+
 // LandingSettled says what became of a commit that was about to land when the
 // attempt to land it ended, see OpenLanding.
 type LandingSettled struct {
@@ -1420,7 +1544,7 @@ type LandingSettled struct {
 
 func (x *LandingSettled) Reset() {
 	*x = LandingSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[1]
+	mi := &file_loom_v1_event_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1556,7 @@ func (x *LandingSettled) String() string {
 func (*LandingSettled) ProtoMessage() {}
 
 func (x *LandingSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[1]
+	mi := &file_loom_v1_event_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1569,7 @@ func (x *LandingSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LandingSettled.ProtoReflect.Descriptor instead.
 func (*LandingSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LandingSettled) GetCommit() string {
@@ -1472,7 +1596,7 @@ type ProjectRegistered struct {
 
 func (x *ProjectRegistered) Reset() {
 	*x = ProjectRegistered{}
-	mi := &file_loom_v1_event_proto_msgTypes[2]
+	mi := &file_loom_v1_event_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1608,7 @@ func (x *ProjectRegistered) String() string {
 func (*ProjectRegistered) ProtoMessage() {}
 
 func (x *ProjectRegistered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[2]
+	mi := &file_loom_v1_event_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1621,7 @@ func (x *ProjectRegistered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectRegistered.ProtoReflect.Descriptor instead.
 func (*ProjectRegistered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ProjectRegistered) GetConfig() *ProjectConfig {
@@ -1521,7 +1645,7 @@ type DefinitionStored struct {
 
 func (x *DefinitionStored) Reset() {
 	*x = DefinitionStored{}
-	mi := &file_loom_v1_event_proto_msgTypes[3]
+	mi := &file_loom_v1_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1657,7 @@ func (x *DefinitionStored) String() string {
 func (*DefinitionStored) ProtoMessage() {}
 
 func (x *DefinitionStored) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[3]
+	mi := &file_loom_v1_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1670,7 @@ func (x *DefinitionStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionStored.ProtoReflect.Descriptor instead.
 func (*DefinitionStored) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DefinitionStored) GetDefinition() *Definition {
@@ -1587,7 +1711,7 @@ type OverrideGiven struct {
 
 func (x *OverrideGiven) Reset() {
 	*x = OverrideGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1723,7 @@ func (x *OverrideGiven) String() string {
 func (*OverrideGiven) ProtoMessage() {}
 
 func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[4]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1736,7 @@ func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideGiven.ProtoReflect.Descriptor instead.
 func (*OverrideGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *OverrideGiven) GetVerb() string {
@@ -1656,7 +1780,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1792,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1805,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *KeyRotated) GetFrom() []byte {
@@ -1709,7 +1833,7 @@ type SecurityNoted struct {
 
 func (x *SecurityNoted) Reset() {
 	*x = SecurityNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1845,7 @@ func (x *SecurityNoted) String() string {
 func (*SecurityNoted) ProtoMessage() {}
 
 func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1858,7 @@ func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityNoted.ProtoReflect.Descriptor instead.
 func (*SecurityNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SecurityNoted) GetWhat() string {
@@ -1767,7 +1891,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1903,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1916,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CommandRefused) GetVerb() string {
@@ -1833,7 +1957,7 @@ type WorkPaused struct {
 
 func (x *WorkPaused) Reset() {
 	*x = WorkPaused{}
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1969,7 @@ func (x *WorkPaused) String() string {
 func (*WorkPaused) ProtoMessage() {}
 
 func (x *WorkPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +1982,7 @@ func (x *WorkPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkPaused.ProtoReflect.Descriptor instead.
 func (*WorkPaused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkPaused) GetPause() *Pause {
@@ -1880,7 +2004,7 @@ type WorkResumed struct {
 
 func (x *WorkResumed) Reset() {
 	*x = WorkResumed{}
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2016,7 @@ func (x *WorkResumed) String() string {
 func (*WorkResumed) ProtoMessage() {}
 
 func (x *WorkResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2029,7 @@ func (x *WorkResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResumed.ProtoReflect.Descriptor instead.
 func (*WorkResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WorkResumed) GetScope() PauseScope {
@@ -1937,7 +2061,7 @@ type ExecutionMoved struct {
 
 func (x *ExecutionMoved) Reset() {
 	*x = ExecutionMoved{}
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2073,7 @@ func (x *ExecutionMoved) String() string {
 func (*ExecutionMoved) ProtoMessage() {}
 
 func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2086,7 @@ func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionMoved.ProtoReflect.Descriptor instead.
 func (*ExecutionMoved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExecutionMoved) GetTo() string {
@@ -2006,7 +2130,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2142,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2155,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -2065,7 +2189,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2201,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2214,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -2117,7 +2241,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2253,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2266,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2191,7 +2315,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2327,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2340,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2245,7 +2369,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2381,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2394,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2304,7 +2428,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2440,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2453,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2373,7 +2497,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2509,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2522,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2421,7 +2545,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2557,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2570,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -2475,7 +2599,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2611,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2624,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -2529,7 +2653,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2665,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2678,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -2586,7 +2710,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2722,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2735,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -2652,7 +2776,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2788,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2801,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -2704,7 +2828,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2716,7 +2840,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2729,7 +2853,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -2774,7 +2898,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2910,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2923,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -2838,7 +2962,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2850,7 +2974,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2863,7 +2987,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -2906,7 +3030,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3042,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3055,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -2966,7 +3090,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3102,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3115,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3058,7 +3182,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3194,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3207,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3131,7 +3255,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +3267,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +3280,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -3179,7 +3303,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3191,7 +3315,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3204,7 +3328,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3267,7 +3391,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3403,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3416,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3325,7 +3449,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3337,7 +3461,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3474,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3384,11 +3508,12 @@ func (x *ClaimReleased) GetHostLost() bool {
 // AttemptParked frees the agent while the attempt waits.
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "lock", "rate", "permission" or "team".
-	// "lock", "rate", "permission" or "budget".
+	// "lock", "rate", "permission", "team", "budget" or "operator".
 	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
-	// When a "rate" limit ends.
+	// When a "rate" limit ends, or what waits for the "operator" is tried again.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	// What the "operator" is to mend.
+	Block *ModelBlock `protobuf:"bytes,916,opt,name=block,proto3" json:"block,omitempty"`
 	// Beads of the tasks that it waits for, where that is its "team".
 	Awaits        []string `protobuf:"bytes,670,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3397,7 +3522,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3534,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3547,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -3435,6 +3560,13 @@ func (x *AttemptParked) GetWaitsFor() string {
 func (x *AttemptParked) GetUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Until
+	}
+	return nil
+}
+
+func (x *AttemptParked) GetBlock() *ModelBlock {
+	if x != nil {
+		return x.Block
 	}
 	return nil
 }
@@ -3456,7 +3588,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3600,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3613,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -3502,7 +3634,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3646,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3659,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -3555,7 +3687,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3699,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3712,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -3610,7 +3742,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3754,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3767,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -3662,7 +3794,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3674,7 +3806,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3687,7 +3819,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -3714,7 +3846,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +3858,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +3871,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -3787,7 +3919,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3799,7 +3931,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3812,7 +3944,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -3842,7 +3974,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3986,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +3999,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -3932,7 +4064,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3944,7 +4076,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3957,7 +4089,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -3992,7 +4124,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4004,7 +4136,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4017,7 +4149,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -4045,7 +4177,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4057,7 +4189,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4070,7 +4202,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -4097,7 +4229,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4241,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4254,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -4142,7 +4274,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4286,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4299,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -4187,7 +4319,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4199,7 +4331,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4212,7 +4344,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -4234,7 +4366,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4378,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4391,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -4286,7 +4418,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4298,7 +4430,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4311,7 +4443,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -4334,7 +4466,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4346,7 +4478,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4359,7 +4491,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -4395,7 +4527,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4407,7 +4539,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4420,7 +4552,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -4450,7 +4582,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4462,7 +4594,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4475,7 +4607,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -4502,7 +4634,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4646,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4659,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -4549,7 +4681,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4561,7 +4693,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4574,7 +4706,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -4606,7 +4738,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4618,7 +4750,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4631,7 +4763,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -4676,7 +4808,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +4820,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +4833,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -4736,7 +4868,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4748,7 +4880,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4761,7 +4893,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -4792,7 +4924,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4804,7 +4936,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4817,7 +4949,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -4860,7 +4992,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +5004,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +5017,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -4920,7 +5052,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4932,7 +5064,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4945,7 +5077,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -4973,7 +5105,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5117,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5130,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -5030,7 +5162,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5042,7 +5174,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5055,7 +5187,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -5090,7 +5222,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5102,7 +5234,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5115,7 +5247,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -5136,7 +5268,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5148,7 +5280,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5161,7 +5293,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -5191,7 +5323,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5203,7 +5335,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5216,7 +5348,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -5250,7 +5382,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5262,7 +5394,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5275,7 +5407,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -5295,7 +5427,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5307,7 +5439,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5320,7 +5452,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -5343,7 +5475,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5355,7 +5487,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5368,7 +5500,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -5395,7 +5527,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5407,7 +5539,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5420,7 +5552,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -5440,7 +5572,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5452,7 +5584,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5465,7 +5597,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -5488,7 +5620,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5500,7 +5632,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5513,7 +5645,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -5547,7 +5679,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5559,7 +5691,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +5704,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -5593,7 +5725,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5605,7 +5737,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5618,7 +5750,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -5645,7 +5777,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5657,7 +5789,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5670,7 +5802,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -5691,7 +5823,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5703,7 +5835,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5716,7 +5848,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -5737,7 +5869,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xec)\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf0*\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5833,8 +5965,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rtools_trusted\x18\x8e\a \x01(\v2\x15.loom.v1.ToolsTrustedH\x00R\ftoolsTrusted\x12F\n" +
 	"\x10tools_distrusted\x18\x8f\a \x01(\v2\x18.loom.v1.ToolsDistrustedH\x00R\x0ftoolsDistrusted\x12:\n" +
 	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdopted\x12C\n" +
-	"\x0flanding_settled\x18\xbe\x06 \x01(\v2\x17.loom.v1.LandingSettledH\x00R\x0elandingSettledB\x06\n" +
-	"\x04fact\"T\n" +
+	"\x0flanding_settled\x18\xbe\x06 \x01(\v2\x17.loom.v1.LandingSettledH\x00R\x0elandingSettled\x12=\n" +
+	"\rmodel_blocked\x18\x94\a \x01(\v2\x15.loom.v1.ModelBlockedH\x00R\fmodelBlocked\x12C\n" +
+	"\x0fmodel_unblocked\x18\x95\a \x01(\v2\x17.loom.v1.ModelUnblockedH\x00R\x0emodelUnblockedB\x06\n" +
+	"\x04fact\"9\n" +
+	"\fModelBlocked\x12)\n" +
+	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
+	"\x0eModelUnblocked\x12)\n" +
+	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\"T\n" +
 	"\x0eLandingSettled\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12*\n" +
 	"\alanding\x18\x02 \x01(\v2\x10.loom.v1.LandingR\alanding\"C\n" +
@@ -5977,10 +6115,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\rR\n" +
 	"generation\x12\x14\n" +
 	"\x05crash\x18\x03 \x01(\tR\x05crash\x12\x1b\n" +
-	"\thost_lost\x18\x04 \x01(\bR\bhostLost\"w\n" +
+	"\thost_lost\x18\x04 \x01(\bR\bhostLost\"\xa3\x01\n" +
 	"\rAttemptParked\x12\x1b\n" +
 	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x17\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12*\n" +
+	"\x05block\x18\x94\a \x01(\v2\x13.loom.v1.ModelBlockR\x05block\x12\x17\n" +
 	"\x06awaits\x18\x9e\x05 \x03(\tR\x06awaits\"2\n" +
 	"\tTaskGiven\x12%\n" +
 	"\x04task\x18\x01 \x01(\v2\x11.loom.v1.TeamTaskR\x04task\"K\n" +
@@ -6145,280 +6284,288 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
-	(*LandingSettled)(nil),        // 1: loom.v1.LandingSettled
-	(*ProjectRegistered)(nil),     // 2: loom.v1.ProjectRegistered
-	(*DefinitionStored)(nil),      // 3: loom.v1.DefinitionStored
-	(*OverrideGiven)(nil),         // 4: loom.v1.OverrideGiven
-	(*KeyRotated)(nil),            // 5: loom.v1.KeyRotated
-	(*SecurityNoted)(nil),         // 6: loom.v1.SecurityNoted
-	(*CommandRefused)(nil),        // 7: loom.v1.CommandRefused
-	(*WorkPaused)(nil),            // 8: loom.v1.WorkPaused
-	(*WorkResumed)(nil),           // 9: loom.v1.WorkResumed
-	(*ExecutionMoved)(nil),        // 10: loom.v1.ExecutionMoved
-	(*GateFailed)(nil),            // 11: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 12: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 13: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 14: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 15: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 16: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 17: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 18: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 19: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 20: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 21: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 22: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 23: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 24: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 25: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 26: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 27: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 28: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 29: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 30: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 31: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 32: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 33: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 34: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 35: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 36: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 37: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 38: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 39: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 40: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 41: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 42: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 43: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 44: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 45: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 46: loom.v1.CandidateMade
-	(*Landed)(nil),                // 47: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 48: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 49: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 50: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 51: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 52: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 53: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 54: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 55: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 56: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 57: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 58: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 59: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 60: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 61: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 62: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 63: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 64: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 65: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 66: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 67: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 68: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 69: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 70: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 71: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 72: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 73: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 74: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 75: loom.v1.ToolsDistrusted
-	nil,                           // 76: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 77: google.protobuf.Timestamp
-	(*Identity)(nil),              // 78: loom.v1.Identity
-	(*RoleScaled)(nil),            // 79: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 80: loom.v1.HostDrained
-	(*JournalCut)(nil),            // 81: loom.v1.JournalCut
-	(*MembersChanged)(nil),        // 82: loom.v1.MembersChanged
-	(*Landing)(nil),               // 83: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 84: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 85: loom.v1.Definition
-	(*SignedCommand)(nil),         // 86: loom.v1.SignedCommand
-	(*Error)(nil),                 // 87: loom.v1.Error
-	(*Pause)(nil),                 // 88: loom.v1.Pause
-	(PauseScope)(0),               // 89: loom.v1.PauseScope
-	(GateAction)(0),               // 90: loom.v1.GateAction
-	(*Plan)(nil),                  // 91: loom.v1.Plan
-	(*ForkPoint)(nil),             // 92: loom.v1.ForkPoint
-	(*Execution)(nil),             // 93: loom.v1.Execution
-	(*Budget)(nil),                // 94: loom.v1.Budget
-	(*CallReservation)(nil),       // 95: loom.v1.CallReservation
-	(*Usage)(nil),                 // 96: loom.v1.Usage
-	(*HostRoles)(nil),             // 97: loom.v1.HostRoles
-	(*Bead)(nil),                  // 98: loom.v1.Bead
-	(BeadStatus)(0),               // 99: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 100: loom.v1.Claimant
-	(*TeamTask)(nil),              // 101: loom.v1.TeamTask
-	(*Outcome)(nil),               // 102: loom.v1.Outcome
-	(*Approval)(nil),              // 103: loom.v1.Approval
-	(ApprovalDecision)(0),         // 104: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 105: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 106: loom.v1.Change
-	(*Candidate)(nil),             // 107: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 108: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 109: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 110: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 111: loom.v1.Ballot
-	(*Vote)(nil),                  // 112: loom.v1.Vote
-	(BallotStatus)(0),             // 113: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 114: loom.v1.LockClaim
-	(*Car)(nil),                   // 115: loom.v1.Car
-	(*BlobRef)(nil),               // 116: loom.v1.BlobRef
-	(*Compaction)(nil),            // 117: loom.v1.Compaction
-	(*Said)(nil),                  // 118: loom.v1.Said
-	(*ModelAnswer)(nil),           // 119: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 120: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 121: loom.v1.ToolResult
-	(*Permission)(nil),            // 122: loom.v1.Permission
-	(*Toolkit)(nil),               // 123: loom.v1.Toolkit
+	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
+	(*ModelUnblocked)(nil),        // 2: loom.v1.ModelUnblocked
+	(*LandingSettled)(nil),        // 3: loom.v1.LandingSettled
+	(*ProjectRegistered)(nil),     // 4: loom.v1.ProjectRegistered
+	(*DefinitionStored)(nil),      // 5: loom.v1.DefinitionStored
+	(*OverrideGiven)(nil),         // 6: loom.v1.OverrideGiven
+	(*KeyRotated)(nil),            // 7: loom.v1.KeyRotated
+	(*SecurityNoted)(nil),         // 8: loom.v1.SecurityNoted
+	(*CommandRefused)(nil),        // 9: loom.v1.CommandRefused
+	(*WorkPaused)(nil),            // 10: loom.v1.WorkPaused
+	(*WorkResumed)(nil),           // 11: loom.v1.WorkResumed
+	(*ExecutionMoved)(nil),        // 12: loom.v1.ExecutionMoved
+	(*GateFailed)(nil),            // 13: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 14: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 15: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 16: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 17: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 18: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 19: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 20: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 21: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 22: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 23: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 24: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 25: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 26: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 27: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 28: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 29: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 30: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 31: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 32: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 33: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 34: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 35: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 36: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 37: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 38: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 39: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 40: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 41: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 42: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 43: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 44: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 45: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 46: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 47: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 48: loom.v1.CandidateMade
+	(*Landed)(nil),                // 49: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 50: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 51: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 52: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 53: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 54: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 55: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 56: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 57: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 58: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 59: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 60: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 61: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 62: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 63: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 64: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 65: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 66: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 67: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 68: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 69: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 70: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 71: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 72: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 73: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 74: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 75: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 76: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 77: loom.v1.ToolsDistrusted
+	nil,                           // 78: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 79: google.protobuf.Timestamp
+	(*Identity)(nil),              // 80: loom.v1.Identity
+	(*RoleScaled)(nil),            // 81: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 82: loom.v1.HostDrained
+	(*JournalCut)(nil),            // 83: loom.v1.JournalCut
+	(*MembersChanged)(nil),        // 84: loom.v1.MembersChanged
+	(*ModelBlock)(nil),            // 85: loom.v1.ModelBlock
+	(*Landing)(nil),               // 86: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 87: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 88: loom.v1.Definition
+	(*SignedCommand)(nil),         // 89: loom.v1.SignedCommand
+	(*Error)(nil),                 // 90: loom.v1.Error
+	(*Pause)(nil),                 // 91: loom.v1.Pause
+	(PauseScope)(0),               // 92: loom.v1.PauseScope
+	(GateAction)(0),               // 93: loom.v1.GateAction
+	(*Plan)(nil),                  // 94: loom.v1.Plan
+	(*ForkPoint)(nil),             // 95: loom.v1.ForkPoint
+	(*Execution)(nil),             // 96: loom.v1.Execution
+	(*Budget)(nil),                // 97: loom.v1.Budget
+	(*CallReservation)(nil),       // 98: loom.v1.CallReservation
+	(*Usage)(nil),                 // 99: loom.v1.Usage
+	(*HostRoles)(nil),             // 100: loom.v1.HostRoles
+	(*Bead)(nil),                  // 101: loom.v1.Bead
+	(BeadStatus)(0),               // 102: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 103: loom.v1.Claimant
+	(*TeamTask)(nil),              // 104: loom.v1.TeamTask
+	(*Outcome)(nil),               // 105: loom.v1.Outcome
+	(*Approval)(nil),              // 106: loom.v1.Approval
+	(ApprovalDecision)(0),         // 107: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 108: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 109: loom.v1.Change
+	(*Candidate)(nil),             // 110: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 111: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 112: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 113: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 114: loom.v1.Ballot
+	(*Vote)(nil),                  // 115: loom.v1.Vote
+	(BallotStatus)(0),             // 116: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 117: loom.v1.LockClaim
+	(*Car)(nil),                   // 118: loom.v1.Car
+	(*BlobRef)(nil),               // 119: loom.v1.BlobRef
+	(*Compaction)(nil),            // 120: loom.v1.Compaction
+	(*Said)(nil),                  // 121: loom.v1.Said
+	(*ModelAnswer)(nil),           // 122: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 123: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 124: loom.v1.ToolResult
+	(*Permission)(nil),            // 125: loom.v1.Permission
+	(*Toolkit)(nil),               // 126: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	77,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	78,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	2,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
-	3,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	23,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	24,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	25,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	26,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	20,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	21,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	22,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	27,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	28,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	29,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	30,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	31,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	32,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	33,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	36,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	37,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	38,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	39,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	40,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	41,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	42,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	44,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	45,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	46,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	47,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	43,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	4,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	7,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	8,   // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	9,   // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	10,  // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	11,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	12,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	14,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	15,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	16,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	19,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	48,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	49,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	50,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	53,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	54,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	55,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	56,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	57,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	58,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	59,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	60,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	61,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	64,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	65,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	69,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	70,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	71,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	5,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
-	6,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	79,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	80,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	72,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	73,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	62,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	63,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	34,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	35,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	66,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	67,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	68,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	51,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	52,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	17,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	18,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	81,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	82,  // 76: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	74,  // 77: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	75,  // 78: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	13,  // 79: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	1,   // 80: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	83,  // 81: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	84,  // 82: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	85,  // 83: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	86,  // 84: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	87,  // 85: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	88,  // 86: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	89,  // 87: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	90,  // 88: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	85,  // 89: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	91,  // 90: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	76,  // 91: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	92,  // 92: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	93,  // 93: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	94,  // 94: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	77,  // 95: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	94,  // 96: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	95,  // 97: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	96,  // 98: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	97,  // 99: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	98,  // 100: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	77,  // 101: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	98,  // 102: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	99,  // 103: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	87,  // 104: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	77,  // 105: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	100, // 106: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	77,  // 107: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	101, // 108: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	102, // 109: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	102, // 110: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	77,  // 111: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	103, // 112: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	104, // 113: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	86,  // 114: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	87,  // 115: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	105, // 116: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	106, // 117: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	107, // 118: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	83,  // 119: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	108, // 120: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	109, // 121: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	109, // 122: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	110, // 123: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	111, // 124: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	112, // 125: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	113, // 126: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	77,  // 127: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	114, // 128: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	77,  // 129: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	77,  // 130: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	115, // 131: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	116, // 132: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	117, // 133: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	118, // 134: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	118, // 135: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	119, // 136: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	120, // 137: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	121, // 138: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	122, // 139: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	123, // 140: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	141, // [141:141] is the sub-list for method output_type
-	141, // [141:141] is the sub-list for method input_type
-	141, // [141:141] is the sub-list for extension type_name
-	141, // [141:141] is the sub-list for extension extendee
-	0,   // [0:141] is the sub-list for field type_name
+	79,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	80,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	4,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
+	5,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
+	25,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	26,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	27,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	28,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	22,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	23,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	24,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	29,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	30,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	31,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	32,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	33,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	34,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	35,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	38,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	39,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	40,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	41,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	42,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	43,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	44,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	46,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	47,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	48,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	49,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	45,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	6,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
+	9,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	10,  // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	11,  // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	12,  // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	13,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	14,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	16,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	17,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	18,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	21,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	50,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	51,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	52,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	55,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	56,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	57,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	58,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	59,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	60,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	61,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	62,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	63,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	66,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	67,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	71,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	72,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	73,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	7,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
+	8,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	81,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	82,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	74,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	75,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	64,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	65,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	36,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	37,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	68,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	69,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	70,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	53,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	54,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	19,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	20,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	83,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	84,  // 76: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	76,  // 77: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	77,  // 78: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	15,  // 79: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	3,   // 80: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	1,   // 81: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
+	2,   // 82: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
+	85,  // 83: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	85,  // 84: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	86,  // 85: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	87,  // 86: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	88,  // 87: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	89,  // 88: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	90,  // 89: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	91,  // 90: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	92,  // 91: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	93,  // 92: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	88,  // 93: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	94,  // 94: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	78,  // 95: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	95,  // 96: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	96,  // 97: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	97,  // 98: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	79,  // 99: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	97,  // 100: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	98,  // 101: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	99,  // 102: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	100, // 103: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	101, // 104: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	79,  // 105: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	101, // 106: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	102, // 107: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	90,  // 108: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	79,  // 109: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	103, // 110: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	79,  // 111: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	85,  // 112: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	104, // 113: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	105, // 114: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	105, // 115: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	79,  // 116: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	106, // 117: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	107, // 118: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	89,  // 119: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	90,  // 120: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	108, // 121: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	109, // 122: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	110, // 123: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	86,  // 124: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	111, // 125: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	112, // 126: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	112, // 127: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	113, // 128: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	114, // 129: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	115, // 130: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	116, // 131: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	79,  // 132: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	117, // 133: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	79,  // 134: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	79,  // 135: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	118, // 136: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	119, // 137: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	120, // 138: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	121, // 139: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	121, // 140: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	122, // 141: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	123, // 142: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	124, // 143: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	125, // 144: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	126, // 145: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	146, // [146:146] is the sub-list for method output_type
+	146, // [146:146] is the sub-list for method input_type
+	146, // [146:146] is the sub-list for extension type_name
+	146, // [146:146] is the sub-list for extension extendee
+	0,   // [0:146] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6518,6 +6665,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ToolsDistrusted)(nil),
 		(*Event_PlanAdopted)(nil),
 		(*Event_LandingSettled)(nil),
+		(*Event_ModelBlocked)(nil),
+		(*Event_ModelUnblocked)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6525,7 +6674,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   77,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1722,6 +1722,8 @@ type View struct {
 	Number uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
 	// Of the view graph: what a node rests on that counts no more, by its id.
 	Stale map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of the view inbox: why models cannot be asked for whom work waits.
+	Blocks []*ModelBlock `protobuf:"bytes,916,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// Of the view permission.
 	Permissions   []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	Toolkits      []*Toolkit    `protobuf:"bytes,910,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
@@ -1867,6 +1869,13 @@ func (x *View) GetNumber() uint64 {
 func (x *View) GetStale() map[string]string {
 	if x != nil {
 		return x.Stale
+	}
+	return nil
+}
+
+func (x *View) GetBlocks() []*ModelBlock {
+	if x != nil {
+		return x.Blocks
 	}
 	return nil
 }
@@ -3474,7 +3483,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xcb\x06\n" +
+	"\x04_met\"\xf9\x06\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -3496,7 +3505,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\x12-\n" +
 	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x17\n" +
 	"\x06number\x18\xe0\x03 \x01(\x04R\x06number\x12/\n" +
-	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x126\n" +
+	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x12,\n" +
+	"\x06blocks\x18\x94\a \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x126\n" +
 	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12-\n" +
 	"\btoolkits\x18\x8e\a \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x1a8\n" +
 	"\n" +
@@ -3726,26 +3736,27 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Pause)(nil),                 // 47: loom.v1.Pause
 	(*FileClaim)(nil),             // 48: loom.v1.FileClaim
 	(*Staffing)(nil),              // 49: loom.v1.Staffing
-	(*Permission)(nil),            // 50: loom.v1.Permission
-	(*Toolkit)(nil),               // 51: loom.v1.Toolkit
-	(*Cursor)(nil),                // 52: loom.v1.Cursor
-	(*Notice)(nil),                // 53: loom.v1.Notice
-	(*JournalCut)(nil),            // 54: loom.v1.JournalCut
-	(*Identity)(nil),              // 55: loom.v1.Identity
-	(DecisionType)(0),             // 56: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 57: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 58: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 59: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 60: loom.v1.Narrative
-	(*Pulse)(nil),                 // 61: loom.v1.Pulse
-	(*Ballot)(nil),                // 62: loom.v1.Ballot
-	(*AddDecision)(nil),           // 63: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 64: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 65: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 66: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 67: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 68: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 69: loom.v1.ImportDecisions
+	(*ModelBlock)(nil),            // 50: loom.v1.ModelBlock
+	(*Permission)(nil),            // 51: loom.v1.Permission
+	(*Toolkit)(nil),               // 52: loom.v1.Toolkit
+	(*Cursor)(nil),                // 53: loom.v1.Cursor
+	(*Notice)(nil),                // 54: loom.v1.Notice
+	(*JournalCut)(nil),            // 55: loom.v1.JournalCut
+	(*Identity)(nil),              // 56: loom.v1.Identity
+	(DecisionType)(0),             // 57: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 58: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 59: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 60: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 61: loom.v1.Narrative
+	(*Pulse)(nil),                 // 62: loom.v1.Pulse
+	(*Ballot)(nil),                // 63: loom.v1.Ballot
+	(*AddDecision)(nil),           // 64: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 65: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 66: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 67: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 68: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 69: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 70: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	33, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -3787,53 +3798,54 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	48, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
 	49, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
 	31, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	50, // 39: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	51, // 40: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	52, // 41: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	33, // 42: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	39, // 43: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	53, // 44: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	52, // 45: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	54, // 46: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	39, // 47: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	21, // 48: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	33, // 49: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	55, // 50: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	39, // 51: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	24, // 52: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	33, // 53: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 54: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	56, // 55: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	57, // 56: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	58, // 57: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	33, // 58: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 59: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	44, // 60: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	59, // 61: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	60, // 62: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	61, // 63: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	62, // 64: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	32, // 65: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	63, // 66: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	64, // 67: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	65, // 68: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	66, // 69: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	67, // 70: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	68, // 71: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	69, // 72: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 73: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	33, // 74: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	33, // 75: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	39, // 76: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	30, // 77: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	30, // 78: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	33, // 79: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 80: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	50, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	51, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	52, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	53, // 42: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	33, // 43: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	39, // 44: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	54, // 45: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	53, // 46: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	55, // 47: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	39, // 48: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	21, // 49: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	33, // 50: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	56, // 51: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	39, // 52: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	24, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	33, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	0,  // 55: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	57, // 56: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	58, // 57: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	59, // 58: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	33, // 59: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	39, // 60: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	44, // 61: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	60, // 62: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	61, // 63: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	62, // 64: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	63, // 65: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	32, // 66: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	64, // 67: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	65, // 68: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	66, // 69: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	67, // 70: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	68, // 71: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	69, // 72: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	70, // 73: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 74: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	33, // 75: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	33, // 76: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	39, // 77: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	30, // 78: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	30, // 79: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	33, // 80: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 81: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }

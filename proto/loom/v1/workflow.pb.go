@@ -3014,7 +3014,8 @@ type Attempt struct {
 	Claimant *Claimant `protobuf:"bytes,8,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// Raised whenever it is queued anew; part of the work subject.
 	Generation uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
-	// What it waits for while it is parked: "lock", "rate", "permission" or "team".
+	// What it waits for while it is parked: "lock", "rate", "permission", "team",
+	// "budget" or "operator".
 	Parked   string                 `protobuf:"bytes,10,opt,name=parked,proto3" json:"parked,omitempty"`
 	EndedAt  *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Outcome  *Outcome               `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
@@ -3037,6 +3038,10 @@ type Attempt struct {
 	// How often the host of its agent was lost since it last made a step: since
 	// it was dispatched, or a model's answer.
 	HostsLost uint32 `protobuf:"varint,21,opt,name=hosts_lost,json=hostsLost,proto3" json:"hosts_lost,omitempty"`
+	// What the operator has to mend before its model can be asked, and how often
+	// that was tried; unset by an answer.
+	Block   *ModelBlock `protobuf:"bytes,22,opt,name=block,proto3" json:"block,omitempty"`
+	Blocked uint32      `protobuf:"varint,23,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// What it gave to others to do, in the order in which it did.
 	Tasks []*TeamTask `protobuf:"bytes,670,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// While it is parked for its "team": beads of the tasks that it waits for.
@@ -3224,6 +3229,20 @@ func (x *Attempt) GetHostsLost() uint32 {
 	return 0
 }
 
+func (x *Attempt) GetBlock() *ModelBlock {
+	if x != nil {
+		return x.Block
+	}
+	return nil
+}
+
+func (x *Attempt) GetBlocked() uint32 {
+	if x != nil {
+		return x.Blocked
+	}
+	return 0
+}
+
 func (x *Attempt) GetTasks() []*TeamTask {
 	if x != nil {
 		return x.Tasks
@@ -3243,6 +3262,79 @@ func (x *Attempt) GetReserved() []*CallReservation {
 		return x.Reserved
 	}
 	return nil
+}
+
+// ModelBlock is why a model cannot be asked: its key is refused, its account is
+// empty, or there is no such model.
+type ModelBlock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Model string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// model/key-refused, model/no-credit, model/unknown or model/no-key.
+	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	// What the provider said, for a person.
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// What the operator can do.
+	Remedy        string `protobuf:"bytes,4,opt,name=remedy,proto3" json:"remedy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelBlock) Reset() {
+	*x = ModelBlock{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelBlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelBlock) ProtoMessage() {}
+
+func (x *ModelBlock) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelBlock.ProtoReflect.Descriptor instead.
+func (*ModelBlock) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ModelBlock) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ModelBlock) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *ModelBlock) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ModelBlock) GetRemedy() string {
+	if x != nil {
+		return x.Remedy
+	}
+	return ""
 }
 
 // TeamTask is work that an attempt gave to an agent of another role.
@@ -3267,7 +3359,7 @@ type TeamTask struct {
 
 func (x *TeamTask) Reset() {
 	*x = TeamTask{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3371,7 @@ func (x *TeamTask) String() string {
 func (*TeamTask) ProtoMessage() {}
 
 func (x *TeamTask) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3384,7 @@ func (x *TeamTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamTask.ProtoReflect.Descriptor instead.
 func (*TeamTask) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TeamTask) GetCall() string {
@@ -3368,7 +3460,7 @@ type CallReservation struct {
 
 func (x *CallReservation) Reset() {
 	*x = CallReservation{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3472,7 @@ func (x *CallReservation) String() string {
 func (*CallReservation) ProtoMessage() {}
 
 func (x *CallReservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3485,7 @@ func (x *CallReservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReservation.ProtoReflect.Descriptor instead.
 func (*CallReservation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallReservation) GetRequest() string {
@@ -3438,7 +3530,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3450,7 +3542,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3463,7 +3555,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -3519,7 +3611,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3531,7 +3623,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3544,7 +3636,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -3644,7 +3736,7 @@ type BrokenRule struct {
 
 func (x *BrokenRule) Reset() {
 	*x = BrokenRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3656,7 +3748,7 @@ func (x *BrokenRule) String() string {
 func (*BrokenRule) ProtoMessage() {}
 
 func (x *BrokenRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3669,7 +3761,7 @@ func (x *BrokenRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
 func (*BrokenRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BrokenRule) GetPhase() string {
@@ -3731,7 +3823,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3835,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3848,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Change) GetBase() string {
@@ -3829,7 +3921,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3841,7 +3933,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3854,7 +3946,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -3899,7 +3991,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +4003,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4016,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -3973,7 +4065,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4077,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4090,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4064,7 +4156,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4168,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4181,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4164,7 +4256,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4176,7 +4268,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4189,7 +4281,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Car) GetVerified() string {
@@ -4249,7 +4341,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4353,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4366,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4324,7 +4416,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4428,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4441,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Choice) GetId() string {
@@ -4422,7 +4514,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4526,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4539,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Approval) GetId() string {
@@ -4658,7 +4750,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4670,7 +4762,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4683,7 +4775,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -4942,7 +5034,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"gateWaived\x12\x18\n" +
 	"\areplans\x18\r \x01(\rR\areplans\x12\x14\n" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
-	"\x05halts\x18\x0f \x01(\bR\x05halts\"\x9d\a\n" +
+	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xe2\a\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -4969,10 +5061,18 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"parked_for\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tparkedFor\x12\x18\n" +
 	"\acrashes\x18\x14 \x01(\rR\acrashes\x12\x1d\n" +
 	"\n" +
-	"hosts_lost\x18\x15 \x01(\rR\thostsLost\x12(\n" +
+	"hosts_lost\x18\x15 \x01(\rR\thostsLost\x12)\n" +
+	"\x05block\x18\x16 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\x12\x18\n" +
+	"\ablocked\x18\x17 \x01(\rR\ablocked\x12(\n" +
 	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
 	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\x125\n" +
-	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"\xd6\x01\n" +
+	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"h\n" +
+	"\n" +
+	"ModelBlock\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x16\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xd6\x01\n" +
 	"\bTeamTask\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5204,7 +5304,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5241,36 +5341,37 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Pause)(nil),                 // 32: loom.v1.Pause
 	(*NodeState)(nil),             // 33: loom.v1.NodeState
 	(*Attempt)(nil),               // 34: loom.v1.Attempt
-	(*TeamTask)(nil),              // 35: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 36: loom.v1.CallReservation
-	(*Claimant)(nil),              // 37: loom.v1.Claimant
-	(*Outcome)(nil),               // 38: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 39: loom.v1.BrokenRule
-	(*Change)(nil),                // 40: loom.v1.Change
-	(*ChangedFile)(nil),           // 41: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 42: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 43: loom.v1.Candidate
-	(*Landing)(nil),               // 44: loom.v1.Landing
-	(*Car)(nil),                   // 45: loom.v1.Car
-	(*CheckRun)(nil),              // 46: loom.v1.CheckRun
-	(*Choice)(nil),                // 47: loom.v1.Choice
-	(*Approval)(nil),              // 48: loom.v1.Approval
-	(*FileClaim)(nil),             // 49: loom.v1.FileClaim
-	nil,                           // 50: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 51: loom.v1.Execution.NodesEntry
-	nil,                           // 52: loom.v1.Execution.EdgesEntry
-	nil,                           // 53: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 55: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 56: google.protobuf.Struct
-	(Priority)(0),                 // 57: loom.v1.Priority
-	(*Usage)(nil),                 // 58: loom.v1.Usage
-	(*Budget)(nil),                // 59: loom.v1.Budget
-	(*Mark)(nil),                  // 60: loom.v1.Mark
-	(*Said)(nil),                  // 61: loom.v1.Said
-	(*Identity)(nil),              // 62: loom.v1.Identity
-	(*BlobRef)(nil),               // 63: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 64: loom.v1.PermissionQuestion
+	(*ModelBlock)(nil),            // 35: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 36: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 37: loom.v1.CallReservation
+	(*Claimant)(nil),              // 38: loom.v1.Claimant
+	(*Outcome)(nil),               // 39: loom.v1.Outcome
+	(*BrokenRule)(nil),            // 40: loom.v1.BrokenRule
+	(*Change)(nil),                // 41: loom.v1.Change
+	(*ChangedFile)(nil),           // 42: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 43: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 44: loom.v1.Candidate
+	(*Landing)(nil),               // 45: loom.v1.Landing
+	(*Car)(nil),                   // 46: loom.v1.Car
+	(*CheckRun)(nil),              // 47: loom.v1.CheckRun
+	(*Choice)(nil),                // 48: loom.v1.Choice
+	(*Approval)(nil),              // 49: loom.v1.Approval
+	(*FileClaim)(nil),             // 50: loom.v1.FileClaim
+	nil,                           // 51: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 52: loom.v1.Execution.NodesEntry
+	nil,                           // 53: loom.v1.Execution.EdgesEntry
+	nil,                           // 54: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 55: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 56: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 57: google.protobuf.Struct
+	(Priority)(0),                 // 58: loom.v1.Priority
+	(*Usage)(nil),                 // 59: loom.v1.Usage
+	(*Budget)(nil),                // 60: loom.v1.Budget
+	(*Mark)(nil),                  // 61: loom.v1.Mark
+	(*Said)(nil),                  // 62: loom.v1.Said
+	(*Identity)(nil),              // 63: loom.v1.Identity
+	(*BlobRef)(nil),               // 64: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 65: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	23,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
@@ -5279,107 +5380,108 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	15,  // 3: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
 	17,  // 4: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	18,  // 5: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	54,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	55,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	20,  // 7: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	21,  // 8: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 9: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 10: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 11: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 12: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	55,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	56,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 14: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	50,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	51,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	26,  // 16: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	24,  // 17: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 18: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
 	25,  // 19: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	22,  // 20: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,   // 21: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	55,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	55,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	56,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	56,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	27,  // 24: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,   // 25: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,   // 26: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	51,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	52,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	56,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	54,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	54,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	57,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	40,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
-	42,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	43,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	44,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	58,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	53,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	52,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	53,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	57,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	55,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	55,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	58,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	41,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
+	43,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	44,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	45,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	59,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	54,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	30,  // 39: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	31,  // 40: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	32,  // 41: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	59,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	54,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	55,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	60,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	54,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	61,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
-	45,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
+	60,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	55,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	56,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	61,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	55,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	62,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
+	46,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
 	16,  // 49: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	54,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	55,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10,  // 51: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	54,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	62,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	55,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	63,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,   // 54: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	34,  // 55: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	34,  // 56: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	38,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	54,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	39,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	55,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	12,  // 59: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	54,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	54,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	37,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	54,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	38,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	54,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	54,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	54,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	55,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	35,  // 69: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	36,  // 70: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	38,  // 71: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	37,  // 72: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 73: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	56,  // 74: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	40,  // 75: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	43,  // 76: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	44,  // 77: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	46,  // 78: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	39,  // 79: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 80: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	41,  // 81: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	63,  // 82: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	54,  // 83: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	43,  // 84: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	46,  // 85: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	63,  // 86: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12,  // 87: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	40,  // 88: loom.v1.Approval.change:type_name -> loom.v1.Change
-	34,  // 89: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13,  // 90: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	54,  // 91: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13,  // 92: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	62,  // 93: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	54,  // 94: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	47,  // 95: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	49,  // 96: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	64,  // 97: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	59,  // 98: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	37,  // 99: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	54,  // 100: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	33,  // 101: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	102, // [102:102] is the sub-list for method output_type
-	102, // [102:102] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	55,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	55,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	38,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	55,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	39,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	55,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	55,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	55,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	56,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	35,  // 69: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	36,  // 70: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	37,  // 71: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	39,  // 72: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	38,  // 73: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 74: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	57,  // 75: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	41,  // 76: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	44,  // 77: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	45,  // 78: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	47,  // 79: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	40,  // 80: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 81: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	42,  // 82: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	64,  // 83: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	55,  // 84: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	44,  // 85: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	47,  // 86: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	64,  // 87: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	12,  // 88: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	41,  // 89: loom.v1.Approval.change:type_name -> loom.v1.Change
+	34,  // 90: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	13,  // 91: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	55,  // 92: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	13,  // 93: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	63,  // 94: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	55,  // 95: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	48,  // 96: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	50,  // 97: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	65,  // 98: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	60,  // 99: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	38,  // 100: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	55,  // 101: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	33,  // 102: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	103, // [103:103] is the sub-list for method output_type
+	103, // [103:103] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5396,7 +5498,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      14,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
