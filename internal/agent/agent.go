@@ -48,8 +48,10 @@ type Worker struct {
 	// Repository opens a project's repository; it may be called often.
 	Repository func(ctx context.Context, p *loomv1.ProjectConfig) (*Repository, error)
 	// Exec says whether, and in which environment, tools and checks of a role may
-	// start processes in work on a project. Hooks follow it.
-	Exec func(project string, role roles.Role) tool.Policy
+	// start processes in work on a project. Hooks follow it. In the sandbox they
+	// change caches only in changes, an existing directory; commands with one of
+	// their own start from the caches as the host has them.
+	Exec func(project string, role roles.Role, changes string) tool.Policy
 	// Servers are the language servers that roles may ask. Nil means
 	// tool.LanguageServers.
 	Servers []tool.LanguageServer
@@ -65,13 +67,9 @@ type Worker struct {
 	// HookTimeout is for each hook of a repository. Zero means 5 minutes.
 	HookTimeout time.Duration
 	// Scratch is an existing directory for what is thrown away: checkouts, and
-	// the homes of commands.
+	// the homes and caches of commands.
 	Scratch string
-	// Caches is a directory for what commands in a sandbox keep, by project and
-	// agent: who verifies takes nothing that who wrote has left there. Empty
-	// means that they keep nothing.
-	Caches string
-	Logger *slog.Logger
+	Logger  *slog.Logger
 	// Shared says whether there are other hosts: it has what is done in a workspace kept where other hosts find it, and
 	// goes on with what they kept there. Nil means that there are none.
 	Shared func() bool
@@ -129,6 +127,7 @@ type job struct {
 	share func(context.Context) error // has other hosts find what was done; nil where there are none
 	gave  bool                        // it has given tasks since it took the attempt
 	tree  *git.Worktree               // what its work is done in; nil for work that only looks
+	place *place                      // of the commands that its model asks for
 }
 
 // Work implements actors.Worker.
@@ -147,6 +146,10 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	if err := j.recall(ctx); err != nil {
 		return nil, err
 	}
+	if j.place, err = j.newPlace(); err != nil {
+		return nil, err
+	}
+	defer j.place.close()
 	switch b.Node.Kind {
 	case loomv1.NodeKind_NODE_KIND_COMMIT:
 		return j.underLock(ctx, j.commit)
@@ -307,32 +310,6 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 	}
 	defer done()
 	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir)+joined)
-}
-
-// exec is how the role's commands run: in a sandbox they have a cache of the
-// agent's own.
-func (j *job) exec() tool.Policy {
-	p := j.Exec(j.brief.Project.Id, j.role)
-	if p.Contain == nil || j.Caches == "" {
-		return p
-	}
-	dir := filepath.Join(j.Caches, j.brief.Project.Id, filepath.FromSlash(j.brief.Attempt.GetClaimant().GetAgent()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		j.Logger.Warn("commands have no cache", "role", j.role.Name, "error", err)
-		return p
-	}
-	p.Write = append(slices.Clone(p.Write), dir)
-	return p
-}
-
-// workspace is a checkout that is thrown away, as tools see it.
-func (j *job) workspace(dir string) tool.Workspace {
-	return tool.Workspace{Root: dir, ReadOnly: true, Exec: j.exec(), Servers: j.Servers, Sources: j.Sources, Scratch: j.Scratch}
-}
-
-// worktree is the execution's worktree, as tools see it.
-func (j *job) worktree(t *git.Worktree) tool.Workspace {
-	return tool.Workspace{Root: t.Path(), Exec: j.exec(), Servers: j.Servers, Sources: j.Sources, Scratch: j.Scratch, GitDir: t.GitDir(), Index: t.Index(), Base: t.Base()}
 }
 
 // checkout makes a clean checkout of a commit; done removes it.

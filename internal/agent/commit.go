@@ -19,13 +19,18 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	if x.Change == nil {
 		return j.failure(fault.New("git/no-change", "no change was proposed"), "change"), nil
 	}
+	p, err := j.newPlace()
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
 	who := j.author()
 	candidate, hooks, err := j.repo.Committer.Candidate(ctx, git.CandidateRequest{
 		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: x.Id, Decision: x.Approved.GetDecision(),
 		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
 		Author:  authorOf(team.MakersOf(x.Change, who.role)[0]),
 		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
-		Hooks: j.hooks(),
+		Hooks: p.hooks(),
 	})
 	if err != nil {
 		return j.refused(ctx, err)
@@ -33,16 +38,6 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	out := j.success(fmt.Sprintf("candidate %.12s on %.12s", candidate.Commit, candidate.Base), hookText(hooks))
 	out.Candidate = candidate
 	return out, nil
-}
-
-// hooks is how the repository's hooks run: as the role's commands do.
-func (j *job) hooks() git.HookPolicy {
-	e := j.exec()
-	p := git.HookPolicy{Contain: e.Contain, Allow: e.Allow, Timeout: j.HookTimeout}
-	if p.Contain != nil {
-		p.Env, p.Write = e.Env, e.Write
-	}
-	return p
 }
 
 // refused turns what kept a candidate from being made into an outcome. What

@@ -186,7 +186,7 @@ func (f *field) listen() {
 func (f *field) pitch(notes string) {
 	b := newBench(f.t, nil, git.File{Path: "NOTES.md", Data: []byte(notes)})
 	f.bench = b
-	b.worker.Exec = func(string, roles.Role) tool.Policy { return tool.Policy{Contain: contain} }
+	b.worker.Exec = func(string, roles.Role, string) tool.Policy { return tool.Policy{Contain: contain} }
 	b.worker.Outside = func(context.Context, agent.OutsideQuery) ([]tool.Outside, func()) {
 		return []tool.Outside{{
 			Spec: tool.Spec{Name: "mcp_evil_lookup", Description: "Looks things up. " + notes, Class: loomv1.ToolClass_TOOL_CLASS_READ, Schema: json.RawMessage(`{"type":"object"}`)},

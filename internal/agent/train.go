@@ -160,7 +160,12 @@ func (r *ride) ride(ctx context.Context) (*loomv1.Outcome, error) {
 func (r *ride) stack(ctx context.Context) error {
 	req := git.TrainRequest{Deployment: r.brief.Deployment, Token: r.train.Fence, Target: r.brief.Project.TargetBranch}
 	for _, c := range r.train.Cars {
-		req.Cars = append(req.Cars, git.CarRequest{CandidateRequest: r.request(c), Verified: c.Candidate})
+		p, err := r.newPlace()
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		req.Cars = append(req.Cars, git.CarRequest{CandidateRequest: r.request(c, p), Verified: c.Candidate})
 	}
 	row, err := r.repo.Committer.Stack(ctx, req)
 	if err != nil {
@@ -176,11 +181,11 @@ func (r *ride) stack(ctx context.Context) error {
 	return nil
 }
 
-func (r *ride) request(c *loomv1.TrainCar) git.CandidateRequest {
+func (r *ride) request(c *loomv1.TrainCar, p *place) git.CandidateRequest {
 	return git.CandidateRequest{
 		Bead: c.Bead, Execution: c.Execution, Decision: c.Decision, Token: c.Token, Change: c.Change,
 		Author:  authorOf(team.MakersOf(c.Change, cmp.Or(c.Role, "agent"))[0]),
-		Subject: cmp.Or(strings.TrimSpace(c.Summary), c.Goal), Body: bodyOf(c.Notes, c.Change.Makers, c.Bead, c.Goal), Hooks: r.hooks(),
+		Subject: cmp.Or(strings.TrimSpace(c.Summary), c.Goal), Body: bodyOf(c.Notes, c.Change.Makers, c.Bead, c.Goal), Hooks: p.hooks(),
 	}
 }
 
@@ -228,7 +233,12 @@ func (r *ride) test(ctx context.Context, n int) (passed, ran bool, err error) {
 		return false, false, err
 	}
 	defer done()
-	set := tool.New(r.workspace(dir), nil)
+	p, err := r.newPlace()
+	if err != nil {
+		return false, false, err
+	}
+	defer p.close()
+	set := tool.New(p.look(dir), nil)
 	for i, command := range r.required(n) {
 		args, err := json.Marshal(map[string]string{"command": command})
 		if err != nil {

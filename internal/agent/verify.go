@@ -86,16 +86,22 @@ func (r *run) checks(ctx context.Context, dir, commit string) ([]*loomv1.CheckRu
 
 // runChecks runs every required command in a workspace and records each as a call
 // of the runtime's own, whose id begins with prefix and for which the model sees a
-// section "Checks". A check that is recorded already is not run again; one that
-// was cut off is, so that a check must bear to be repeated.
+// section "Checks". They run in a place of their own, where no command that a
+// model asked for has ever written a cache. A check that is recorded already is
+// not run again; one that was cut off is, so that a check must bear to be repeated.
 func (r *run) runChecks(ctx context.Context, ws tool.Workspace, prefix, where string) ([]*loomv1.CheckRun, error) {
+	p, err := r.newPlace()
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	ws.Exec = p.policy
 	set := tool.New(ws, nil)
 	var runs []*loomv1.CheckRun
 	for i, command := range r.brief.Execution.Checks {
 		id := fmt.Sprintf("%s-%d", prefix, i+1)
 		result := r.recorded(id)
 		if result == nil {
-			var err error
 			if result, err = r.check(ctx, set, ws.Root, id, command, where); err != nil {
 				return nil, err
 			}

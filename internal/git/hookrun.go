@@ -36,10 +36,6 @@ type HookPolicy struct {
 	// Timeout is for each hook. Zero means 5 minutes.
 	Timeout time.Duration
 
-	// Write are directories that a hook may change in the sandbox, beside its
-	// stage: caches.
-	Write []string
-
 	// Env is the environment, as "KEY=value". Nil means PATH, HOME, the
 	// locale, and where Go keeps its caches, taken from this process. In a
 	// sandbox HOME is the stage's own.
@@ -155,7 +151,7 @@ func (s *stage) start(ctx context.Context, out *bounded, path string, args []str
 // change its stage and nothing else, or else as its own process group.
 func (s *stage) command(ctx context.Context, argv []string) (*exec.Cmd, error) {
 	if s.policy.Contain != nil {
-		return s.policy.Contain(ctx, s.dir, append([]string{s.dir, s.temporary()}, s.policy.Write...), s.environment(), argv)
+		return s.policy.Contain(ctx, s.dir, []string{s.dir, s.temporary()}, s.environment(), argv)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = s.dir, s.environment()

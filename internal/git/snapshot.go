@@ -167,7 +167,7 @@ func (c call) update(ctx context.Context, paths []string, flags ...string) error
 	if len(paths) == 0 {
 		return nil
 	}
-	c.stdin = joinNUL(paths)
+	c.stdin, c.timeout = joinNUL(paths), bulkTimeout
 	_, err := c.run(ctx, append(append([]string{"update-index"}, flags...), "-z", "--stdin")...)
 	return err
 }

@@ -33,11 +33,7 @@ func TestREPO01_GoplsInTheSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	policy := h.exec("shop", roles.Role{})
-	policy.Write = []string{h.dir.Path("caches", "shop", "implementer", "1")}
-	if err := os.MkdirAll(policy.Write[0], 0o700); err != nil {
-		t.Fatal(err)
-	}
+	policy := h.exec("shop", roles.Role{}, t.TempDir())
 	s := tool.New(tool.Workspace{Root: dir, Scratch: t.TempDir(), Exec: policy}, nil)
 	args, err := json.Marshal(map[string]any{"paths": []string{"a.go"}})
 	if err != nil {

@@ -146,7 +146,7 @@ func (c confinement) start(ctx context.Context, argv, env []string, network bool
 		} else if real, ok := realPath(c.root); ok {
 			spec.Read = append(spec.Read, real)
 		}
-		return confine(ctx, func(string) (cache, bool) { return "", false }, spec, c.root, write, argv)
+		return confine(ctx, spec, c.root, write, argv)
 	case c.allow:
 		return tool.Unconfined(ctx, c.root, env, argv)
 	}

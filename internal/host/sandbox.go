@@ -16,14 +16,15 @@ import (
 
 // exec says how what agents of a role run in work on a project is started: in the
 // sandbox, within what the role asks for and the host gives, unless there is none or
-// the operator wants none.
-func (h *Host) exec(project string, role roles.Role) tool.Policy {
+// the operator wants none. What it changes in caches is in the directory changes
+// alone.
+func (h *Host) exec(project string, role roles.Role, changes string) tool.Policy {
 	p := tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv(), Ran: "unsandboxed"}
 	if h.Sandboxed() {
 		limit := role.Sandbox.Within(h.sandboxLimit())
 		p.Ran = "sandbox: " + limit.String()
 		p.Contain = func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-			return h.contain(ctx, project, limit, dir, write, env, argv)
+			return h.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
 		}
 	}
 	return p
@@ -86,9 +87,14 @@ func (h *Host) Sandboxed() bool {
 // contain prepares a command in the sandbox, that may use what limit says. It may
 // read the programs on the PATH, Go's module cache, what the operator named, and the
 // project's git objects.
-func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-	read := append(h.readable(), h.objects(project)...)
-	return confine(ctx, h.cache, limited(sandbox.Spec{Env: slices.Clone(env), Read: read}, limit), dir, write, argv)
+func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox, c cache, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+	spec := limited(sandbox.Spec{Env: slices.Clone(env), Read: append(h.readable(), h.objects(project)...)}, limit)
+	if c != "" {
+		if err := c.use(&spec); err != nil {
+			return nil, fault.New("sandbox/spec", "no cache").At(string(c)).Because(err)
+		}
+	}
+	return confine(ctx, spec, dir, write, argv)
 }
 
 // objects is what git needs to read in the workspaces of a project, and only in
@@ -102,8 +108,8 @@ func (h *Host) objects(project string) []string {
 }
 
 // confine prepares a command that starts in dir and may change what lies in the
-// directories to write; cacheAt knows which of them are caches.
-func confine(ctx context.Context, cacheAt func(string) (cache, bool), spec sandbox.Spec, dir string, write, argv []string) (*sandbox.Cmd, error) {
+// directories to write.
+func confine(ctx context.Context, spec sandbox.Spec, dir string, write, argv []string) (*sandbox.Cmd, error) {
 	var err error
 	if spec.Dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, fault.New("sandbox/spec", "no such directory").At("dir").Because(err)
@@ -113,25 +119,13 @@ func confine(ctx context.Context, cacheAt func(string) (cache, bool), spec sandb
 		if err != nil {
 			return nil, fault.New("sandbox/spec", "no such directory").At("write").Because(err)
 		}
-		if cache, ok := cacheAt(real); ok {
-			err = cache.use(&spec)
-		} else {
-			spec.Write = append(spec.Write, real)
-		}
-		if err != nil {
-			return nil, fault.New("sandbox/spec", "no cache").At(real).Because(err)
-		}
+		spec.Write = append(spec.Write, real)
 	}
 	return sandbox.Command(ctx, spec, argv...)
 }
 
-// cache is a directory for what an agent's commands keep.
+// cache is a directory for what commands change in caches; empty for none.
 type cache string
-
-func (h *Host) cache(dir string) (cache, bool) {
-	all, err := filepath.EvalSymlinks(h.dir.Path("caches"))
-	return cache(dir), err == nil && strings.HasPrefix(dir, all+"/")
-}
 
 // realPath returns a path without links, and whether there is such a thing.
 func realPath(path string) (string, bool) {
@@ -140,8 +134,8 @@ func realPath(path string) (string, bool) {
 }
 
 // use gives a command the cache: Go's build cache of this user to read, with
-// the agent's own changes on top where the system can do that, and else one
-// that begins empty.
+// the changes on top where the system can do that, and else one that begins
+// empty.
 func (c cache) use(spec *sandbox.Spec) error {
 	var base string
 	spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool {
@@ -151,7 +145,11 @@ func (c cache) use(spec *sandbox.Spec) error {
 		}
 		return is
 	})
-	own := filepath.Join(string(c), "own")
+	top, err := filepath.EvalSymlinks(string(c))
+	if err != nil {
+		return err
+	}
+	own := filepath.Join(top, "own")
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return err
 	}
@@ -162,7 +160,7 @@ func (c cache) use(spec *sandbox.Spec) error {
 		spec.Env = append(spec.Env, "GOCACHE="+filepath.Join(own, "go-build"))
 		return nil
 	}
-	keep := filepath.Join(string(c), "go-build")
+	keep := filepath.Join(top, "go-build")
 	spec.Env = append(spec.Env, "GOCACHE="+real)
 	spec.Layers = append(spec.Layers, sandbox.Layer{Path: real, Keep: keep})
 	return os.MkdirAll(keep, 0o700)

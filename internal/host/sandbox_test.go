@@ -35,27 +35,19 @@ func sandboxed(t *testing.T, h *Host, dir string) bool {
 		return true
 	}
 	t.Log("NO SANDBOX ON THIS MACHINE, so only its refusal is tested")
-	if _, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), dir, []string{dir}, nil, []string{"true"}); fault.Code(err) != "sandbox/unavailable" {
+	if _, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), "", dir, []string{dir}, nil, []string{"true"}); fault.Code(err) != "sandbox/unavailable" {
 		t.Errorf("without a sandbox: %v", err)
 	}
-	if p := h.exec("shop", roles.Role{}); p.Allow || p.Contain != nil {
+	if p := h.exec("shop", roles.Role{}, ""); p.Allow || p.Contain != nil {
 		t.Error("commands may run without a sandbox")
 	}
 	return false
 }
 
 // sh runs a script as a tool would and reports whether it succeeded.
-func sh(t *testing.T, h *Host, dir, cache, script string) (string, bool) {
+func sh(t *testing.T, h *Host, dir string, changes cache, script string) (string, bool) {
 	t.Helper()
-	write := []string{dir}
-	if cache != "" {
-		cache = h.dir.Path("caches", "shop", cache)
-		if err := os.MkdirAll(cache, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		write = append(write, cache)
-	}
-	cmd, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), dir, write, toolEnv(), []string{"/bin/sh", "-c", script})
+	cmd, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), changes, dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", script})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +91,8 @@ func TestTOOL03_CommandsSeeNoSecrets(t *testing.T) {
 	}
 }
 
-// Go's build cache is shared for reading; what an agent's commands put into it
-// is theirs alone, and is there the next time.
+// Go's build cache is shared for reading; what commands put into it is seen by
+// those alone that have their changes.
 func TestTOOL03_CachesAreNotShared(t *testing.T) {
 	h, dir := box(t)
 	if !sandboxed(t, h, dir) {
@@ -112,12 +104,13 @@ func TestTOOL03_CachesAreNotShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	const poison = `cat "$GOCACHE"/shared && echo poison > "$GOCACHE"/shared && echo x > "$GOCACHE"/new`
-	if out, ok := sh(t, h, dir, "implementer/1", poison); !ok || !strings.Contains(out, "built before") {
+	poisoned, fresh := cache(t.TempDir()), cache(t.TempDir())
+	if out, ok := sh(t, h, dir, poisoned, poison); !ok || !strings.Contains(out, "built before") {
 		t.Fatalf("%s", out)
 	}
-	for agent, want := range map[string]string{"implementer/1": "poison\nx\n", "qa-engineer/1": "built before"} {
-		if out, _ := sh(t, h, dir, agent, `cat "$GOCACHE"/shared "$GOCACHE"/new 2>/dev/null; true`); out != want {
-			t.Errorf("%s sees %q, want %q", agent, out, want)
+	for changes, want := range map[cache]string{poisoned: "poison\nx\n", fresh: "built before"} {
+		if out, _ := sh(t, h, dir, changes, `cat "$GOCACHE"/shared "$GOCACHE"/new 2>/dev/null; true`); out != want {
+			t.Errorf("with the changes in %s a command sees %q, want %q", changes, out, want)
 		}
 	}
 	if data, err := os.ReadFile(filepath.Join(base, "shared")); err != nil || string(data) != "built before" {
@@ -148,7 +141,7 @@ func TestTOOL03_ARolesLimitsBite(t *testing.T) {
 		{"no network", listens, roles.Sandbox{Network: roles.NetworkNone}, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := h.exec("shop", roles.Role{Sandbox: tt.asks})
+			p := h.exec("shop", roles.Role{Sandbox: tt.asks}, "")
 			if want := "sandbox: " + tt.asks.Within(roles.DefaultSandbox()).String(); p.Ran != want {
 				t.Errorf("it is recorded as %q, want %q", p.Ran, want)
 			}
@@ -192,7 +185,7 @@ func TestTOOL03_TheHostsNetworkIsTheOperatorsToGive(t *testing.T) {
 		{"and no other", roles.Sandbox{Network: roles.NetworkLoopback}, wide, false},
 	} {
 		h.config.SandboxLimit = tt.gives
-		cmd, err := h.exec("shop", roles.Role{Sandbox: tt.asks}).Contain(t.Context(), dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", connect})
+		cmd, err := h.exec("shop", roles.Role{Sandbox: tt.asks}, "").Contain(t.Context(), dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", connect})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/loomrun/loom/internal/agent"
 	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/sandbox"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -79,7 +77,7 @@ func runIn(t *testing.T, h *Host, project, dir, script string) (string, bool) {
 	t.Helper()
 	home := t.TempDir()
 	env := append(toolEnv(), "HOME="+home, "GOPROXY=off")
-	cmd, err := h.exec(project, roles.Role{}).Contain(t.Context(), dir, []string{dir, home, cacheOf(t, h)}, env, []string{"/bin/sh", "-c", script})
+	cmd, err := h.exec(project, roles.Role{}, t.TempDir()).Contain(t.Context(), dir, []string{dir, home}, env, []string{"/bin/sh", "-c", script})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,25 +135,12 @@ func TestREAL01_GitWorksInEveryWorkspace(t *testing.T) {
 		_, runs, err := r.Committer.Candidate(t.Context(), git.CandidateRequest{
 			Deployment: "d1", Bead: "b1", Execution: "e1", Decision: "g1", Token: 1, Target: "main", Change: change,
 			Author: git.Author{Name: "implementer", Email: "implementer@loom.invalid"}, Subject: "Say what it is",
-			Hooks: git.HookPolicy{Contain: func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-				return h.exec("tool", roles.Role{}).Contain(ctx, dir, write, env, argv)
-			}, Env: append(toolEnv(), "GOPROXY=off"), Write: []string{cacheOf(t, h)}},
+			Hooks: git.HookPolicy{Contain: h.exec("tool", roles.Role{}, t.TempDir()).Contain, Env: append(toolEnv(), "GOPROXY=off")},
 		})
 		if err != nil || len(runs) != 1 || !strings.Contains(runs[0].Output, "git works") {
 			t.Fatalf("%v: %+v", err, runs)
 		}
 	})
-}
-
-// cacheOf is where an agent's builds keep what they compile, over the cache of this
-// user.
-func cacheOf(t *testing.T, h *Host) string {
-	t.Helper()
-	dir := h.dir.Path("caches", "tool", "implementer", "1")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 func mustWork(t *testing.T, h *Host, dir, says string) {

@@ -186,7 +186,7 @@ func (s *Set) ask(ctx context.Context, server LanguageServer, files []lsp.File) 
 	}
 	defer removeAll(home)
 	c := command{
-		argv: append([]string{program}, server.Command[1:]...), dir: s.ws.Root, more: append([]string{home}, s.ws.Exec.Write...),
+		argv: append([]string{program}, server.Command[1:]...), dir: s.ws.Root, more: []string{home},
 		env: environment(home, s.ws.Exec.Env),
 	}
 	var answer lsp.Answer

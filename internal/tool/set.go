@@ -83,10 +83,6 @@ type Policy struct {
 	// MaxRan bytes count.
 	Ran string
 
-	// Write are directories that commands may change in the sandbox, beside
-	// the workspace: caches.
-	Write []string
-
 	// Allow is the operator's word that commands may run without one.
 	Allow bool
 

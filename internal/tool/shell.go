@@ -54,7 +54,7 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 	before, known := j.stamps(ctx)
 	kept := j.kept()
 	out, err := kept.run(ctx, command{
-		argv: kept.script(a.Command), dir: j.ws.Root, more: append([]string{home}, j.ws.Exec.Write...), env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
+		argv: kept.script(a.Command), dir: j.ws.Root, more: []string{home}, env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
 	})
 	if err != nil {
 		return Result{}, err

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/tool"
+)
+
+// place is where commands of a job run: how they are started, and a directory
+// that has what they change in caches. Nothing of a place outlives it: what the
+// commands of an attempt wrote serves no other, and a command whose result the
+// runtime goes by has a place of its own, that no model's command ever had.
+type place struct {
+	policy  tool.Policy
+	changes string
+	job     *job
+}
+
+// newPlace opens a place for the role's commands; close ends it.
+func (j *job) newPlace() (*place, error) {
+	dir, err := os.MkdirTemp(j.Scratch, j.brief.Attempt.Id+"-caches-")
+	if err != nil {
+		return nil, fmt.Errorf("directory for caches: %w", err)
+	}
+	return &place{policy: j.Exec(j.brief.Project.Id, j.role, dir), changes: dir, job: j}, nil
+}
+
+func (p *place) close() {
+	if err := git.Discard(p.changes); err != nil {
+		p.job.Logger.Warn("caches not removed", "attempt", p.job.brief.Attempt.Id, "error", err)
+	}
+}
+
+// look is a checkout that is thrown away, as commands in this place see it.
+func (p *place) look(dir string) tool.Workspace {
+	j := p.job
+	return tool.Workspace{Root: dir, ReadOnly: true, Exec: p.policy, Servers: j.Servers, Sources: j.Sources, Scratch: j.Scratch}
+}
+
+// hooks is how a repository's hooks run in this place: as the role's commands do.
+func (p *place) hooks() git.HookPolicy {
+	h := git.HookPolicy{Contain: p.policy.Contain, Allow: p.policy.Allow, Timeout: p.job.HookTimeout}
+	if h.Contain != nil {
+		h.Env = p.policy.Env
+	}
+	return h
+}
+
+// workspace is a checkout that is thrown away, as the model's tools see it.
+func (j *job) workspace(dir string) tool.Workspace { return j.place.look(dir) }
+
+// worktree is the execution's worktree, as the model's tools see it.
+func (j *job) worktree(t *git.Worktree) tool.Workspace {
+	ws := j.place.look(t.Path())
+	ws.ReadOnly, ws.GitDir, ws.Index, ws.Base = false, t.GitDir(), t.Index(), t.Base()
+	return ws
+}
