@@ -94,11 +94,31 @@ func checkToken(arg, s string) error {
 	return nil
 }
 
+// processesOf says by which process submissions to a project are worked on that name
+// none, as loom.toml says it.
+func processesOf(p *loomv1.ProjectConfig) string {
+	var rules []string
+	for _, r := range p.Processes {
+		when := ""
+		switch {
+		case r.Label != "":
+			when = "label:" + r.Label + "="
+		case r.Type != loomv1.BeadType_BEAD_TYPE_UNSPECIFIED:
+			when = project.Word(r.Type) + "="
+		}
+		rules = append(rules, when+r.Process)
+	}
+	if p.DefaultProcess != "" {
+		return strings.Join(append(rules, p.DefaultProcess), ", ")
+	}
+	return strings.Join(append(rules, "bug="+project.AutoBug, project.Feature), ", ")
+}
+
 func (a *app) project() *cobra.Command {
 	list := a.viewer("list", "list registered projects", "project", func(w io.Writer, v *loomv1.View) {
 		rows := make([][]string, 0, len(v.Projects))
 		for _, p := range v.Projects {
-			rows = append(rows, []string{p.Id, line(p.Repository, 120), p.TargetBranch, p.DefaultProcess})
+			rows = append(rows, []string{p.Id, line(p.Repository, 120), p.TargetBranch, processesOf(p)})
 		}
 		if len(rows) == 0 {
 			fmt.Fprintln(w, "no projects; \"loom up --project NAME=PATH\" registers one")

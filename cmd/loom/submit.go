@@ -48,7 +48,7 @@ day files nothing new and prints the first bead's id.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.Process, "process", "", "`NAME` of the process or workflow to work by (default: the project's)")
+	f.StringVar(&s.Process, "process", "", "`NAME` of the process or workflow to work by (default: the project's; see \"loom project list\")")
 	f.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
 	f.StringVar(&o.kind, "type", "task", "`TYPE`: task or bug")
 	f.StringVar(&o.priority, "priority", "normal", "`PRIORITY`: urgent, normal or low")

@@ -15,13 +15,14 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/roles"
 )
 
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, routes, remotes, sources, servers []string
+	var projects, checks, processes, routes, remotes, sources, servers []string
 	var limits map[string]string
 	chosen := models{app: a}
 	var closed, leaf bool
@@ -45,6 +46,9 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				return err
 			}
 			if err := fillRemotes(&c, remotes); err != nil {
+				return err
+			}
+			if err := fillProcesses(&c, processes); err != nil {
 				return err
 			}
 			if err := a.fillReporting(&c, routes); err != nil {
@@ -92,6 +96,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.StringArrayVar(&projects, "project", nil, "project, `NAME=PATH` or NAME=PATH@BRANCH, repeatable")
 	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's work must pass")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
+	f.StringArrayVar(&processes, "process-for", nil, "process of what names none, `NAME=[RULE=]PROCESS`")
+	_ = f.MarkHidden("process-for") // docs/operating.md says what it is
 	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
 	f.StringVar(&c.Listen, "listen", host.DefaultListen, "`HOST:PORT` for clients")
 	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
@@ -171,6 +177,23 @@ func fillRemotes(c *host.Config, remotes []string) error {
 			return fault.New("usage/argument", "a remote for project %q, which no --project names", name).At("--push")
 		}
 		c.Projects[i].Remote = remote
+	}
+	return nil
+}
+
+// fillProcesses gives projects the processes of submissions that name none.
+func fillProcesses(c *host.Config, rules []string) error {
+	for _, s := range rules {
+		name, rule, _ := strings.Cut(s, "=")
+		i := slices.IndexFunc(c.Projects, func(p host.Project) bool { return p.ID == name })
+		if i < 0 {
+			return fault.New("usage/argument", "a process for project %q, which no --project names", name).At("--process-for")
+		}
+		r, err := project.ParseProcess(rule)
+		if err != nil {
+			return fault.From(err).At("--process-for").Want("NAME=PROCESS, NAME=task=PROCESS, NAME=bug=PROCESS or NAME=label:LABEL=PROCESS")
+		}
+		c.Projects[i].Processes = append(c.Projects[i].Processes, r)
 	}
 	return nil
 }

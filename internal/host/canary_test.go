@@ -256,7 +256,7 @@ func (y *aviary) bringIn(ctx context.Context) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := &loomv1.Submission{Project: "shop", Goal: canary("submit"), Description: everyWay("submit"), Context: values, IdempotencyKey: canary("submit"), BlockedBy: []string{"shop-1"}}
+	sub := &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: canary("submit"), Description: everyWay("submit"), Context: values, IdempotencyKey: canary("submit"), BlockedBy: []string{"shop-1"}}
 	first, err := anybody.Submit(ctx, sub)
 	y.told(first, err)
 	again, err := anybody.Submit(ctx, sub)

@@ -45,6 +45,10 @@ type Project struct {
 	// Remote is where work lands before the branch here follows: the name of a
 	// remote of the repository, or a URL. Empty means nowhere.
 	Remote string
+	// Processes say by which process submissions are worked on that name none,
+	// first match first. Where none matches a bug's is auto-bug-workflow and a
+	// task's feature-delivery.
+	Processes []*loomv1.ProcessRule
 	// Reporting has the rules of error reports for this project. Nil means
 	// Config.Reporting.
 	Reporting *project.Reporting

@@ -163,7 +163,7 @@ func TestBYD01_CursorsResumeOverLostConnectionsAndRestarts(t *testing.T) {
 	const beads = 12
 	file := func(i int) {
 		project := d.config.Projects[i%3].ID
-		d.submit(ctx, &loomv1.Submission{Project: project, Goal: fmt.Sprintf("mend %d", i), IdempotencyKey: fmt.Sprint(i)})
+		d.submit(ctx, &loomv1.Submission{Project: project, Process: "auto-bug-workflow", Goal: fmt.Sprintf("mend %d", i), IdempotencyKey: fmt.Sprint(i)})
 	}
 	for i := range 3 { // so that there is what the readers ask for
 		file(i)

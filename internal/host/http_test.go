@@ -104,7 +104,7 @@ func TestBYD01_OneCursorForNATSAndHTTP(t *testing.T) {
 	var filing, running sync.WaitGroup
 	filing.Go(func() {
 		for i := range beads {
-			d.submit(ctx, &loomv1.Submission{Project: d.config.Projects[i%2].ID, Goal: fmt.Sprint("mend ", i), IdempotencyKey: fmt.Sprint(i)})
+			d.submit(ctx, &loomv1.Submission{Project: d.config.Projects[i%2].ID, Process: "auto-bug-workflow", Goal: fmt.Sprint("mend ", i), IdempotencyKey: fmt.Sprint(i)})
 			if i == beads/2 {
 				d.host.Load().Stop(ctx)
 				d.start()
@@ -154,7 +154,7 @@ func TestBYD01_OneCursorForNATSAndHTTP(t *testing.T) {
 func TestWF14_MetricsSeeWhatWasAcknowledged(t *testing.T) {
 	d, secret := site(t, "shop")
 	for i := range 5 {
-		d.submit(t.Context(), &loomv1.Submission{Project: "shop", Goal: fmt.Sprint("mend ", i)})
+		d.submit(t.Context(), &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: fmt.Sprint("mend ", i)})
 		var got *loomv1.MetricsReply
 		err := d.call(t.Context(), "operator", func(ctx context.Context, c *client.Client) (err error) {
 			got, err = c.Metrics(ctx, &loomv1.MetricsRequest{Project: "shop"})
@@ -195,7 +195,7 @@ func TestWF14_MetricsSeeWhatWasAcknowledged(t *testing.T) {
 // Scrapes show what the host does, and nothing that a task says.
 func TestHTTP_Scrape(t *testing.T) {
 	d, secret := site(t, "shop")
-	d.submit(t.Context(), &loomv1.Submission{Project: "shop", Goal: "a goal nobody should see here"})
+	d.submit(t.Context(), &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "a goal nobody should see here"})
 	for d.ended() == 0 {
 		f := &follower{deployment: d, q: &loomv1.NoticesRequest{Kinds: []string{"execution-ended"}}, got: map[uint32][]string{}}
 		f.once(t.Context(), 1, true)

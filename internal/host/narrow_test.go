@@ -64,7 +64,7 @@ func TestSEC01_NarrowedToItsProjects(t *testing.T) {
 	)
 	ci, eve, ctx := all["ci"], all["eve"], t.Context()
 	submit := func(c *client.Client, project string) error {
-		_, err := c.Submit(ctx, &loomv1.Submission{Project: project, Goal: "g"})
+		_, err := c.Submit(ctx, &loomv1.Submission{Project: project, Process: "auto-bug-workflow", Goal: "g"})
 		return err
 	}
 	if err := submit(all["wide"], "other"); err != nil {
@@ -122,7 +122,7 @@ func TestSEC01_NobodySwallowsAnothersSubmission(t *testing.T) {
 	)
 	beads := map[string]string{}
 	for _, name := range []string{"a", "b", "a", "b"} {
-		reply, err := all[name].Submit(t.Context(), &loomv1.Submission{Project: "shop", Goal: "of " + name, IdempotencyKey: "order-1"})
+		reply, err := all[name].Submit(t.Context(), &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "of " + name, IdempotencyKey: "order-1"})
 		if err != nil {
 			t.Fatal(err)
 		}

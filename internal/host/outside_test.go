@@ -119,7 +119,7 @@ func servedUnder(t *testing.T, h *host.Host) (ran string, noted int) {
 func triage(t *testing.T, h *host.Host, key string) string {
 	t.Helper()
 	ops := connect(t, h, "operator")
-	filed, err := ops.Submit(t.Context(), &loomv1.Submission{Project: "shop", Goal: "count " + key, IdempotencyKey: key})
+	filed, err := ops.Submit(t.Context(), &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "count " + key, IdempotencyKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestSUB06_TheServiceChangesBeadsForOperators(t *testing.T) {
 	c.Agents = map[string]int{"qa-engineer": 0}
 	h := start(t, c)
 	ops := connect(t, h, "operator")
-	filed, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Goal: "g"})
+	filed, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "g"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestSUB06_TheServiceChangesBeadsForOperators(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Goal: "g", Assignee: "leed"}); fault.Code(err) != "role/unknown" {
+	if _, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "g", Assignee: "leed"}); fault.Code(err) != "role/unknown" {
 		t.Errorf("a submission for no role: %v, want role/unknown", err)
 	}
 }

@@ -46,7 +46,7 @@ func TestWF07_WorkForARoleWithoutAgentsIsEscalated(t *testing.T) {
 	c := config(t, scripted.New("web", forWeb))
 	c.Agents, c.Grace = map[string]int{"web-designer": 0}, 300*time.Millisecond
 	h := start(t, c)
-	if _, err := connect(t, h, "anonymous").Submit(ctx, &loomv1.Submission{Project: "shop", Goal: "mend the page", Assignee: "web-designer"}); err != nil {
+	if _, err := connect(t, h, "anonymous").Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "mend the page", Assignee: "web-designer"}); err != nil {
 		t.Fatal(err)
 	}
 	ops := connect(t, h, "operator")

@@ -24,7 +24,7 @@ func TestP24_ANearlyFullDiskStopsAdmissionAndNothingElse(t *testing.T) {
 	h := start(t, c)
 	ops := connect(t, h, "operator")
 	submit := func(goal string) error {
-		_, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Goal: goal})
+		_, err := ops.Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: goal})
 		return err
 	}
 	if err := submit("before"); err != nil {

@@ -59,7 +59,7 @@ func TestGRAPH05_AgentsVote(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	h := start(t, config(t, scripted.New("council", council)))
-	bead, err := connect(t, h, "anonymous").Submit(ctx, &loomv1.Submission{Project: "shop", Goal: "which way?"})
+	bead, err := connect(t, h, "anonymous").Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "which way?"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestF1_TheWorkQueueIsLostUnderWork(t *testing.T) {
 	defer c.Close()
 	const beads = 40
 	for i := range beads {
-		if _, err := c.Submit(ctx, &loomv1.Submission{Project: "shop", Goal: fmt.Sprint("look at ", i)}); err != nil {
+		if _, err := c.Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: fmt.Sprint("look at ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,6 +37,9 @@ const System = "system"
 // AutoBug is the workflow that error reports and bugs are worked by.
 const AutoBug = "auto-bug-workflow"
 
+// Feature is the process of tasks where a project says nothing else, if it has it.
+const Feature = "feature-delivery"
+
 func (d *decision) register(c *loomv1.ProjectConfig) error {
 	if err := checkConfig(c); err != nil {
 		return err
@@ -80,7 +83,7 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if b := c.Budget; min(b.GetTokens(), b.GetMicroUsd()) < 0 || b.GetWallSeconds() != 0 {
 		return fault.New("project/invalid", "project %q: a budget has tokens and money, of no less than 0", c.Id).At("budget")
 	}
-	return fault.Join(append(checkRoutes(c.Routes), checkGovernor(c.Governor)...))
+	return fault.Join(slices.Concat(checkRoutes(c.Routes), checkGovernor(c.Governor), checkProcesses(c.Processes)))
 }
 
 func (d *decision) fileBead(sub *loomv1.Submission) (*loomv1.Answer, error) {
@@ -168,8 +171,69 @@ func checkKey(key string) []*fault.Error {
 	return nil
 }
 
+// process is the process by which a submission is worked on: the one that it names,
+// else its project's, else a bug's is the auto-bug workflow and a task's is feature
+// work, where the project has that.
 func (d *decision) process(sub *loomv1.Submission) string {
-	return first(sub.Process, first(d.s.p.Config.GetDefaultProcess(), AutoBug))
+	c := d.s.p.Config
+	for _, r := range c.GetProcesses() {
+		if sub.Process == "" && appliesTo(r, sub) {
+			return r.Process
+		}
+	}
+	builtin := AutoBug
+	if sub.Type != loomv1.BeadType_BEAD_TYPE_BUG && d.s.p.Latest[Feature] != "" {
+		builtin = Feature
+	}
+	return first(sub.Process, first(c.GetDefaultProcess(), builtin))
+}
+
+func appliesTo(r *loomv1.ProcessRule, sub *loomv1.Submission) bool {
+	bug := sub.Type == loomv1.BeadType_BEAD_TYPE_BUG
+	switch r.Type {
+	case loomv1.BeadType_BEAD_TYPE_BUG:
+		if !bug {
+			return false
+		}
+	case loomv1.BeadType_BEAD_TYPE_TASK:
+		if bug {
+			return false
+		}
+	}
+	return r.Label == "" || slices.Contains(sub.Labels, r.Label)
+}
+
+// ParseProcess reads a rule of a project for processes: PROCESS, task=PROCESS,
+// bug=PROCESS or label:LABEL=PROCESS.
+func ParseProcess(s string) (*loomv1.ProcessRule, error) {
+	r := &loomv1.ProcessRule{Process: s}
+	if when, process, ok := strings.Cut(s, "="); ok {
+		r.Process = process
+		label, labelled := strings.CutPrefix(when, "label:")
+		switch {
+		case when == "task":
+			r.Type = loomv1.BeadType_BEAD_TYPE_TASK
+		case when == "bug":
+			r.Type = loomv1.BeadType_BEAD_TYPE_BUG
+		case labelled && label != "":
+			r.Label = label
+		default:
+			return nil, fault.New("usage/argument", "a rule for processes is for task, bug or label:LABEL").Got(when)
+		}
+	}
+	if _, err := subject.Parse("process", r.Process); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func checkProcesses(list []*loomv1.ProcessRule) []*fault.Error {
+	for i, r := range list {
+		if _, err := subject.Parse("process", r.Process); err != nil {
+			return problem(fault.From(err).At(fmt.Sprintf("processes[%d]", i)))
+		}
+	}
+	return nil
 }
 
 func (d *decision) suggestProcess(name string) string {

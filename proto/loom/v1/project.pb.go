@@ -32,7 +32,8 @@ type ProjectConfig struct {
 	Repository string `protobuf:"bytes,2,opt,name=repository,proto3" json:"repository,omitempty"`
 	// Branch that work lands on; empty was resolved at registration.
 	TargetBranch string `protobuf:"bytes,3,opt,name=target_branch,json=targetBranch,proto3" json:"target_branch,omitempty"`
-	// Process for submissions that name none.
+	// Process for submissions that name none and that no rule of processes matches.
+	// Empty means feature-delivery for a task and auto-bug-workflow for a bug.
 	DefaultProcess string `protobuf:"bytes,4,opt,name=default_process,json=defaultProcess,proto3" json:"default_process,omitempty"`
 	// Commands that every verification must see pass.
 	Checks []string `protobuf:"bytes,5,rep,name=checks,proto3" json:"checks,omitempty"`
@@ -54,7 +55,9 @@ type ProjectConfig struct {
 	Budget *Budget `protobuf:"bytes,700,opt,name=budget,proto3" json:"budget,omitempty"`
 	// How often agents may crash at one attempt before that ends as failed; 0
 	// means 3.
-	Crashes       uint32 `protobuf:"varint,701,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	Crashes uint32 `protobuf:"varint,701,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	// By which process submissions are worked on that name none, first match first.
+	Processes     []*ProcessRule `protobuf:"bytes,702,rep,name=processes,proto3" json:"processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +176,76 @@ func (x *ProjectConfig) GetCrashes() uint32 {
 	return 0
 }
 
+func (x *ProjectConfig) GetProcesses() []*ProcessRule {
+	if x != nil {
+		return x.Processes
+	}
+	return nil
+}
+
+// ProcessRule names the process of the submissions that it matches.
+type ProcessRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset matches all.
+	Type BeadType `protobuf:"varint,1,opt,name=type,proto3,enum=loom.v1.BeadType" json:"type,omitempty"`
+	// One of the submission's labels; empty matches all.
+	Label         string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	Process       string `protobuf:"bytes,3,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessRule) Reset() {
+	*x = ProcessRule{}
+	mi := &file_loom_v1_project_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessRule) ProtoMessage() {}
+
+func (x *ProcessRule) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessRule.ProtoReflect.Descriptor instead.
+func (*ProcessRule) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ProcessRule) GetType() BeadType {
+	if x != nil {
+		return x.Type
+	}
+	return BeadType_BEAD_TYPE_UNSPECIFIED
+}
+
+func (x *ProcessRule) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *ProcessRule) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
 // Route says what becomes of an error report that it matches. Patterns are
 // globs with * and ?; an empty one matches everything.
 type Route struct {
@@ -200,7 +273,7 @@ type Route struct {
 
 func (x *Route) Reset() {
 	*x = Route{}
-	mi := &file_loom_v1_project_proto_msgTypes[1]
+	mi := &file_loom_v1_project_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -212,7 +285,7 @@ func (x *Route) String() string {
 func (*Route) ProtoMessage() {}
 
 func (x *Route) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[1]
+	mi := &file_loom_v1_project_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -225,7 +298,7 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Route.ProtoReflect.Descriptor instead.
 func (*Route) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Route) GetService() string {
@@ -321,7 +394,7 @@ type Governor struct {
 
 func (x *Governor) Reset() {
 	*x = Governor{}
-	mi := &file_loom_v1_project_proto_msgTypes[2]
+	mi := &file_loom_v1_project_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -333,7 +406,7 @@ func (x *Governor) String() string {
 func (*Governor) ProtoMessage() {}
 
 func (x *Governor) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[2]
+	mi := &file_loom_v1_project_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -346,7 +419,7 @@ func (x *Governor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Governor.ProtoReflect.Descriptor instead.
 func (*Governor) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Governor) GetReported() uint32 {
@@ -387,7 +460,7 @@ type GovernorState struct {
 
 func (x *GovernorState) Reset() {
 	*x = GovernorState{}
-	mi := &file_loom_v1_project_proto_msgTypes[3]
+	mi := &file_loom_v1_project_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +472,7 @@ func (x *GovernorState) String() string {
 func (*GovernorState) ProtoMessage() {}
 
 func (x *GovernorState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[3]
+	mi := &file_loom_v1_project_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +485,7 @@ func (x *GovernorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorState.ProtoReflect.Descriptor instead.
 func (*GovernorState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GovernorState) GetWindowStart() *timestamppb.Timestamp {
@@ -462,7 +535,7 @@ type HostRoles struct {
 
 func (x *HostRoles) Reset() {
 	*x = HostRoles{}
-	mi := &file_loom_v1_project_proto_msgTypes[4]
+	mi := &file_loom_v1_project_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +547,7 @@ func (x *HostRoles) String() string {
 func (*HostRoles) ProtoMessage() {}
 
 func (x *HostRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[4]
+	mi := &file_loom_v1_project_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +560,7 @@ func (x *HostRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRoles.ProtoReflect.Descriptor instead.
 func (*HostRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *HostRoles) GetEpoch() uint64 {
@@ -568,7 +641,7 @@ type ProjectState struct {
 
 func (x *ProjectState) Reset() {
 	*x = ProjectState{}
-	mi := &file_loom_v1_project_proto_msgTypes[5]
+	mi := &file_loom_v1_project_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -580,7 +653,7 @@ func (x *ProjectState) String() string {
 func (*ProjectState) ProtoMessage() {}
 
 func (x *ProjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[5]
+	mi := &file_loom_v1_project_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -593,7 +666,7 @@ func (x *ProjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectState.ProtoReflect.Descriptor instead.
 func (*ProjectState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ProjectState) GetConfig() *ProjectConfig {
@@ -819,7 +892,7 @@ type RememberedRequest struct {
 
 func (x *RememberedRequest) Reset() {
 	*x = RememberedRequest{}
-	mi := &file_loom_v1_project_proto_msgTypes[6]
+	mi := &file_loom_v1_project_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +904,7 @@ func (x *RememberedRequest) String() string {
 func (*RememberedRequest) ProtoMessage() {}
 
 func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[6]
+	mi := &file_loom_v1_project_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +917,7 @@ func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedRequest.ProtoReflect.Descriptor instead.
 func (*RememberedRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RememberedRequest) GetId() string {
@@ -872,7 +945,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa1\x03\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd6\x03\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -887,7 +960,12 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06remote\x18\t \x01(\tR\x06remote\x12\x15\n" +
 	"\x05train\x18\xcc\x03 \x01(\rR\x05train\x12(\n" +
 	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x19\n" +
-	"\acrashes\x18\xbd\x05 \x01(\rR\acrashes\"\xa1\x03\n" +
+	"\acrashes\x18\xbd\x05 \x01(\rR\acrashes\x123\n" +
+	"\tprocesses\x18\xbe\x05 \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\"d\n" +
+	"\vProcessRule\x12%\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x11.loom.v1.BeadTypeR\x04type\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12\x18\n" +
+	"\aprocess\x18\x03 \x01(\tR\aprocess\"\xa1\x03\n" +
 	"\x05Route\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
@@ -1025,101 +1103,105 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
-	(*Route)(nil),                 // 1: loom.v1.Route
-	(*Governor)(nil),              // 2: loom.v1.Governor
-	(*GovernorState)(nil),         // 3: loom.v1.GovernorState
-	(*HostRoles)(nil),             // 4: loom.v1.HostRoles
-	(*ProjectState)(nil),          // 5: loom.v1.ProjectState
-	(*RememberedRequest)(nil),     // 6: loom.v1.RememberedRequest
-	nil,                           // 7: loom.v1.Route.AttributesEntry
-	nil,                           // 8: loom.v1.HostRoles.AgentsEntry
-	nil,                           // 9: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 10: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 11: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 12: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 13: loom.v1.ProjectState.LatestEntry
-	nil,                           // 14: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 15: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 16: loom.v1.ProjectState.NoncesEntry
-	nil,                           // 17: loom.v1.ProjectState.ChangedEntry
-	nil,                           // 18: loom.v1.ProjectState.HostsEntry
-	nil,                           // 19: loom.v1.ProjectState.AbsentEntry
-	nil,                           // 20: loom.v1.ProjectState.StoredAtEntry
-	nil,                           // 21: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 22: loom.v1.ProjectState.RotationsEntry
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(*Budget)(nil),                // 24: loom.v1.Budget
-	(Priority)(0),                 // 25: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 27: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 28: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 29: loom.v1.Pause
-	(*Staffing)(nil),              // 30: loom.v1.Staffing
-	(*Permission)(nil),            // 31: loom.v1.Permission
-	(*OpenLanding)(nil),           // 32: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 33: loom.v1.Toolkit
-	(*Bead)(nil),                  // 34: loom.v1.Bead
-	(*Execution)(nil),             // 35: loom.v1.Execution
-	(*Approval)(nil),              // 36: loom.v1.Approval
-	(*Definition)(nil),            // 37: loom.v1.Definition
-	(*Turn)(nil),                  // 38: loom.v1.Turn
-	(*Error)(nil),                 // 39: loom.v1.Error
+	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
+	(*Route)(nil),                 // 2: loom.v1.Route
+	(*Governor)(nil),              // 3: loom.v1.Governor
+	(*GovernorState)(nil),         // 4: loom.v1.GovernorState
+	(*HostRoles)(nil),             // 5: loom.v1.HostRoles
+	(*ProjectState)(nil),          // 6: loom.v1.ProjectState
+	(*RememberedRequest)(nil),     // 7: loom.v1.RememberedRequest
+	nil,                           // 8: loom.v1.Route.AttributesEntry
+	nil,                           // 9: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 10: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 11: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 12: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 13: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 14: loom.v1.ProjectState.LatestEntry
+	nil,                           // 15: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 16: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 17: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 18: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 19: loom.v1.ProjectState.HostsEntry
+	nil,                           // 20: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 21: loom.v1.ProjectState.StoredAtEntry
+	nil,                           // 22: loom.v1.ProjectState.RefusedEntry
+	nil,                           // 23: loom.v1.ProjectState.RotationsEntry
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*Budget)(nil),                // 25: loom.v1.Budget
+	(BeadType)(0),                 // 26: loom.v1.BeadType
+	(Priority)(0),                 // 27: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 29: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 30: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 31: loom.v1.Pause
+	(*Staffing)(nil),              // 32: loom.v1.Staffing
+	(*Permission)(nil),            // 33: loom.v1.Permission
+	(*OpenLanding)(nil),           // 34: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 35: loom.v1.Toolkit
+	(*Bead)(nil),                  // 36: loom.v1.Bead
+	(*Execution)(nil),             // 37: loom.v1.Execution
+	(*Approval)(nil),              // 38: loom.v1.Approval
+	(*Definition)(nil),            // 39: loom.v1.Definition
+	(*Turn)(nil),                  // 40: loom.v1.Turn
+	(*Error)(nil),                 // 41: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
-	1,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
-	2,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	23, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	24, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
-	7,  // 4: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	25, // 5: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	23, // 6: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	26, // 7: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	8,  // 8: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
-	0,  // 9: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	26, // 10: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	9,  // 11: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	10, // 12: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	11, // 13: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	12, // 14: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	13, // 15: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	27, // 16: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	28, // 17: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	14, // 18: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	15, // 19: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	16, // 20: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	17, // 21: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	29, // 22: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	18, // 23: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	19, // 24: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
-	3,  // 25: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	20, // 26: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	26, // 27: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	21, // 28: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	30, // 29: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	22, // 30: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	31, // 31: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	24, // 32: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	32, // 33: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	33, // 34: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	26, // 35: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	34, // 36: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	35, // 37: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	36, // 38: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	37, // 39: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	38, // 40: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	6,  // 41: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	4,  // 42: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	26, // 43: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	26, // 44: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	39, // 45: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
+	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
+	24, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	25, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
+	26, // 5: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	8,  // 6: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	27, // 7: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	24, // 8: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	28, // 9: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	9,  // 10: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	0,  // 11: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
+	28, // 12: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	10, // 13: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	11, // 14: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	12, // 15: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	13, // 16: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	14, // 17: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	29, // 18: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	30, // 19: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	15, // 20: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	16, // 21: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	17, // 22: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	18, // 23: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	31, // 24: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	19, // 25: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	20, // 26: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	4,  // 27: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
+	21, // 28: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	28, // 29: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	22, // 30: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	32, // 31: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	23, // 32: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	33, // 33: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	25, // 34: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	34, // 35: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	35, // 36: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	28, // 37: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	36, // 38: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	37, // 39: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	38, // 40: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	39, // 41: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	40, // 42: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	7,  // 43: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 44: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	28, // 45: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	28, // 46: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	41, // 47: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1142,7 +1224,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
