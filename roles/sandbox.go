@@ -34,6 +34,8 @@ var networks = []string{string(NetworkNone), string(NetworkLoopback), string(Net
 type Sandbox struct {
 	// MemoryMiB is memory of a command's processes together: 16 to 1,048,576.
 	MemoryMiB int64 `yaml:"memory_mib"`
+	// DiskMiB is how much a command writes to its workspace and caches: 16 to 1,048,576.
+	DiskMiB int64 `yaml:"disk_mib"`
 	// Processes and threads at once: 4 to 32,768.
 	Processes int64 `yaml:"processes"`
 	// FileMiB is how large a file that a command writes can get: 1 to 1,048,576.
@@ -48,7 +50,7 @@ type Sandbox struct {
 
 // DefaultSandbox is the most that a host gives whose operator says nothing.
 func DefaultSandbox() Sandbox {
-	return Sandbox{MemoryMiB: 2048, Processes: 256, FileMiB: 1024, OpenFiles: 1024, CPU: 30 * time.Minute, Network: NetworkLoopback}
+	return Sandbox{MemoryMiB: 2048, DiskMiB: 4096, Processes: 256, FileMiB: 1024, OpenFiles: 1024, CPU: 30 * time.Minute, Network: NetworkLoopback}
 }
 
 // bound is a number of a sandbox, by its key, and within what it lies.
@@ -60,6 +62,7 @@ type bound struct {
 
 var bounds = []bound{
 	{"memory_mib", 16, 1 << 20, func(s *Sandbox) *int64 { return &s.MemoryMiB }},
+	{"disk_mib", 16, 1 << 20, func(s *Sandbox) *int64 { return &s.DiskMiB }},
 	{"processes", 4, 1 << 15, func(s *Sandbox) *int64 { return &s.Processes }},
 	{"file_mib", 1, 1 << 20, func(s *Sandbox) *int64 { return &s.FileMiB }},
 	{"open_files", 16, 1 << 20, func(s *Sandbox) *int64 { return &s.OpenFiles }},
@@ -117,8 +120,8 @@ func (n Network) wider(other Network) bool {
 
 // String says all of it in a line, for people and records.
 func (s Sandbox) String() string {
-	return fmt.Sprintf("memory %d MiB, %d processes, files of %d MiB, %d open files, processor time %s, network %s",
-		s.MemoryMiB, s.Processes, s.FileMiB, s.OpenFiles, s.CPU, s.Network)
+	return fmt.Sprintf("memory %d MiB, disk %d MiB, %d processes, files of %d MiB, %d open files, processor time %s, network %s",
+		s.MemoryMiB, s.DiskMiB, s.Processes, s.FileMiB, s.OpenFiles, s.CPU, s.Network)
 }
 
 // ParseSandbox reads a sandbox from keys and values, spelt as in role files, and

@@ -40,8 +40,8 @@ func TestTOOL03_ARoleSaysItsSandbox(t *testing.T) {
 // gives, for more, and for nothing.
 func TestTOOL03_TheHostsMostHoldsOverARolesWish(t *testing.T) {
 	host := roles.DefaultSandbox()
-	less := roles.Sandbox{MemoryMiB: 64, Processes: 8, FileMiB: 2, OpenFiles: 32, CPU: time.Minute, Network: roles.NetworkNone}
-	more := roles.Sandbox{MemoryMiB: 1 << 20, Processes: 1 << 15, FileMiB: 1 << 20, OpenFiles: 1 << 20, CPU: time.Hour, Network: roles.NetworkHost}
+	less := roles.Sandbox{MemoryMiB: 64, DiskMiB: 32, Processes: 8, FileMiB: 2, OpenFiles: 32, CPU: time.Minute, Network: roles.NetworkNone}
+	more := roles.Sandbox{MemoryMiB: 1 << 20, DiskMiB: 1 << 20, Processes: 1 << 15, FileMiB: 1 << 20, OpenFiles: 1 << 20, CPU: time.Hour, Network: roles.NetworkHost}
 	open := host
 	open.Network = roles.NetworkHost
 	for _, tt := range []struct {
@@ -52,7 +52,7 @@ func TestTOOL03_TheHostsMostHoldsOverARolesWish(t *testing.T) {
 	}{
 		{"nothing", roles.Sandbox{}, host, host, nil},
 		{"less", less, host, less, nil},
-		{"more", more, host, host, []string{"memory_mib", "processes", "file_mib", "open_files", "cpu", "network"}},
+		{"more", more, host, host, []string{"memory_mib", "disk_mib", "processes", "file_mib", "open_files", "cpu", "network"}},
 		{"as much", host, host, host, nil},
 		{"one thing", roles.Sandbox{MemoryMiB: 4096}, host, host, []string{"memory_mib"}},
 		{"a network that is given", roles.Sandbox{Network: roles.NetworkHost}, open, open, nil},

@@ -167,7 +167,8 @@ type Config struct {
 	MCP []string
 
 	// SandboxRead are files and directories that commands in the sandbox may
-	// read beside the system's own: toolchains in odd places.
+	// read beside the system's own: toolchains in odd places. What is not there, the
+	// home directory, and what overlaps Data are refused.
 	SandboxRead []string
 
 	// SandboxLimit is the most that commands in the sandbox may use, whatever their
@@ -242,6 +243,7 @@ func (c Config) check() error {
 	if c.Model == nil {
 		add(fault.New("usage/argument", "no model").At("model"))
 	}
+	errs = append(errs, c.checkReadable()...)
 	if c.LockLease < 0 || c.LockLease > 0 && c.LockLease < time.Second {
 		add(fault.New("usage/argument", "a lease of less than a second").At("lock lease").Got(c.LockLease.String()))
 	}

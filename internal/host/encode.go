@@ -19,8 +19,9 @@ func encode(contentType string, m proto.Message) ([]byte, error) {
 	return proto.Marshal(m)
 }
 
-// toolEnv is the environment of tools and checks: where programs and the Go
-// toolchain's caches are, and nothing else of this process.
+// toolEnv is the environment of tools and checks: where programs, the versions
+// that managers keep of them and the Go toolchain's caches are, and nothing else of
+// this process.
 func toolEnv() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
@@ -36,5 +37,5 @@ func toolEnv() []string {
 	if home, err := os.UserHomeDir(); err == nil && os.Getenv("GOPATH") == "" {
 		env = append(env, "GOPATH="+filepath.Join(home, "go"))
 	}
-	return env
+	return append(env, managersEnv()...)
 }

@@ -50,7 +50,7 @@ func (h *Host) sandboxLimit() roles.Sandbox {
 // limited is a spec that has as much as limit says.
 func limited(spec sandbox.Spec, limit roles.Sandbox) sandbox.Spec {
 	spec.Limits = sandbox.Limits{
-		Memory: limit.MemoryMiB << 20, Processes: int(limit.Processes), FileSize: limit.FileMiB << 20,
+		Memory: limit.MemoryMiB << 20, Disk: limit.DiskMiB << 20, Processes: int(limit.Processes), FileSize: limit.FileMiB << 20,
 		OpenFiles: int(limit.OpenFiles), CPU: limit.CPU,
 	}
 	spec.Network, spec.Silent = limit.Network == roles.NetworkHost, limit.Network == roles.NetworkNone
@@ -172,7 +172,8 @@ func overlap(a, b string) bool {
 }
 
 // readable lists what commands may read beside the system: where programs on
-// the PATH are, Go's modules, and what the operator named. The home directory
+// the PATH are and what they need beside them, Go's modules, and what the operator
+// named. The home directory
 // itself, and the data directory with all in it, are never among them.
 func (h *Host) readable() []string { return readable(h.dir.Path(), h.config.SandboxRead) }
 
@@ -201,8 +202,39 @@ func readable(data string, more []string) []string {
 			add(filepath.Join(value, "pkg", "mod"))
 		}
 	}
+	for _, path := range versionsOf(filepath.SplitList(os.Getenv("PATH"))) {
+		add(path)
+	}
 	for _, path := range more {
 		add(path)
 	}
 	return list
+}
+
+// checkReadable refuses what the sandbox would not show, or must not: the operator
+// would look in vain for why a command does not find it.
+func (c Config) checkReadable() (errs []*fault.Error) {
+	home, _ := os.UserHomeDir()
+	data, _ := filepath.Abs(c.Data)
+	if real, there := realPath(data); there {
+		data = real
+	}
+	for _, path := range c.SandboxRead {
+		refuse := func(format string, args ...any) {
+			errs = append(errs, fault.New("usage/argument", format, args...).At("sandbox read").Got(path))
+		}
+		abs, err := filepath.Abs(path)
+		real, there := realPath(abs)
+		switch {
+		case err != nil || !there:
+			refuse("the sandbox cannot show what is not there")
+		case real == "/":
+			refuse("commands would read the whole machine")
+		case real == home:
+			refuse("commands would read the home directory with all keys in it")
+		case c.Data != "" && overlap(real, data):
+			refuse("commands would read the data directory")
+		}
+	}
+	return errs
 }

@@ -29,7 +29,7 @@ func TestTOOL03_NoSandboxIsOnRecord(t *testing.T) {
 		c := config(t, scripted.New("running", running))
 		c.Unsandboxed = bare
 		h := start(t, c)
-		want := map[bool]string{true: "unsandboxed", false: "sandbox: memory 2048 MiB, 256 processes, files of 1024 MiB, 1024 open files, processor time 30m0s, network loopback"}[bare]
+		want := map[bool]string{true: "unsandboxed", false: "sandbox: memory 2048 MiB, disk 4096 MiB, 256 processes, files of 1024 MiB, 1024 open files, processor time 30m0s, network loopback"}[bare]
 		if !bare && !h.Sandboxed() {
 			t.Log("NO SANDBOX ON THIS MACHINE, so only hosts without one are tested")
 			return

@@ -123,7 +123,7 @@ func attributes(network bool) *syscall.SysProcAttr {
 		a.Cloneflags |= syscall.CLONE_NEWNET
 	}
 	if uid != 0 { // what the namespace's creator may is lost with the next program, unless it is ambient
-		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE}
 	}
 	return a
 }

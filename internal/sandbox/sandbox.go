@@ -49,8 +49,11 @@ type Layer struct {
 
 // Limits bound what a command uses. Zero means the default, see [Limits.or].
 type Limits struct {
-	// Memory of all its processes together, in bytes.
+	// Memory of all its processes together, in bytes: their own, and what they
+	// keep in /tmp, in /dev/shm, in memfds and in System V segments.
 	Memory int64
+	// Disk is how much it writes to what is its to change, in bytes.
+	Disk int64
 	// Processes and threads at once. What goes beyond ends all; until that is seen
 	// the kernel lets there be [Burst] more, where it can count them.
 	Processes int
@@ -74,6 +77,9 @@ func (l Limits) or() Limits {
 	if l.Memory == 0 {
 		l.Memory = 2 << 30
 	}
+	if l.Disk == 0 {
+		l.Disk = 4 << 30
+	}
 	if l.Processes == 0 {
 		l.Processes = 256
 	}
@@ -91,7 +97,7 @@ func (l Limits) or() Limits {
 
 // Exit codes of a command that the sandbox ended or could not start.
 const (
-	// ExitLimit: it went beyond a limit of memory or processes.
+	// ExitLimit: it went beyond a limit of memory, disk or processes.
 	ExitLimit = 122
 	// ExitSetup: a layer could not be set up; nothing ran.
 	ExitSetup = 123

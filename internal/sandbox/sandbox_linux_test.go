@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/sandbox"
@@ -210,8 +213,13 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 		{"memory", `perl -e '$x="x"x(400<<20); sleep 60'`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
 		{"memory of many", `for i in 1 2 3 4; do perl -e '$x="x"x(80<<20); sleep 60' & done; wait`, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
 		{"processes", "for i in $(seq 300); do sleep 60 & done; wait", sandbox.Limits{Processes: 20}, sandbox.ExitLimit},
-		{"temporary files", "head -c 70000000 /dev/zero > /tmp/f", sandbox.Limits{Memory: 64 << 20}, 1},
-		{"shared memory", "head -c 70000000 /dev/zero > /dev/shm/f", sandbox.Limits{Memory: 64 << 20}, 1},
+		{"temporary files", "head -c 70000000 /dev/zero > /tmp/f", sandbox.Limits{Memory: 64 << 20}, 0},
+		{"shared memory", "head -c 70000000 /dev/zero > /dev/shm/f", sandbox.Limits{Memory: 64 << 20}, 0},
+		{"files in memory together", "for d in /tmp /dev/shm; do head -c 60000000 /dev/zero > $d/f; done; sleep 600", sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
+		{"memfd", hoardMemfd, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
+		{"System V segments, detached", hoardSystemV, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
+		{"disk, many files", `for i in $(seq 8); do fallocate -l 64M f$i; done; sleep 600`, sandbox.Limits{Disk: 256 << 20}, sandbox.ExitLimit},
+		{"disk, files without a name", `perl -e 'for(1..8){open($f[$_],"+>","f") or exit 9; unlink "f"; for my $i (1..64){syswrite($f[$_],"x"x(1<<20)) or exit 9}} sleep 600'`, sandbox.Limits{Disk: 256 << 20}, sandbox.ExitLimit},
 		{"size of files", "head -c 3000000 /dev/zero > f", sandbox.Limits{FileSize: 1 << 20}, 0},
 		{"open files", `perl -e 'for(1..100){open($f[$_],"<","/dev/null") or exit 9}'`, sandbox.Limits{OpenFiles: 32}, 9},
 		{"processor time", "while :; do :; done", sandbox.Limits{CPU: time.Second}, 0},
@@ -222,6 +230,58 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 				t.Errorf("exit code %d (want %d): %.200s", code, c.code, out)
 			}
 		})
+	}
+}
+
+// hoardMemfd keeps 400 MiB in files that are nowhere, and maps none of them.
+var hoardMemfd = fmt.Sprintf(`perl -e '
+my $name = "hoard"; for (1..4) { my $fd = syscall(%d, $name, 0); $fd >= 0 or exit 9; open(my $f, ">&=", $fd) or exit 9; push @all, $f;
+  for (1..100) { syswrite($f, "x"x(1<<20)) or exit 9 } }
+sleep 600'`, unix.SYS_MEMFD_CREATE)
+
+// hoardSystemV fills segments of 400 MiB together and detaches from each.
+const hoardSystemV = `perl -e '
+for (1..4) { my $id = shmget(0, 100<<20, 0600); defined $id or exit 9; for my $at (0..99) { shmwrite($id, "x"x(1<<20), $at<<20, 1<<20) or exit 9 } }
+sleep 600'`
+
+// A command may use what it is given: half of each limit ends nobody.
+func TestTOOL03_WhatIsWithinLimitsGoesOn(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	const script = `set -e
+head -c 20000000 /dev/zero > /tmp/f
+head -c 20000000 /dev/zero > /dev/shm/f
+fallocate -l 100M kept
+for i in 1 2 3; do fallocate -l 100M f; rm f; sleep 0.3; done
+sleep 0.5
+echo went on`
+	out, code := sh(t, script, func(s *sandbox.Spec) { s.Limits.Memory, s.Limits.Disk = 100<<20, 256<<20 })
+	if code != 0 || !strings.Contains(out, "went on") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// A command that was there before another finds nothing of it: neither segments
+// nor files in memory.
+func TestTOOL03_NoSharedMemoryStays(t *testing.T) {
+	if !there(t) {
+		return
+	}
+	outside := func() string {
+		segments, _ := os.ReadFile("/proc/sysvipc/shm")
+		named, _ := filepath.Glob("/dev/shm/left-by-a-test")
+		return strings.Join(regexp.MustCompile(`(?m)^ *4711 .*$`).FindAllString(string(segments), -1), "\n") + strings.Join(named, "\n")
+	}
+	const leave = `perl -e 'defined shmget(4711, 1<<20, 0600|01000) or exit 9' && echo x > /dev/shm/left-by-a-test && grep -c '^ *4711 ' /proc/sysvipc/shm`
+	if out, code := sh(t, leave); code != 0 || out != "1\n" {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	if left := outside(); left != "" {
+		t.Errorf("this machine has %s", left)
+	}
+	if out, _ := sh(t, `grep -c '^ *4711 ' /proc/sysvipc/shm; ls /dev/shm`); out != "0\n" {
+		t.Errorf("the next command has %s", out)
 	}
 }
 

@@ -57,16 +57,13 @@ func setup() int {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		return ExitSetup
 	}
+	w := newWatch(o)
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{stageEnter}, &syscall.ProcAttr{
 		Dir: o.Spec.Dir, Env: o.Spec.Env, Files: []uintptr{0, 1, 2, 3},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox: the command cannot be started:", err)
 		return ExitSetup
-	}
-	w := watch{limits: o.Spec.Limits}
-	if o.Grouped {
-		w.events = os.NewFile(5, "events")
 	}
 	go w.keep()
 	status := reap(pid)
@@ -106,7 +103,17 @@ func reap(command int) int {
 // watch ends everything when it uses more than it may.
 type watch struct {
 	limits Limits
+	meter  meter
+	disks  *disks
 	events *os.File // of the control group; nil without
+}
+
+func newWatch(o order) watch {
+	w := watch{limits: o.Spec.Limits, meter: newMeter(), disks: newDisks(o.Spec)}
+	if o.Grouped {
+		w.events = os.NewFile(5, "events")
+	}
+	return w
 }
 
 func (w watch) keep() {
@@ -116,11 +123,15 @@ func (w watch) keep() {
 }
 
 func (w watch) look() {
-	switch threads, memory := usage(); {
-	case threads > w.limits.Processes:
-		fmt.Fprintf(os.Stderr, "sandbox: ended: %d processes and threads, the most is %d\n", threads, w.limits.Processes)
-	case memory > w.limits.Memory:
-		fmt.Fprintf(os.Stderr, "sandbox: ended: %d MiB of memory, the most is %d\n", memory>>20, w.limits.Memory>>20)
+	u := w.meter.read()
+	written, full := w.disks.over(w.limits.Disk, u.unlinked)
+	switch {
+	case u.threads > w.limits.Processes:
+		fmt.Fprintf(os.Stderr, "sandbox: ended: %d processes and threads, the most is %d\n", u.threads, w.limits.Processes)
+	case u.memory > w.limits.Memory:
+		fmt.Fprintf(os.Stderr, "sandbox: ended: %d MiB of memory, its files in memory counted, the most is %d\n", u.memory>>20, w.limits.Memory>>20)
+	case full:
+		fmt.Fprintf(os.Stderr, "sandbox: ended: it wrote %d MiB to disk, the most is %d\n", written>>20, w.limits.Disk>>20)
 	case w.outOfMemory():
 	default:
 		return

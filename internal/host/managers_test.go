@@ -1,0 +1,117 @@
+package host
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/fault"
+)
+
+// Each program that works on this machine works in the sandbox too, whichever
+// manager keeps it.
+func TestREAL01_InterpretersOfManagersWork(t *testing.T) {
+	h, dir := box(t)
+	if !sandboxed(t, h, dir) {
+		return
+	}
+	for _, argv := range Starts {
+		if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Logf("NOT RUN: %q does not work on this machine: %v: %.200s", argv, err, out)
+			continue
+		}
+		if out, ok := runIn(t, h, "tool", dir, "'"+strings.Join(argv, "' '")+"'"); !ok {
+			t.Errorf("%q: %s", argv, out)
+		}
+	}
+}
+
+// What a manager's programs lead to is readable, by the layout that it has; keys
+// that lie beside it are not.
+func TestREAL01_ManagersAreReadableAndTheirKeysAreNot(t *testing.T) {
+	h, dir := box(t)
+	if !sandboxed(t, h, dir) {
+		return
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, m := range managers {
+		t.Setenv(m.variable, "")
+	}
+	elsewhere := filepath.Join(t.TempDir(), "mine")
+	t.Setenv("ASDF_DATA_DIR", elsewhere)
+	conda := filepath.Join(home, "conda")
+	files := map[string]bool{
+		filepath.Join(home, ".pyenv/libexec/pyenv"):              true,
+		filepath.Join(home, ".pyenv/versions/3.11.7/bin/python"): true,
+		filepath.Join(home, ".nvm/versions/node/v20/bin/node"):   true,
+		filepath.Join(home, ".rustup/toolchains/stable/cargo"):   true,
+		filepath.Join(home, ".cargo/bin/cargo"):                  true,
+		filepath.Join(elsewhere, "installs/ruby/3/bin/ruby"):     true,
+		filepath.Join(conda, "lib/libpython.so"):                 true,
+		filepath.Join(home, ".cargo/credentials.toml"):           false,
+		filepath.Join(home, ".nvm/.cache/token"):                 false,
+		filepath.Join(home, ".local/share/keyrings/login"):       false,
+		filepath.Join(home, "lib/secret"):                        false,
+		filepath.Join(conda, "etc/token"):                        false,
+	}
+	for file := range files {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{filepath.Join(conda, "bin"), filepath.Join(home, "bin"), filepath.Join(home, ".local/bin")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", strings.Join([]string{
+		filepath.Join(home, ".pyenv/shims"), filepath.Join(home, ".cargo/bin"), filepath.Join(home, ".local/bin"), filepath.Join(home, "bin"),
+		filepath.Join(conda, "bin"), os.Getenv("PATH"),
+	}, ":"))
+	for file, readable := range files {
+		if out, ok := runIn(t, h, "tool", dir, "cat "+file); ok != readable {
+			t.Errorf("%s: readable %t: %s", file, ok, out)
+		}
+	}
+	if env := toolEnv(); !slices.Contains(env, "ASDF_DATA_DIR="+elsewhere) || !slices.Contains(env, "PYENV_ROOT="+filepath.Join(home, ".pyenv")) {
+		t.Errorf("commands are not told where the versions are: %q", env)
+	}
+}
+
+// A path that the sandbox would not show is refused at the start.
+func TestREAL01_APathToReadIsHonouredOrRefused(t *testing.T) {
+	top := t.TempDir()
+	home, data, tools := filepath.Join(top, "home"), filepath.Join(top, "data"), filepath.Join(top, "tools")
+	for _, d := range []string{home, filepath.Join(data, "git", "repos"), tools} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	if err := os.Symlink(data, filepath.Join(top, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, refused := range map[string]string{
+		tools:                              "",
+		filepath.Join(top, "nothing"):      "what is not there",
+		"/":                                "the whole machine",
+		home:                               "the home directory",
+		data:                               "the data directory",
+		filepath.Join(data, "git/repos"):   "the data directory",
+		filepath.Join(top, "link", "git"):  "the data directory",
+		top:                                "the data directory",
+		filepath.Join(home, "..", "tools"): "",
+	} {
+		errs := Config{Data: data, SandboxRead: []string{path}}.checkReadable()
+		if err := fault.Join(errs); (err != nil) != (refused != "") || err != nil && !strings.Contains(err.Error(), refused) {
+			t.Errorf("--sandbox-read %s: %v, want %q", path, err, refused)
+		}
+	}
+}
