@@ -127,7 +127,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	_ = f.MarkHidden("crashes")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
 	budget.flags(f)
-	f.IntVar(&c.Train, "train", 0, "land up to `N` changes together, tested as one")
+	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes together, tested as one")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd
 }

@@ -199,7 +199,8 @@ type Config struct {
 	Crashes int
 
 	// Train is the most changes of a configured project that land together, tested
-	// as one. Zero and one have each land by itself; 50 is the most.
+	// as one. Zero means 10, one has each land by itself, 50 is the most. A change
+	// that nobody waits with lands by itself in any case.
 	Train int
 
 	// Budget is what each configured project may spend, from its beginning: tokens
@@ -254,7 +255,7 @@ func (c Config) check() error {
 		add(fault.New("usage/argument", "an attempt ends after %d crashes, where 0 to %d are possible", c.Crashes, project.MaxCrashes).At("crashes"))
 	}
 	if c.Train < 0 || c.Train > project.MaxTrain {
-		add(fault.New("usage/argument", "a train of %d changes, where 0 to %d are possible", c.Train, project.MaxTrain).At("train"))
+		add(fault.New("usage/argument", "a train of %d changes, where 1 to %d are possible", c.Train, project.MaxTrain).At("train"))
 	}
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))

@@ -134,6 +134,8 @@ func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 	switch {
 	case a.Gate:
 		more = "read the gate of " + n.Id + " again"
+	case r.freshFrom(n) != nil:
+		more = "begin again at " + r.freshFrom(n).Id + " with a fresh candidate, which is verified and landed anew"
 	case !n.isTask():
 		more = "look at " + n.Id + " again"
 	}
@@ -315,12 +317,25 @@ func (r Run) leaveOut(n *node, a *loomv1.Approval, comment string) error {
 }
 
 // again gives a task as many attempts as it had at first, and looks at any
-// other node once more.
+// other node once more. A landing begins with a fresh candidate: that which it was
+// asked about may be stale, and then no attempt can land it.
 func (r Run) again(n *node) error {
+	if from := r.freshFrom(n); from != nil {
+		return r.rework(n, from, r.state(n).Reworks, "the CEO asked for "+n.Id+" again, with a fresh candidate")
+	}
 	if n.isTask() {
 		return r.dispatch(n, byRetry, n.limit())
 	}
 	return r.succeed(n, "success")
+}
+
+// freshFrom returns the commit node that a landing begins anew from on the CEO's
+// word, nil for what is no landing or has landed.
+func (r Run) freshFrom(n *node) *node {
+	if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || r.X.Landing != nil {
+		return nil
+	}
+	return r.committer(n)
 }
 
 // Digest returns what an answer to an approval must name: the SHA-256, in
