@@ -175,6 +175,13 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	if !j.changes() || j.brief.Bead.GetDelegation().GetQuestion() {
 		return j.lead(ctx)
 	}
+	entry, done := j.trees.use(j.brief.Execution.Id)
+	defer done()
+	free, err := entry.beside(ctx) // it is not removed under the agent
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	joined, err := j.beginning(ctx)
 	if err != nil {
 		return nil, err

@@ -226,6 +226,11 @@ type Config struct {
 	// at most a tenth of it, before new work is taken. Zero means 512 MiB.
 	LeastFree uint64
 
+	// ProjectDisk is how many bytes a project may have in the data directory:
+	// worktrees, its repository's copy, caches and setups. From there on nothing
+	// new is taken for it. Zero means DefaultProjectDisk.
+	ProjectDisk uint64
+
 	// Free tells how many bytes of a disk are free, and how many there are. Nil
 	// asks the system; it is for tests.
 	Free func(path string) (free, total uint64, err error)
