@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -89,7 +90,9 @@ type Worker struct {
 	// they said then. Nil for none.
 	Played *recording.Recording
 
-	trees trees
+	trees  trees
+	pool   git.Pool // of checkouts in which nothing lives on
+	pooled sync.Once
 }
 
 // OutsideQuery says what tools from outside are for.
@@ -317,25 +320,6 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 	}
 	defer done()
 	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir)+joined)
-}
-
-// checkout makes a clean checkout of a commit; done removes it.
-func (j *job) checkout(ctx context.Context, commit string) (dir string, done func(), err error) {
-	top, err := os.MkdirTemp(j.Scratch, j.brief.Attempt.Id+"-")
-	if err != nil {
-		return "", nil, fmt.Errorf("directory for checkouts: %w", err)
-	}
-	done = func() {
-		if err := git.Discard(top); err != nil {
-			j.Logger.Warn("checkout not removed", "attempt", j.brief.Attempt.Id, "error", err)
-		}
-	}
-	dir = filepath.Join(top, j.brief.Project.Id)
-	if err := j.repo.Workspaces.Checkout(ctx, commit, dir); err != nil {
-		done()
-		return "", nil, err
-	}
-	return dir, done, nil
 }
 
 // renewals says when a holder first renews the commit lock, and how often after

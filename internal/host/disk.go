@@ -237,7 +237,7 @@ func (h *Host) measure(ctx context.Context) {
 		d.Repository = sizeOfTree(ctx, h.dir.Path("git", "repos", id+".git"))
 		d.Caches = sizeOfTree(ctx, h.dir.Path("caches", id))
 		d.Setups = sizeOfTree(ctx, h.dir.Path("setups", id))
-		d.Checkouts = sizeOfTree(ctx, h.dir.Path("git", "committer", id)) + sizeOfTree(ctx, h.dir.Path("git", "pool", id))
+		d.Checkouts = sizeOfTree(ctx, h.dir.Path("git", "committer", id)) + sizeOfTree(ctx, h.dir.Path("scratch", "pool", id))
 	}
 	here := h.worktrees()
 	ends, err := h.projection.Ends(ctx, here)
