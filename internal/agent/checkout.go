@@ -29,7 +29,7 @@ func (j *job) checkout(ctx context.Context, commit string) (dir string, done fun
 		}
 	})
 	dir = filepath.Join(top, j.brief.Project.Id)
-	if j.Exec(j.brief.Project.Id, j.role).Contain == nil { // what it started may live on, and write
+	if j.place.policy.Contain == nil { // what it started may live on, and write
 		err = j.repo.Workspaces.Checkout(ctx, commit, dir)
 	} else {
 		j.pooled.Do(func() { j.pool.Dir = filepath.Join(j.Scratch, "pool") })

@@ -28,7 +28,7 @@ func TestREAL04_ALookCostsWhatDiffers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, script(finish("success")))
-			b.worker.Exec = func(string, roles.Role) tool.Policy { return tt.policy }
+			b.worker.Exec = func(string, roles.Role, string) tool.Policy { return tt.policy }
 			for range 2 {
 				b.seat = &seat{}
 				b.must(brief("qa-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))

@@ -88,7 +88,7 @@ func (w *Worktree) erase(ctx context.Context) error {
 		return err
 	}
 	tidy := w.git()
-	tidy.config, tidy.timeout = []string{"gc.auto=6700", "gc.autoDetach=false"}, bulkTimeout
+	tidy.config = []string{"gc.auto=6700", "gc.autoDetach=false"}
 	_, err := tidy.run(ctx, "gc", "--auto", "--quiet")
 	return err
 }

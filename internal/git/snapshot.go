@@ -181,7 +181,7 @@ func (c call) update(ctx context.Context, paths []string, flags ...string) error
 	if len(paths) == 0 {
 		return nil
 	}
-	c.stdin, c.timeout = joinNUL(paths), bulkTimeout
+	c.stdin = joinNUL(paths)
 	_, err := c.run(ctx, append(append([]string{"update-index"}, flags...), "-z", "--stdin")...)
 	return err
 }
