@@ -22,9 +22,8 @@ import (
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, processes, routes, remotes, sources, servers []string
+	var projects, checks, setups, processes, routes, remotes, sources, servers []string
 	var limits map[string]string
-	var disk uint64
 	chosen := models{app: a}
 	var closed, leaf bool
 	var record string
@@ -37,7 +36,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fillProjects(&c, projects, checks); err != nil {
+			if err := fillProjects(&c, projects, checks, setups); err != nil {
 				return err
 			}
 			if err := fillLanguageServers(&c, servers); err != nil {
@@ -56,7 +55,6 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				return err
 			}
 			var err error
-			c.ProjectDisk = disk << 20
 			if c.SandboxLimit, err = roles.ParseSandbox(limits); err != nil {
 				return err
 			}
@@ -97,6 +95,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&projects, "project", nil, "project, `NAME=PATH` or NAME=PATH@BRANCH, repeatable")
 	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's work must pass")
+	f.StringArrayVar(&setups, "setup", nil, "`NAME=COMMAND` that makes a checkout ready for its own code")
+	_ = f.MarkHidden("setup") // docs/setup.md says what it is
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&processes, "process-for", nil, "process of what names none, `NAME=[RULE=]PROCESS`")
 	_ = f.MarkHidden("process-for") // docs/operating.md says what it is
@@ -129,9 +129,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	_ = f.MarkHidden("crashes")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
 	budget.flags(f)
-	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes together, tested as one")
-	f.Uint64Var(&disk, "project-disk", 0, "`MIB` that a project may have on this disk (default 20480)")
-	_ = f.MarkHidden("project-disk")
+	f.IntVar(&c.Train, "train", 0, "land up to `N` changes together, tested as one")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd
 }
@@ -145,14 +143,14 @@ func fillHTTP(c *host.Config, asked bool) {
 	}
 }
 
-func fillProjects(c *host.Config, projects, checks []string) error {
-	byName := map[string][]string{}
-	for _, s := range checks {
-		name, command, ok := strings.Cut(s, "=")
-		if !ok || command == "" {
-			return fault.New("usage/argument", "not NAME=COMMAND").At("--check").Got(s)
-		}
-		byName[name] = append(byName[name], command)
+func fillProjects(c *host.Config, projects, checks, setups []string) error {
+	checksOf, err := byProject("--check", checks)
+	if err != nil {
+		return err
+	}
+	setupOf, err := byProject("--setup", setups)
+	if err != nil {
+		return err
 	}
 	for _, s := range projects {
 		name, path, ok := strings.Cut(s, "=")
@@ -160,13 +158,30 @@ func fillProjects(c *host.Config, projects, checks []string) error {
 			return fault.New("usage/argument", "not NAME=PATH").At("--project").Got(s)
 		}
 		path, branch := cutBranch(path)
-		c.Projects = append(c.Projects, host.Project{ID: name, Repository: path, Branch: branch, Checks: byName[name]})
-		delete(byName, name)
+		c.Projects = append(c.Projects, host.Project{ID: name, Repository: path, Branch: branch, Checks: checksOf[name], Setup: setupOf[name]})
+		delete(checksOf, name)
+		delete(setupOf, name)
 	}
-	for name := range byName {
+	for name := range checksOf {
 		return fault.New("usage/argument", "a check for project %q, which no --project names", name).At("--check")
 	}
+	for name := range setupOf {
+		return fault.New("usage/argument", "a setup for project %q, which no --project names", name).At("--setup")
+	}
 	return nil
+}
+
+// byProject reads the values of a flag that gives projects commands.
+func byProject(flag string, values []string) (map[string][]string, error) {
+	commands := map[string][]string{}
+	for _, s := range values {
+		name, command, ok := strings.Cut(s, "=")
+		if !ok || command == "" {
+			return nil, fault.New("usage/argument", "not NAME=COMMAND").At(flag).Got(s)
+		}
+		commands[name] = append(commands[name], command)
+	}
+	return commands, nil
 }
 
 // fillRemotes gives projects the remotes that they land on.

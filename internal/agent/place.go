@@ -41,7 +41,7 @@ func (p *place) look(dir string) tool.Workspace {
 
 // hooks is how a repository's hooks run in this place: as the role's commands do.
 func (p *place) hooks() git.HookPolicy {
-	h := git.HookPolicy{Contain: p.policy.Contain, Allow: p.policy.Allow, Timeout: p.job.HookTimeout}
+	h := git.HookPolicy{Contain: p.policy.Contain, Allow: p.policy.Allow, Timeout: p.job.HookTimeout, Setup: p.job.scripts}
 	if h.Contain != nil {
 		h.Env = p.policy.Env
 	}

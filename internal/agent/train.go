@@ -239,6 +239,12 @@ func (r *ride) test(ctx context.Context, n int) (passed, ran bool, err error) {
 	}
 	defer p.close()
 	set := tool.New(p.look(dir), nil)
+	for _, script := range r.scripts(dir) {
+		if res := runScript(ctx, set, "setup", script); !ranWell(res) {
+			r.Logger.Warn("a train could not be tested", "code", "setup/failed", "command", script, "output", res.Output)
+			return false, false, context.Cause(ctx)
+		}
+	}
 	for i, command := range r.required(n) {
 		args, err := json.Marshal(map[string]string{"command": command})
 		if err != nil {
@@ -350,9 +356,6 @@ func (r *ride) arrive(ctx context.Context, good int) (*loomv1.Outcome, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		if fault.Code(err) == "git/target-moved" && good > 1 {
-			return nil, nil // only one by one is there a branch that they can land on
 		}
 		return r.failure(err, ""), nil
 	}

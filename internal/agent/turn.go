@@ -57,6 +57,9 @@ func (j *job) turn(ctx context.Context, ws tool.Workspace, prompt string) (*loom
 	if err != nil {
 		return nil, err
 	}
+	if out, err := r.setUp(ctx, ws, "setup"); out != nil || err != nil {
+		return out, err
+	}
 	return r.finish(ctx, ws)
 }
 

@@ -30,6 +30,9 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if out, err := r.setUp(ctx, j.workspace(dir), "setup"); out != nil || err != nil {
+		return out, err
+	}
 	checks, err := r.checks(ctx, dir, c.Commit)
 	if err != nil {
 		return nil, err
@@ -37,13 +40,15 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 	if failed := firstFailed(checks); failed != nil { // no verdict of a model could mend that
 		return r.failedCheck(ctx, failed, checks)
 	}
-	done() // one in which the checks have written nothing serves again
 	// What the checks left behind must not be what the role looks at.
 	look, cleanUp, err := j.checkout(ctx, c.Commit)
 	if err != nil {
 		return nil, err
 	}
 	defer cleanUp()
+	if out, err := r.setUp(ctx, j.workspace(look), "setup-look"); out != nil || err != nil {
+		return out, err
+	}
 	out, err := r.finish(ctx, j.workspace(look))
 	if err != nil {
 		return nil, err
@@ -103,7 +108,8 @@ func (r *run) runChecks(ctx context.Context, ws tool.Workspace, prefix, where st
 		id := fmt.Sprintf("%s-%d", prefix, i+1)
 		result := r.recorded(id)
 		if result == nil {
-			if result, err = r.check(ctx, set, ws.Root, id, command, where); err != nil {
+			tell := func(res tool.Result) string { return checkText(command, where, res) }
+			if result, err = r.check(ctx, set, ws.Root, id, command, tell); err != nil {
 				return nil, err
 			}
 		}
@@ -150,7 +156,7 @@ func (r *run) runCheck(ctx context.Context, set *tool.Set, dir string, call *loo
 	return res
 }
 
-func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command, where string) (*loomv1.ToolResult, error) {
+func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string, tell func(tool.Result) string) (*loomv1.ToolResult, error) {
 	args, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		return nil, err
@@ -162,7 +168,7 @@ func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command, where 
 	}
 	res := r.call(ctx, call, func() tool.Result {
 		res := r.runCheck(ctx, set, dir, call, command)
-		res.Output = checkText(command, where, res)
+		res.Output = tell(res)
 		return res
 	})
 	if ctx.Err() != nil {

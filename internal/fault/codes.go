@@ -222,7 +222,6 @@ var codes = map[string]Exit{
 	"data/sync":           Integrity,
 	"data/damaged":        Integrity,
 	"data/disk-full":      Unavailable,
-	"data/project-full":   Unavailable,
 	"data/not-empty":      Conflict,
 	"backup/invalid":      Integrity,
 	"archive/invalid":     Integrity,
@@ -301,6 +300,9 @@ var codes = map[string]Exit{
 	"git/remote":           Unavailable,
 	"git/push-refused":     Refused,
 	"git/damaged":          Integrity,
+
+	// Setup.
+	"setup/failed": WorkFailed,
 
 	// Sandbox.
 	"sandbox/unavailable": Refused,

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -36,11 +37,18 @@ type HookPolicy struct {
 	// Timeout is for each hook. Zero means 5 minutes.
 	Timeout time.Duration
 
+	// Setup returns the command lines that make a work tree at dir ready for its
+	// own code; they run before the first hook, as hooks do. Nil means none.
+	Setup func(dir string) []string `json:"-"`
+
 	// Env is the environment, as "KEY=value". Nil means PATH, HOME, the
 	// locale, and where Go keeps its caches, taken from this process. In a
 	// sandbox HOME is the stage's own.
 	Env []string
 }
+
+// limit is how long a hook may take.
+func (p HookPolicy) limit() time.Duration { return cmp.Or(p.Timeout, hookTimeout) }
 
 // HookRun tells how one hook ended.
 type HookRun struct {
@@ -59,10 +67,7 @@ func (s *stage) run(ctx context.Context, name string, args ...string) (HookRun, 
 	if !runs {
 		return h, nil
 	}
-	limit := s.policy.Timeout
-	if limit == 0 {
-		limit = hookTimeout
-	}
+	limit := s.policy.limit()
 	began := time.Now()
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

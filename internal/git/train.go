@@ -76,7 +76,7 @@ func (c *Committer) Stack(ctx context.Context, req TrainRequest) ([]Stacked, err
 // fatal reports whether an error is one of the whole train and not of a car.
 func fatal(ctx context.Context, err error) bool {
 	switch fault.Code(err) {
-	case "git/conflict", "git/patch-changed", "git/no-change", "git/hook-failed", "git/hook-timeout", "git/hook-changed", "git/unsupported":
+	case "git/conflict", "git/patch-changed", "git/no-change", "git/hook-failed", "setup/failed", "git/hook-timeout", "git/hook-changed", "git/unsupported":
 		return ctx.Err() != nil
 	}
 	return err != nil

@@ -19,6 +19,32 @@ func encode(contentType string, m proto.Message) ([]byte, error) {
 	return proto.Marshal(m)
 }
 
+// downloads names the directories where package managers of this user keep what
+// they have fetched, those that there are. No setting and no password of theirs
+// lies in them.
+func downloads() (env []string) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil
+	}
+	for _, c := range []struct{ name, within string }{
+		{"npm_config_cache", ".npm"},
+		{"npm_config_store_dir", ".local/share/pnpm/store"},
+		{"YARN_CACHE_FOLDER", ".cache/yarn"},
+		{"PIP_CACHE_DIR", ".cache/pip"},
+		{"UV_CACHE_DIR", ".cache/uv"},
+	} {
+		dir := os.Getenv(c.name)
+		if dir == "" {
+			dir = filepath.Join(home, c.within)
+		}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			env = append(env, c.name+"="+dir)
+		}
+	}
+	return env
+}
+
 // toolEnv is the environment of tools and checks: where programs, the versions
 // that managers keep of them and the Go toolchain's caches are, and nothing else of
 // this process.

@@ -19,7 +19,7 @@ import (
 // the operator wants none. What it changes in caches is in the directory changes
 // alone.
 func (h *Host) exec(project string, role roles.Role, changes string) tool.Policy {
-	p := tool.Policy{Allow: h.config.Unsandboxed, Env: toolEnv(), Ran: "unsandboxed"}
+	p := tool.Policy{Allow: h.config.Unsandboxed, Env: append(toolEnv(), downloads()...), Ran: "unsandboxed"}
 	if h.Sandboxed() {
 		limit := role.Sandbox.Within(h.sandboxLimit())
 		p.Ran = "sandbox: " + limit.String()
@@ -133,18 +133,12 @@ func realPath(path string) (string, bool) {
 	return real, err == nil
 }
 
-// use gives a command the cache: Go's build cache of this user to read, with
-// the changes on top where the system can do that, and else one that begins
-// empty.
+// caches are the variables that name them.
+var caches = []string{"GOCACHE", "npm_config_cache", "npm_config_store_dir", "YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR"}
+
+// use gives a command the caches of this user to read, each with the changes on
+// top where the system can do that, and else ones that begin empty.
 func (c cache) use(spec *sandbox.Spec) error {
-	var base string
-	spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool {
-		value, is := strings.CutPrefix(e, "GOCACHE=")
-		if is {
-			base = value
-		}
-		return is
-	})
 	top, err := filepath.EvalSymlinks(string(c))
 	if err != nil {
 		return err
@@ -154,16 +148,25 @@ func (c cache) use(spec *sandbox.Spec) error {
 		return err
 	}
 	spec.Write = append(spec.Write, own)
-	spec.Env = append(spec.Env, "XDG_CACHE_HOME="+own)
-	real, there := realPath(base)
-	if !there || !sandbox.Check().CanLayer {
-		spec.Env = append(spec.Env, "GOCACHE="+filepath.Join(own, "go-build"))
-		return nil
+	for i, e := range spec.Env {
+		name, base, _ := strings.Cut(e, "=")
+		if !slices.Contains(caches, name) {
+			continue
+		}
+		real, there := realPath(base)
+		if !there || !sandbox.Check().CanLayer {
+			spec.Env[i] = name + "=" + filepath.Join(own, name)
+			continue
+		}
+		keep := filepath.Join(top, name)
+		spec.Env[i] = name + "=" + real
+		spec.Layers = append(spec.Layers, sandbox.Layer{Path: real, Keep: keep})
+		if err := os.MkdirAll(keep, 0o700); err != nil {
+			return err
+		}
 	}
-	keep := filepath.Join(top, "go-build")
-	spec.Env = append(spec.Env, "GOCACHE="+real)
-	spec.Layers = append(spec.Layers, sandbox.Layer{Path: real, Keep: keep})
-	return os.MkdirAll(keep, 0o700)
+	spec.Env = append(spec.Env, "XDG_CACHE_HOME="+own)
+	return nil
 }
 
 // overlap reports whether one of two paths lies in the other.

@@ -57,7 +57,10 @@ type ProjectConfig struct {
 	// means 3.
 	Crashes uint32 `protobuf:"varint,701,opt,name=crashes,proto3" json:"crashes,omitempty"`
 	// By which process submissions are worked on that name none, first match first.
-	Processes     []*ProcessRule `protobuf:"bytes,702,rep,name=processes,proto3" json:"processes,omitempty"`
+	Processes []*ProcessRule `protobuf:"bytes,702,rep,name=processes,proto3" json:"processes,omitempty"`
+	// Commands that make a checkout ready for its own code, in their order; empty
+	// means what its lock files ask for.
+	Setup         []string `protobuf:"bytes,750,rep,name=setup,proto3" json:"setup,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,6 +182,13 @@ func (x *ProjectConfig) GetCrashes() uint32 {
 func (x *ProjectConfig) GetProcesses() []*ProcessRule {
 	if x != nil {
 		return x.Processes
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetSetup() []string {
+	if x != nil {
+		return x.Setup
 	}
 	return nil
 }
@@ -945,7 +955,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd6\x03\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xed\x03\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -961,7 +971,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05train\x18\xcc\x03 \x01(\rR\x05train\x12(\n" +
 	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x19\n" +
 	"\acrashes\x18\xbd\x05 \x01(\rR\acrashes\x123\n" +
-	"\tprocesses\x18\xbe\x05 \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\"d\n" +
+	"\tprocesses\x18\xbe\x05 \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\x12\x15\n" +
+	"\x05setup\x18\xee\x05 \x03(\tR\x05setup\"d\n" +
 	"\vProcessRule\x12%\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x11.loom.v1.BeadTypeR\x04type\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x18\n" +

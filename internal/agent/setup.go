@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/setup"
+	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// scripts are the command lines that make a checkout ready for its own code.
+func (j *job) scripts(dir string) []string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		j.Logger.Warn("a checkout is not set up", "attempt", j.brief.Attempt.Id, "error", err)
+		return nil
+	}
+	defer root.Close()
+	var all []string
+	for _, s := range setup.Plan(j.brief.Project.GetSetup(), root.FS()) {
+		all = append(all, s.Script())
+	}
+	return all
+}
+
+// runsCode reports whether anything in the role's checkouts runs their code.
+func (j *job) runsCode() bool {
+	may := tool.Allows(j.role.Tools.All(), "shell") || tool.Allows(j.role.Tools.All(), "diagnostics")
+	return may && (j.place.policy.Contain != nil || j.place.policy.Allow)
+}
+
+// setUp makes a checkout ready for its own code, in a place of its own, and
+// records each command as a call of the runtime's own, whose id begins with
+// prefix. A checkout that was left by a host that died is made ready again. An
+// outcome says that it could not be done: then nothing may run in the checkout,
+// and no agent is to blame.
+func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loomv1.Outcome, error) {
+	scripts := r.scripts(ws.Root)
+	if len(scripts) == 0 || !r.runsCode() || r.silent {
+		return nil, nil
+	}
+	p, err := r.newPlace()
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	ws.Exec = p.policy
+	set := tool.New(ws, nil)
+	for i, script := range scripts {
+		id := fmt.Sprintf("%s-%d", prefix, i+1)
+		var last tool.Result
+		tell := func(res tool.Result) string {
+			last = res
+			return setupText(script, res)
+		}
+		if result := r.recorded(id); turn.Passed(result) {
+			last = runScript(ctx, set, id, script)
+		} else if result, err = r.check(ctx, set, ws.Root, id, script, tell); err != nil {
+			return nil, err
+		} else if turn.Passed(result) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !ranWell(last) {
+			out := r.failure(fault.New("setup/failed", "%s: %s", script, last.Summary).
+				Want("mend what it needs on this host, or name other commands as the project's setup"), "")
+			out.Notes = text(out.Notes + "\n" + ending(last.Output, setupTail))
+			return out, nil
+		}
+	}
+	return nil, nil
+}
+
+// setupTail is how much of the end of a failed setup's output an outcome has.
+const setupTail = 4 << 10
+
+func ending(s string, n int) string {
+	if len(s) > n {
+		s = "[the beginning is cut]\n" + s[len(s)-n:]
+	}
+	return s
+}
+
+// runScript runs a command line of a setup, which may fetch and build for long.
+func runScript(ctx context.Context, set *tool.Set, id, script string) tool.Result {
+	args, err := json.Marshal(map[string]string{"command": script})
+	if err != nil {
+		return tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_ERROR, Summary: err.Error()}
+	}
+	return set.Call(ctx, []string{"shell"}, checkTimeout, &loomv1.ToolCall{Id: id, Tool: "shell", Arguments: string(args)})
+}
+
+func ranWell(r tool.Result) bool {
+	return r.Status == loomv1.ToolStatus_TOOL_STATUS_OK && r.ExitCode == 0
+}
+
+// setupText is what the model sees of a command of the setup.
+func setupText(script string, res tool.Result) string {
+	var p prompt
+	p.section("Setup")
+	p.WriteString("The runtime made the checkout ready for its own code before anything runs in it.\n")
+	if ranWell(res) {
+		fmt.Fprintf(&p, "done: %s\n", script)
+	} else {
+		fmt.Fprintf(&p, "failed (exit %d): %s\n", res.ExitCode, script)
+	}
+	p.data(strings.TrimSpace(res.Output))
+	return p.String()
+}
