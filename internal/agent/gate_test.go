@@ -48,6 +48,25 @@ func TestREAL04_RequiredChecksRunBeforeASuccessIsTaken(t *testing.T) {
 	}
 }
 
+// TestREAL04_WhatAGateLeavesIsNoPartOfTheChange has a required check that builds
+// beside the sources and changes one, where nothing is ignored.
+func TestREAL04_WhatAGateLeavesIsNoPartOfTheChange(t *testing.T) {
+	b := newBench(t, script(says(call("file_write", map[string]any{"path": "b.txt", "content": "two\n"})), finish("success")))
+	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Execution.Checks = []string{"mkdir built && echo x > built/b.o && echo more >> b.txt"}
+	out := b.must(br)
+	var paths []string
+	for _, f := range out.Change.GetFiles() {
+		paths = append(paths, f.Path)
+	}
+	if got := strings.Join(paths, " "); got != "b.txt" {
+		t.Errorf("the change has %q, want b.txt alone", got)
+	}
+	if diff := b.text(out.Change.GetDiff()); !strings.Contains(diff, "+two") || strings.Contains(diff, "more") {
+		t.Errorf("the change is\n%s\nand should be what its author wrote", diff)
+	}
+}
+
 // TestREAL04_AGateOutlivesAKill cuts the host off at every record of such a turn.
 func TestREAL04_AGateOutlivesAKill(t *testing.T) {
 	for at := 1; ; at++ {

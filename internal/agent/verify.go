@@ -126,8 +126,14 @@ func (r *run) proves(ctx context.Context, ws tool.Workspace) error {
 	if r.tree == nil || r.brief.Node.Phase != nil {
 		return nil
 	}
-	_, err := r.runChecks(ctx, ws, fmt.Sprintf("gate-%d", r.t.Iterations), "your worktree")
-	return err
+	putBack, err := r.tree.Keep(ctx)
+	if err != nil && fault.Code(err) != "git/unsupported" { // of which the proposal tells
+		return err
+	}
+	if _, err := r.runChecks(ctx, ws, fmt.Sprintf("gate-%d", r.t.Iterations), "your worktree"); err != nil || putBack == nil {
+		return err
+	}
+	return putBack(ctx)
 }
 
 // recorded returns the recorded outcome of a call, or nil.

@@ -138,6 +138,23 @@ func (w *Worktree) save(ctx context.Context, tree string) (string, error) {
 	return commit, w.set(ctx, wipRef(w.execution), commit)
 }
 
+// Keep notes what the work tree has and returns a function that puts it back: what
+// was built in the meantime and is not ignored goes, what was changed is as it was.
+// Ignored files stay.
+func (w *Worktree) Keep(ctx context.Context) (putBack func(context.Context) error, err error) {
+	kept, err := w.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		now, err := w.snapshot(ctx)
+		if err != nil || now == kept {
+			return err
+		}
+		return w.move(ctx, now, kept, w.base)
+	}, nil
+}
+
 // snapshot writes the content of the work tree as a tree of the mirror. It
 // begins with a copy of the index of the base, so that what it finds depends
 // on the content alone, and lists paths itself: git's own commands would look

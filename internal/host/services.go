@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -101,9 +102,13 @@ func (h *Host) addDiff(ctx context.Context, v project.View, q *loomv1.Query, vie
 		return nil
 	}
 	diff, err := h.blobs.Get(ctx, ref)
-	view.Diff = string(diff)
+	view.Diff = diffText(diff)
 	return err
 }
+
+// diffText is a diff as a view can carry it: files may be in any encoding, and git
+// takes some that are no text at all for text.
+func diffText(diff []byte) string { return strings.ToValidUTF8(string(diff), "\uFFFD") }
 
 func (h *Host) allProjects(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
 	all := &loomv1.View{}
