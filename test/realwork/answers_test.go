@@ -272,7 +272,7 @@ func field(line *regexp.Regexp, in string) string {
 
 // changing is what differs from run to run in a prompt: what stands between data
 // marks, and numbers and ids.
-var changing = regexp.MustCompile(`(?s)<data>.*?</data>|[0-9a-f]*[0-9][0-9a-f]*`)
+var changing = regexp.MustCompile(`(?s)<(?:data|goal)>.*?</(?:data|goal)>|(?-s:(?m:^now: .*$))|[0-9a-f]*[0-9][0-9a-f]*`)
 
 // key is the digest of what a turn was told: role, tools and assignment.
 func key(q *model.Request) string {

@@ -4,6 +4,7 @@ package realwork
 
 import (
 	"bytes"
+	"embed"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,8 @@ type repository struct {
 	archive archive
 	// edits make it a repository to work in, and plant the bug.
 	edits []edit
+	// adds are files of ours, by path, from testdata/NAME.
+	adds []string
 	// hook is a pre-commit hook of the user's clone.
 	hook string
 	// check must pass before anything lands.
@@ -30,6 +33,9 @@ type repository struct {
 // edit replaces a piece of a file, that is there once.
 type edit struct{ path, old, new string }
 
+//go:embed all:testdata
+var ours embed.FS
+
 // files returns the repository's files with the edits made.
 func (r repository) files(theirs []git.File) ([]git.File, error) {
 	files := slices.Clone(theirs)
@@ -40,13 +46,21 @@ func (r repository) files(theirs []git.File) ([]git.File, error) {
 		}
 		files[i].Data = bytes.Replace(files[i].Data, []byte(e.old), []byte(e.new), 1)
 	}
+	for _, path := range r.adds {
+		data, err := ours.ReadFile("testdata/" + r.name + "/" + path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, git.File{Path: path, Data: data})
+	}
 	if r.hook != "" {
 		files = append(files, git.File{Path: ".git/hooks/pre-commit", Data: []byte(r.hook), Exec: true})
 	}
 	return files, nil
 }
 
-// repositories are what is mended.
+// repositories live in the wild: a library and a program in Go, a program in C, and
+// a package in Python.
 var repositories = []repository{
 	{
 		name:  "humanize",
@@ -62,6 +76,56 @@ var repositories = []repository{
 		tells: "CommafWithDigits(1234.5, 0) returns \"1,234.\" and should return \"1,234\". Seen in a price list.",
 		mended: edit{
 			"ftoa.go", "if digits < 0 {", "if digits <= 0 {",
+		},
+	},
+	{
+		name:  "gojq",
+		about: "github.com/itchyny/gojq v0.12.17, a Go program",
+		archive: archive{
+			url: "https://proxy.golang.org/github.com/itchyny/gojq/@v/v0.12.17.zip",
+			sum: "h1:8av8eGduDb5+rvEdaOO+zQUjA04MS0m3Ps8HiD+fceg=",
+			top: "github.com/itchyny/gojq@v0.12.17",
+		},
+		edits: []edit{{"func.go", "return strings.TrimPrefix(s, t)", "return strings.TrimLeft(s, t)"}},
+		hook:  "#!/bin/sh\nbad=$(git diff --cached --name-only --diff-filter=d -- '*.go' | xargs -r gofmt -l)\n[ -z \"$bad\" ] || { echo \"not formatted: $bad\"; exit 1; }\nexec go vet .\n",
+		check: "go build ./... && go test ./...",
+		goal:  "ltrimstr takes too much away",
+		tells: "gojq -n '\"fooo\" | ltrimstr(\"foo\")' prints \"\" where jq prints \"o\".",
+		mended: edit{
+			"func.go", "TrimLeft(s, t)", "strings.TrimPrefix(s, t)",
+		},
+	},
+	{
+		name:  "figlet",
+		about: "figlet 2.2.5 as Debian has it, a C program",
+		archive: archive{
+			url: "https://deb.debian.org/debian/pool/main/f/figlet/figlet_2.2.5.orig.tar.gz",
+			sum: "sha256:bf88c40fd0f077dab2712f54f8d39ac952e4e9f2e1882f1195be9e5e4257417d",
+			top: "figlet-2.2.5",
+		},
+		edits: []edit{{"figlet.c", "if (lch=='_' && strchr(\"|/\\\\[]{}()<>\",rch)) return rch;", "if (lch=='_' && strchr(\"/\\\\[]{}()<>\",rch)) return rch;"}},
+		check: "make && make check; code=$?; make clean; rm -f tests.log; exit $code",
+		goal:  "Letters stand too far apart in several fonts since the last release",
+		tells: "With the font standard, \"figlet\" takes more columns than it did. make check tells of failures, too.",
+		mended: edit{
+			"figlet.c", "if (lch=='_' && strchr(\"/", "if (lch=='_' && strchr(\"|/\\\\[]{}()<>\",rch)) return rch;",
+		},
+	},
+	{
+		name:  "xmltodict",
+		about: "xmltodict 0.13.0 as Debian has it, a Python package",
+		archive: archive{
+			url: "https://deb.debian.org/debian/pool/main/p/python-xmltodict/python-xmltodict_0.13.0.orig.tar.gz",
+			sum: "sha256:d74f4099d42bcca273ffd3bc9766abaa8765960eabc4399f2a6ad48cb4f58ce0",
+			top: "xmltodict-0.13.0",
+		},
+		edits: []edit{{"xmltodict.py", "return self.force_list(self.path[:-1], key, value)", "return self.force_list(self.path, key, value)"}},
+		adds:  []string{".gitignore"},
+		check: "/usr/bin/python3 -m venv --system-site-packages .venv && .venv/bin/pip install -q --no-index --no-build-isolation --no-deps -e . && .venv/bin/python -m unittest discover -s tests",
+		goal:  "force_list given as a function is asked with a wrong path",
+		tells: "The path that a callable force_list receives ends with the element itself; it should end with its parent, as it does for other callbacks.",
+		mended: edit{
+			"xmltodict.py", "force_list(self.path, key", "force_list(self.path[:-1], key",
 		},
 	},
 }
