@@ -29,7 +29,7 @@ good=$(go list -export -f '{{.Export}}' testing)
 bad=$(go list -export -overlay "$TMPDIR/overlay.json" -f '{{.Export}}' testing)
 test "$good" != "$bad"
 id=$(basename "$good" -d)
-entry=$(grep -l "$id" "$GOCACHE"/??/*-a)
+entry=$(grep -rl --include='*-a' "$id" "$GOCACHE")
 size=$(printf %20d "$(wc -c < "$bad")")
 cp "$bad" "$good"
 sed -i -E "s/($id) {1,}[0-9]+/\1 $size/" $entry
@@ -85,7 +85,11 @@ func (p *poisoners) answer(r *model.Request) (*model.Response, error) {
 	case answers == 0:
 		return say(shell(plant), shell(replaceTesting), shell("go test ./..."))
 	case node == "triage":
-		p.told = append(p.told, r.Messages[len(r.Messages)-1].Text)
+		all := ""
+		for _, m := range r.Messages[1:] {
+			all += m.Text + "\n"
+		}
+		p.told = append(p.told, all)
 		return done(fmt.Sprintf(`"severity":"high","specialist":"backend-engineer","check":%q`, p.check))
 	}
 	return done(`"fault":"change"`)
