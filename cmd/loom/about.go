@@ -37,6 +37,22 @@ func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
 	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h))
 	roleTable(w, h.Roles)
+	if len(h.Disk) > 0 {
+		fmt.Fprintln(w)
+		diskTable(w, h.Disk)
+	}
+}
+
+// diskTable says what projects have on the disk of a host, in MiB.
+func diskTable(w io.Writer, list []*loomv1.ProjectDisk) {
+	mib := func(n uint64) string { return strconv.FormatUint(n>>20, 10) }
+	rows := make([][]string, 0, len(list))
+	for _, d := range list {
+		rows = append(rows, []string{
+			d.Project, strconv.Itoa(int(d.Worktrees)), mib(d.WorktreeBytes), mib(d.Repository), mib(d.Caches), mib(d.Setups), mib(d.Checkouts), mib(d.Total), mib(d.Limit),
+		})
+	}
+	table(w, []string{"disk (MiB)", "worktrees", "of worktrees", "repository", "caches", "setups", "checkouts", "in all", "limit"}, rows)
 }
 
 // sandboxText says how a host keeps commands of agents apart.

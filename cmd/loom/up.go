@@ -24,6 +24,7 @@ func (a *app) up() *cobra.Command {
 	var budget projectLimits
 	var projects, checks, setups, processes, routes, remotes, sources, servers []string
 	var limits map[string]string
+	var disk uint64
 	chosen := models{app: a}
 	var closed, leaf bool
 	var record string
@@ -55,6 +56,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				return err
 			}
 			var err error
+			c.ProjectDisk = disk << 20
 			if c.SandboxLimit, err = roles.ParseSandbox(limits); err != nil {
 				return err
 			}
@@ -129,7 +131,9 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	_ = f.MarkHidden("crashes")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
 	budget.flags(f)
-	f.IntVar(&c.Train, "train", 0, "land up to `N` changes together, tested as one")
+	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes together, tested as one")
+	f.Uint64Var(&disk, "project-disk", 0, "`MIB` that a project may have on this disk (default 20480)")
+	_ = f.MarkHidden("project-disk")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	return cmd
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -89,7 +88,9 @@ type Worker struct {
 	// they said then. Nil for none.
 	Played *recording.Recording
 
-	trees trees
+	trees  trees
+	pool   git.Pool // of checkouts in which nothing lives on
+	pooled sync.Once
 }
 
 // OutsideQuery says what tools from outside are for.
@@ -175,6 +176,13 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	if !j.changes() || j.brief.Bead.GetDelegation().GetQuestion() {
 		return j.lead(ctx)
 	}
+	entry, done := j.trees.use(j.brief.Execution.Id)
+	defer done()
+	free, err := entry.beside(ctx) // it is not removed under the agent
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	joined, err := j.beginning(ctx)
 	if err != nil {
 		return nil, err
@@ -310,25 +318,6 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 	}
 	defer done()
 	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir)+joined)
-}
-
-// checkout makes a clean checkout of a commit; done removes it.
-func (j *job) checkout(ctx context.Context, commit string) (dir string, done func(), err error) {
-	top, err := os.MkdirTemp(j.Scratch, j.brief.Attempt.Id+"-")
-	if err != nil {
-		return "", nil, fmt.Errorf("directory for checkouts: %w", err)
-	}
-	done = func() {
-		if err := git.Discard(top); err != nil {
-			j.Logger.Warn("checkout not removed", "attempt", j.brief.Attempt.Id, "error", err)
-		}
-	}
-	dir = filepath.Join(top, j.brief.Project.Id)
-	if err := j.repo.Workspaces.Checkout(ctx, commit, dir); err != nil {
-		done()
-		return "", nil, err
-	}
-	return dir, done, nil
 }
 
 // renewals says when a holder first renews the commit lock, and how often after

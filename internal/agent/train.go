@@ -357,6 +357,9 @@ func (r *ride) arrive(ctx context.Context, good int) (*loomv1.Outcome, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if fault.Code(err) == "git/target-moved" && good > 1 {
+			return nil, nil // only one by one is there a branch that they can land on
+		}
 		return r.failure(err, ""), nil
 	}
 	landing.Commit = r.cars[0].made.Commit

@@ -56,6 +56,17 @@ func (e *tree) alone(ctx context.Context, f func() error) error {
 	return f()
 }
 
+// unused runs f if nobody works in the worktree now, and says whether.
+func (e *tree) unused(f func() error) (bool, error) {
+	if !e.run.TryAcquire(whole) {
+		return false, nil
+	}
+	defer e.run.Release(whole)
+	e.git.Lock()
+	defer e.git.Unlock()
+	return true, f()
+}
+
 // beside lets somebody work in the worktree beside others, until done.
 func (e *tree) beside(ctx context.Context) (done func(), err error) {
 	if err := e.run.Acquire(ctx, 1); err != nil {

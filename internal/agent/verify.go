@@ -40,6 +40,7 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 	if failed := firstFailed(checks); failed != nil { // no verdict of a model could mend that
 		return r.failedCheck(ctx, failed, checks)
 	}
+	done() // one in which the checks have written nothing serves again
 	// What the checks left behind must not be what the role looks at.
 	look, cleanUp, err := j.checkout(ctx, c.Commit)
 	if err != nil {

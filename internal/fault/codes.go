@@ -222,6 +222,7 @@ var codes = map[string]Exit{
 	"data/sync":           Integrity,
 	"data/damaged":        Integrity,
 	"data/disk-full":      Unavailable,
+	"data/project-full":   Unavailable,
 	"data/not-empty":      Conflict,
 	"backup/invalid":      Integrity,
 	"archive/invalid":     Integrity,

@@ -201,7 +201,7 @@ func hunkRange(s string) (from, count int) {
 func (r *Repository) origin(ctx context.Context, commit, path string, number int) (*Origin, error) {
 	span := strconv.Itoa(number) + "," + strconv.Itoa(number)
 	c := r.git()
-	c.config, c.timeout = []string{"blame.ignoreRevsFile="}, bulkTimeout
+	c.config = []string{"blame.ignoreRevsFile="}
 	out, err := c.run(ctx, "blame", "--no-textconv", "--porcelain", "-L", span, commit, "--", path)
 	if err != nil {
 		return nil, err

@@ -88,11 +88,11 @@ func (s *stage) gather(ctx context.Context) error {
 	top := s.repo.top()
 	switch {
 	case path == "":
-		return s.copyHooks(filepath.Join(s.repo.common, "hooks"))
+		return copyTree(filepath.Join(s.repo.common, "hooks"), s.hooks.dir)
 	case filepath.IsAbs(path):
-		return s.copyHooks(path)
+		return copyTree(path, s.hooks.dir)
 	case top == "":
-		return s.copyHooks(filepath.Join(s.repo.common, path))
+		return copyTree(filepath.Join(s.repo.common, path), s.hooks.dir)
 	case !filepath.IsLocal(path) || filepath.Clean(path) == ".":
 		return fault.New("git/unsupported", "core.hooksPath must lie in a directory of the repository").Got(path)
 	}
@@ -101,15 +101,6 @@ func (s *stage) gather(ctx context.Context) error {
 		return err
 	}
 	return s.tracked(ctx, strings.Split(filepath.Clean(path), "/")[0])
-}
-
-// copyHooks copies a directory of hooks, and once more to where a hook may look for
-// its like.
-func (s *stage) copyHooks(from string) error {
-	if err := copyTree(from, s.hooks.dir); err != nil {
-		return err
-	}
-	return copyTree(s.hooks.dir, filepath.Join(s.dir, ".git", "hooks"))
 }
 
 // top returns the registered checkout, "" for a bare repository.

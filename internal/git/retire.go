@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Remove saves the work of an execution under refs/loom/wip/EXECUTION and then
@@ -87,7 +88,78 @@ func (w *Worktree) erase(ctx context.Context) error {
 		return err
 	}
 	tidy := w.git()
-	tidy.config, tidy.timeout = []string{"gc.auto=6700", "gc.autoDetach=false"}, bulkTimeout
+	tidy.config = []string{"gc.auto=6700", "gc.autoDetach=false"}
 	_, err := tidy.run(ctx, "gc", "--auto", "--quiet")
 	return err
+}
+
+// Saved lists the executions whose work the mirror keeps, whether they have a
+// workspace or not.
+func (ws *Workspaces) Saved(ctx context.Context) ([]string, error) {
+	if err := ws.make(ctx); err != nil {
+		return nil, err
+	}
+	out, err := ws.git().run(ctx, "for-each-ref", "--format=%(refname)", wipRef(""))
+	if err != nil {
+		return nil, err
+	}
+	list := strings.Fields(string(out))
+	for i := range list {
+		list[i] = strings.TrimPrefix(list[i], wipRef(""))
+	}
+	return list, nil
+}
+
+// Forget gives up the work that was saved of executions without a workspace, here
+// and where hosts share it. Git then removes what nothing else refers to, in its
+// own time. One with a workspace is left as it is, and forgetting what is not
+// there is no error.
+func (ws *Workspaces) Forget(ctx context.Context, executions ...string) error {
+	if err := ws.make(ctx); err != nil {
+		return err
+	}
+	for _, execution := range executions {
+		if err := checkTokens("execution", execution); err != nil {
+			return err
+		}
+		w := &Worktree{mirror: ws.mirror, execution: execution}
+		if w.there() {
+			continue
+		}
+		if err := w.forget(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Worktree) forget(ctx context.Context) error {
+	shared, err := w.repo.resolve(ctx, sharedRef(w.execution))
+	if err != nil {
+		return err
+	}
+	if shared != "" {
+		if err := w.repo.transact(ctx, "loom: work that ended is given up", drop(sharedRef(w.execution), shared)); err != nil {
+			return err
+		}
+	}
+	for _, ref := range []string{seenRef(w.execution), wipRef(w.execution)} {
+		unlock(w.path(), ref)
+		if _, err := w.git().run(ctx, "update-ref", "-d", ref); err != nil {
+			return err
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(w.dir, "kept", w.execution+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range kept {
+		if rest := strings.TrimPrefix(filepath.Base(path), w.execution+"-"); strings.Trim(rest, "0123456789") != "" {
+			continue // of another execution, whose id begins with this one's
+		}
+		if err := removeAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

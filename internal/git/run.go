@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,9 +16,9 @@ import (
 )
 
 const (
-	callTimeout = 2 * time.Minute // of one git call that names no other
-	bulkTimeout = 15 * time.Minute
-	callOutput  = 64 << 20 // bytes of standard output that a call may give
+	callTimeout = 2 * time.Minute  // of one git call that names no other
+	bulkTimeout = 15 * time.Minute // of one whose work grows with the repository
+	callOutput  = 64 << 20         // bytes of standard output that a call may give
 	grace       = 2 * time.Second
 )
 
@@ -32,6 +33,15 @@ var neutral = []string{
 	"protocol.ext.allow=never", "protocol.file.allow=never", "submodule.recurse=false",
 	"gc.auto=0", "maintenance.auto=false", "log.showSignature=false", "commit.gpgSign=false",
 	"safe.directory=*", "advice.graftFileDeprecated=false", "core.filesRefLockTimeout=3000", "core.packedRefsTimeout=3000",
+}
+
+// bulk are the commands whose work grows with the number of files, or with the
+// size of the history: a large repository or a slow disk is no fault of theirs.
+var bulk = map[string]bool{
+	"add": true, "blame": true, "check-attr": true, "checkout-index": true, "commit": true, "diff": true,
+	"diff-files": true, "diff-index": true, "diff-tree": true, "gc": true, "index-pack": true, "ls-files": true, "ls-tree": true,
+	"merge-base": true, "merge-tree": true, "pack-objects": true, "read-tree": true, "rev-list": true, "unpack-objects": true,
+	"update-index": true, "write-tree": true,
 }
 
 // environment is the whole environment of a git call. Nothing of the caller's
@@ -56,7 +66,7 @@ type call struct {
 	config   []string // further key=value pairs
 	env      []string // further variables
 	stdin    io.Reader
-	timeout  time.Duration // zero means callTimeout
+	timeout  time.Duration // zero means bulkTimeout for a bulk command, else callTimeout
 	dir      string        // working directory; empty means workTree, else gitDir
 	keep     *os.File      // stays open in git too, so that its lock outlives this process
 }
@@ -64,7 +74,7 @@ type call struct {
 // run returns what git printed. An exit status other than zero is a git/failed
 // error, see [exitCode]; running out of time is git/timeout.
 func (c call) run(ctx context.Context, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.limit())
+	ctx, cancel := context.WithTimeout(ctx, c.limit(args[0]))
 	defer cancel()
 	stdout, stderr := &bounded{most: callOutput}, &bounded{most: 4 << 10}
 	cmd := c.command(ctx, args)
@@ -82,11 +92,22 @@ func (c call) line(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-func (c call) limit() time.Duration {
-	if c.timeout == 0 {
-		return callTimeout
+func (c call) limit(command string) time.Duration {
+	switch {
+	case c.timeout != 0:
+		return c.timeout
+	case bulk[command]:
+		return bulkTimeout
 	}
-	return c.timeout
+	return callTimeout
+}
+
+// writeTree writes the files of a tree to an empty work tree, several at a
+// time, and leaves them in the call's index.
+func (c call) writeTree(ctx context.Context, treeish string) error {
+	c.config = append(slices.Clone(c.config), "checkout.workers=0", "checkout.thresholdForParallelism=500")
+	_, err := c.run(ctx, "read-tree", "--reset", "-u", treeish)
+	return err
 }
 
 func (c call) command(ctx context.Context, args []string) *exec.Cmd {

@@ -156,9 +156,15 @@ func (w *Worktree) Keep(ctx context.Context) (putBack func(context.Context) erro
 }
 
 // snapshot writes the content of the work tree as a tree of the mirror. It
-// begins with a copy of the index of the base, so that what it finds depends
-// on the content alone, and lists paths itself: git's own commands would look
-// into directories that call themselves repositories.
+// begins with a copy of the index of the base, which no agent can reach, so that
+// what it finds depends on the content alone, and lists paths itself: git's own
+// commands would look into directories that call themselves repositories.
+//
+// A file is read only where the index does not vouch for it: where its times,
+// size, inode or mode are others than when the index was written, or where it
+// was changed so shortly before that the same second may hold a later change. A
+// process can set the time of a file's content, but not the time at which it did
+// so, which is compared too.
 func (w *Worktree) snapshot(ctx context.Context) (string, error) {
 	scratch := w.indexPath(w.execution) + ".snapshot"
 	defer os.Remove(scratch)
@@ -166,14 +172,22 @@ func (w *Worktree) snapshot(ctx context.Context) (string, error) {
 		return "", err
 	}
 	files := w.over(w.Path(), scratch)
-	present, gone, err := w.paths(ctx, files)
+	files.config = []string{"core.fsync=objects,derived-metadata,reference"} // the index is thrown away
+	if err := w.gitlinks(ctx, files); err != nil {
+		return "", err
+	}
+	present, gone, err := w.changed(ctx, files)
+	if err != nil {
+		return "", err
+	}
+	others, err := untracked(ctx, files)
 	if err != nil {
 		return "", err
 	}
 	if err := files.update(ctx, gone, "--force-remove"); err != nil {
 		return "", err
 	}
-	if err := files.update(ctx, present, "--add", "--replace"); err != nil {
+	if err := files.update(ctx, append(present, others...), "--add", "--replace"); err != nil {
 		return "", err
 	}
 	return files.line(ctx, "write-tree")
@@ -184,24 +198,21 @@ func (c call) update(ctx context.Context, paths []string, flags ...string) error
 	if len(paths) == 0 {
 		return nil
 	}
-	c.stdin, c.timeout = joinNUL(paths), bulkTimeout
+	c.stdin = joinNUL(paths)
 	_, err := c.run(ctx, append(append([]string{"update-index"}, flags...), "-z", "--stdin")...)
 	return err
 }
 
-// paths lists what stands in the work tree and what no longer does.
-func (w *Worktree) paths(ctx context.Context, files call) (present, gone []string, err error) {
-	out, err := files.run(ctx, "ls-files", "-z", "--stage")
+// changed lists the tracked files that may differ from the index: those that
+// still stand, and those that no longer do.
+func (w *Worktree) changed(ctx context.Context, files call) (present, gone []string, err error) {
+	out, err := files.run(ctx, "diff-files", "--name-only", "-z", "--ignore-submodules=all")
 	if err != nil {
 		return nil, nil, err
 	}
 	look := lookout{root: w.Path(), dirs: map[string]bool{}}
-	for _, line := range splitNUL(out) {
-		meta, path, _ := strings.Cut(line, "\t")
+	for _, path := range splitNUL(out) {
 		switch there, err := look.at(path); {
-		case strings.HasPrefix(meta, gitlinkMode) && (there || err != nil):
-			return nil, nil, fault.New("git/unsupported", "the change puts something in the place of a submodule").Got(path)
-		case strings.HasPrefix(meta, gitlinkMode):
 		case err != nil:
 			return nil, nil, err
 		case there:
@@ -210,8 +221,26 @@ func (w *Worktree) paths(ctx context.Context, files call) (present, gone []strin
 			gone = append(gone, path)
 		}
 	}
-	others, err := untracked(ctx, files)
-	return append(present, others...), gone, err
+	return present, gone, nil
+}
+
+// gitlinks refuses what stands in the place of a submodule.
+func (w *Worktree) gitlinks(ctx context.Context, files call) error {
+	out, err := files.run(ctx, "ls-files", "-z", "--stage")
+	if err != nil {
+		return err
+	}
+	look := lookout{root: w.Path(), dirs: map[string]bool{}}
+	for _, line := range splitNUL(out) {
+		meta, path, _ := strings.Cut(line, "\t")
+		if !strings.HasPrefix(meta, gitlinkMode) {
+			continue
+		}
+		if there, err := look.at(path); there || err != nil {
+			return fault.New("git/unsupported", "the change puts something in the place of a submodule").Got(path)
+		}
+	}
+	return nil
 }
 
 // drafts are files that a tool writes before they take their place: one that

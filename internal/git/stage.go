@@ -51,8 +51,8 @@ func (s *stage) clear() error {
 	return nil
 }
 
-// open throws away what was there and lays the stage: the change's files, HEAD
-// on loom/BEAD at the tip, the change in the index.
+// open throws away what was there and gathers the hooks. Only where one of them
+// would run is the stage laid: what no hook looks at needs no work tree.
 func (s *stage) open(ctx context.Context, bead string) error {
 	if err := s.clear(); err != nil {
 		return err
@@ -63,20 +63,34 @@ func (s *stage) open(ctx context.Context, bead string) error {
 			return err
 		}
 	}
-	if _, err := s.over(s.dir, s.pristine).run(ctx, "read-tree", "--reset", "-u", s.tree); err != nil {
+	if err := s.gather(ctx); err != nil {
+		return err
+	}
+	name := s.hooks.first()
+	if name == "" {
+		return nil
+	}
+	if s.policy.Contain == nil && !s.policy.Allow {
+		return fault.New("tool/no-sandbox", "the repository has a %s hook, and hooks may not run here without a sandbox", name)
+	}
+	return s.lay(ctx, bead)
+}
+
+// lay writes what the hooks look at: the change's files, HEAD on loom/BEAD at
+// the tip, the change in the index, and the hooks once more where one of them
+// may look for its like.
+func (s *stage) lay(ctx context.Context, bead string) error {
+	if err := s.over(s.dir, s.pristine).writeTree(ctx, s.tree); err != nil {
 		return err
 	}
 	s.step("stage written")
 	if err := s.giveGit(ctx, s.dir, s.pristine, "refs/heads/loom/"+bead, s.tip); err != nil {
 		return err
 	}
-	if err := s.gather(ctx); err != nil {
-		return err
+	if s.hooks.dir != s.hookTree() {
+		return nil // a relative core.hooksPath: they are among the files
 	}
-	if name := s.hooks.first(); name != "" && s.policy.Contain == nil && !s.policy.Allow {
-		return fault.New("tool/no-sandbox", "the repository has a %s hook, and hooks may not run here without a sandbox", name)
-	}
-	return nil
+	return copyTree(s.hooks.dir, filepath.Join(s.dir, ".git", "hooks"))
 }
 
 // close removes the stage; a crash leaves it to the next open.
@@ -105,6 +119,9 @@ func (s *stage) setUp(ctx context.Context) error {
 
 // rehearse runs the hooks on the change and returns the message they leave.
 func (s *stage) rehearse(ctx context.Context, message string) (string, []HookRun, error) {
+	if s.hooks.first() == "" {
+		return message, s.skipped(), nil
+	}
 	file := filepath.Join(s.dir, ".git", "COMMIT_EDITMSG")
 	if err := os.WriteFile(file, []byte(message), 0o600); err != nil {
 		return "", nil, err
@@ -128,6 +145,17 @@ func (s *stage) rehearse(ctx context.Context, message string) (string, []HookRun
 	}
 	message, err := readMessage(file)
 	return message, runs, err
+}
+
+// skipped lists the hooks that are there and that git would not run.
+func (s *stage) skipped() []HookRun {
+	var list []HookRun
+	for _, name := range commitHooks {
+		if _, runs, there := s.hooks.find(name); there && !runs {
+			list = append(list, HookRun{Name: name, Skipped: true})
+		}
+	}
+	return list
 }
 
 func hookArguments(name string) []string {

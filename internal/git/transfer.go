@@ -37,7 +37,7 @@ func transfer(ctx context.Context, from, to call, how unpacker, want []string, h
 		sent <- from.pack(ctx, revs, write)
 		write.Close()
 	}()
-	to.stdin, to.timeout = read, bulkTimeout
+	to.stdin = read
 	_, err = to.run(ctx, how...)
 	read.Close() // a packer whose reader has gone ends
 	if packed := <-sent; err == nil || exitCode(packed) > 0 {
@@ -48,13 +48,13 @@ func transfer(ctx context.Context, from, to call, how unpacker, want []string, h
 
 // pack writes a pack of what revs name to out.
 func (c call) pack(ctx context.Context, revs string, out io.Writer) error {
-	c.stdin, c.timeout = strings.NewReader(revs), bulkTimeout
+	c.stdin = strings.NewReader(revs)
 	return c.into(ctx, out, "pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q")
 }
 
 // into is run with standard output going to out.
 func (c call) into(ctx context.Context, out io.Writer, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.limit())
+	ctx, cancel := context.WithTimeout(ctx, c.limit(args[0]))
 	defer cancel()
 	cmd := c.command(ctx, args)
 	stderr := &bounded{most: 4 << 10}

@@ -159,7 +159,7 @@ func (w *Worktree) populate(ctx context.Context, content string) error {
 		}
 	}
 	files := w.over(w.Path(), index)
-	if _, err := files.run(ctx, "read-tree", "--reset", "-u", content); err != nil {
+	if err := files.writeTree(ctx, content); err != nil {
 		return err
 	}
 	if _, err := files.run(ctx, "read-tree", "-i", "-m", w.base); err != nil {
@@ -292,7 +292,7 @@ func (m mirror) checkout(ctx context.Context, commit, dir, branch string) error 
 	if err := os.Remove(index.Name()); err != nil { // git wants none or a whole one
 		return err
 	}
-	if _, err := m.over(dir, index.Name()).run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
+	if err := m.over(dir, index.Name()).writeTree(ctx, commit); err != nil {
 		return err
 	}
 	return m.giveGit(ctx, dir, index.Name(), branch, commit)

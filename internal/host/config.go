@@ -202,7 +202,8 @@ type Config struct {
 	Crashes int
 
 	// Train is the most changes of a configured project that land together, tested
-	// as one. Zero and one have each land by itself; 50 is the most.
+	// as one. Zero means 10, one has each land by itself, 50 is the most. A change
+	// that nobody waits with lands by itself in any case.
 	Train int
 
 	// Budget is what each configured project may spend, from its beginning: tokens
@@ -227,6 +228,11 @@ type Config struct {
 	// LeastFree is how many bytes of the data directory's disk must be free,
 	// at most a tenth of it, before new work is taken. Zero means 512 MiB.
 	LeastFree uint64
+
+	// ProjectDisk is how many bytes a project may have in the data directory:
+	// worktrees, its repository's copy, caches and setups. From there on nothing
+	// new is taken for it. Zero means DefaultProjectDisk.
+	ProjectDisk uint64
 
 	// Free tells how many bytes of a disk are free, and how many there are. Nil
 	// asks the system; it is for tests.
@@ -257,7 +263,7 @@ func (c Config) check() error {
 		add(fault.New("usage/argument", "an attempt ends after %d crashes, where 0 to %d are possible", c.Crashes, project.MaxCrashes).At("crashes"))
 	}
 	if c.Train < 0 || c.Train > project.MaxTrain {
-		add(fault.New("usage/argument", "a train of %d changes, where 0 to %d are possible", c.Train, project.MaxTrain).At("train"))
+		add(fault.New("usage/argument", "a train of %d changes, where 1 to %d are possible", c.Train, project.MaxTrain).At("train"))
 	}
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))

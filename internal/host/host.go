@@ -50,6 +50,8 @@ type Host struct {
 	heads      *headmark.Keeper
 	keeping    keeping
 	space      *watermark.Watch
+	disk       disk
+	worked     *agent.Worker // who does the work here; nil where Config.Worker does
 	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
 	projection *projection.DB
@@ -102,7 +104,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
-		h.startAgents, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -290,6 +292,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	if err := os.MkdirAll(w.Scratch, 0o700); err != nil {
 		return nil, fault.New("data/permissions", "no directory for scratch files").At(w.Scratch).Because(err)
 	}
+	h.worked = w
 	return w, nil
 }
 

@@ -47,6 +47,9 @@ type Leaf struct {
 const (
 	helloEvery  = staffAgain
 	helloWithin = 5 * time.Second
+	// helloWorktrees is of how many worktrees it asks at once whether they are
+	// still wanted.
+	helloWorktrees = 200
 )
 
 // StartLeaf starts a host that only runs agents, of the projects in c and of the
@@ -147,6 +150,8 @@ func (l *Leaf) join(ctx context.Context) error {
 
 func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 	l.hello.Presence = l.presence(true)
+	l.hello.Worktrees = l.h.worktrees()
+	l.hello.Worktrees = l.hello.Worktrees[:min(len(l.hello.Worktrees), helloWorktrees)]
 	reply, err := l.way.request(ctx, &loomv1.SeatRequest{Body: &loomv1.SeatRequest_Hello{Hello: l.hello}})
 	return reply.GetWelcome(), err
 }

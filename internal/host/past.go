@@ -32,6 +32,9 @@ func (h *Host) stateAt(ctx context.Context, q *loomv1.StateRequest) (*loomv1.Sta
 		return nil, err
 	}
 	x, err := h.executionOf(ctx, q.Execution)
+	if err == nil {
+		err = h.roomFor(x.Project)
+	}
 	if err != nil {
 		return nil, err
 	}

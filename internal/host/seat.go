@@ -103,8 +103,16 @@ func (h *Host) welcome(ctx context.Context, r broker.Request, hello *loomv1.Leaf
 		return nil, err
 	}
 	h.noteLeaf(ctx, p)
+	ended := map[string]string{}
+	if ends, err := h.projection.Ends(ctx, hello.Worktrees[:min(len(hello.Worktrees), helloWorktrees)]); err == nil {
+		for id, e := range ends {
+			if !e.At.IsZero() {
+				ended[id] = e.Project
+			}
+		}
+	}
 	return &loomv1.SeatReply{Body: &loomv1.SeatReply_Welcome{Welcome: &loomv1.LeafWelcome{
-		Deployment: h.dir.Manifest().Deployment, Drained: wanted.GetDrained()[r.Who.Name], Roles: r.Roles, Staff: h.leafStaff(wanted, p, r.Roles),
+		Deployment: h.dir.Manifest().Deployment, Drained: wanted.GetDrained()[r.Who.Name], Roles: r.Roles, Staff: h.leafStaff(wanted, p, r.Roles), Ended: ended,
 	}}}, nil
 }
 

@@ -162,12 +162,12 @@ func (h *Host) transitions(ctx context.Context, id string) ([]*loomv1.Transition
 	return h.projection.Transitions(ctx, x.Id)
 }
 
-func (h *Host) serveHost(context.Context, call) proto.Message {
+func (h *Host) serveHost(ctx context.Context, _ call) proto.Message {
 	m := h.dir.Manifest()
 	return &loomv1.HostReply{
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
-		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(),
+		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter),
 	}
 }
 

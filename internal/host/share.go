@@ -80,6 +80,9 @@ func (l *Leaf) heed(w *loomv1.LeafWelcome) {
 			l.h.pools.Resize(role, n)
 		}
 	}
+	for execution, project := range w.GetEnded() {
+		l.h.retire(l.h.ctx, project, execution)
+	}
 }
 
 // due is how many agents of a role a host says that this one is to have, if it

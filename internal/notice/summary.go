@@ -85,6 +85,9 @@ func flow(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: %s failed", about(e), e.Node)
 	case *loomv1.Event_ReworkStarted:
 		r := f.ReworkStarted
+		if r.GetMovedFrom() != "" {
+			return fmt.Sprintf("%s: %s begins again at %s with a fresh candidate", about(e), e.Node, r.GetTo()) + after(": ", r.GetReason())
+		}
 		return fmt.Sprintf("%s: %s sends work back to %s%s", about(e), e.Node, r.GetTo(), times(r.GetCount())) + after(": ", r.GetReason())
 	case *loomv1.Event_ExecutionEnded:
 		return fmt.Sprintf("%s: execution %s %s", about(e), e.Execution, word(f.ExecutionEnded.GetStatus())) + in(f.ExecutionEnded.GetReason())

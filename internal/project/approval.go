@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -111,7 +112,7 @@ func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) e
 		return fault.New("submit/too-large", "comment has %d bytes, the most is %d", len(v.Comment), MaxComment).At("comment")
 	}
 	if !slices.Contains(a.Options, v.Decision) {
-		return fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, v.Decision).At("decision")
+		return workflow.NotOffered(a, v.Decision)
 	}
 	return nil
 }

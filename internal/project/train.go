@@ -14,6 +14,10 @@ import (
 // MaxTrain is the most changes that a project may let land together.
 const MaxTrain = 50
 
+// DefaultTrain is how many land together where nothing else is said: ten changes
+// that wait cost one run of the tests, and where one of them fails four more.
+const DefaultTrain = 10
+
 // carWords bounds what a commit message is made of, of each of two texts.
 const carWords = 8 << 10
 

@@ -411,6 +411,10 @@ func TestWF11_ReadsByBead(t *testing.T) {
 			t.Errorf("Active(%s): %v (-want +got):\n%s", tt.bead, err, diff)
 		}
 	}
+	ends, err := db.Ends(t.Context(), []string{"demo-1-x1", "demo-2-x1", "demo-3-x1"})
+	if e := ends["demo-1-x1"]; err != nil || e.Project != "demo" || e.At.IsZero() || e.Wanted || !ends["demo-2-x1"].At.IsZero() || len(ends) != 2 {
+		t.Errorf("Ends: %v, %v; want that of demo-1-x1, and demo-2-x1 without", ends, err)
+	}
 	last, err := db.History(t.Context(), "demo-1")
 	if err != nil {
 		t.Fatal(err)

@@ -254,6 +254,9 @@ func (f folder) reworked(w *loomv1.ReworkStarted) error {
 		return err
 	}
 	from.Reworks = w.Count
+	if w.MovedFrom != "" {
+		from.MovedFrom = w.MovedFrom
+	}
 	f.reset(w.ResetNodes, w.ResetEdges)
 	return nil
 }
@@ -278,7 +281,7 @@ func (f folder) resettable(nodes, edges []string) error {
 func (f folder) reset(nodes, edges []string) {
 	for _, id := range nodes {
 		st := f.x.Nodes[id]
-		f.x.Nodes[id] = &loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks, Replans: st.Replans, History: st.History}
+		f.x.Nodes[id] = &loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks, Replans: st.Replans, MovedFrom: st.MovedFrom, History: st.History}
 	}
 	for _, id := range edges {
 		delete(f.x.Edges, id)

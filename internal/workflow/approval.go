@@ -71,7 +71,7 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 	a.Halts = a.Kind == escalation && n.Criticality == loomv1.Criticality_CRITICALITY_CRITICAL
 	a.Change, a.History, a.Checks = r.X.Change, shown(st.GetHistory()), r.X.Checks
 	a.Options = r.options(n, a)
-	a.NextSteps = r.nextSteps(n, a)
+	a.NextSteps = append(r.nextSteps(n, a), r.remedies(n, a)...)
 	a.Digest = Digest(a)
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
 		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a},
@@ -134,6 +134,8 @@ func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 	switch {
 	case a.Gate:
 		more = "read the gate of " + n.Id + " again"
+	case r.freshFrom(n) != nil:
+		more = "begin again at " + r.freshFrom(n).Id + " with a fresh candidate, which is verified and landed anew"
 	case !n.isTask():
 		more = "look at " + n.Id + " again"
 	}
@@ -153,6 +155,67 @@ func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 		}
 	}
 	return steps
+}
+
+// remedies says what can be done about the causes of an escalation before it is
+// answered: an answer alone seldom mends what made every attempt fail.
+func (r Run) remedies(n *node, a *loomv1.Approval) (steps []string) {
+	history := r.state(n).GetHistory()
+	if a.Kind != escalation || len(history) == 0 {
+		return nil
+	}
+	last := history[len(history)-1]
+	for _, c := range last.Outcome.GetChecks() {
+		if !c.Passed {
+			steps = append(steps, cut(fmt.Sprintf("first look why %q exited with %d on commit %.12s%s", c.Command, c.ExitCode, c.Commit, said(last.Outcome)), SummaryBytes))
+		}
+	}
+	if len(steps) > 0 {
+		return steps
+	}
+	switch code := last.Outcome.GetCode(); code {
+	case Crashed:
+		steps = append(steps, "first look at the bug that was filed of the crash: loom bead list --type bug; what crashes each time does so again")
+	case "agent/none-live":
+		steps = append(steps, fmt.Sprintf("first start agents of role %s: loom up --agents %s=1, or loom scale", last.Role, last.Role))
+	case "attempt/timeout":
+		steps = append(steps, fmt.Sprintf("first make the work smaller, or give node %s a longer timeout than %s: loom workflow apply", n.Id, n.patience()))
+	case "verify/no-check":
+		steps = append(steps, "first name a check of the project: loom up --check NAME=COMMAND")
+	case "git/hook-failed", "git/hook-timeout", "git/hook-changed":
+		steps = append(steps, "first run the repository's hooks by hand"+said(last.Outcome))
+	case "model/unavailable", "model/timeout", "model/rate-limited":
+		steps = append(steps, "first see that the model answers: loom doctor --online")
+	}
+	return steps
+}
+
+// said is the end of what an outcome's notes say, in one line, or nothing.
+func said(out *loomv1.Outcome) string {
+	const most = 200
+	text := strings.Join(strings.Fields(out.GetNotes()), " ")
+	if text == "" {
+		return ""
+	}
+	if len(text) > most {
+		text = "... " + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return ": " + text
+}
+
+// answerWord is a decision as people say it.
+func answerWord(d loomv1.ApprovalDecision) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(d.String(), "APPROVAL_DECISION_")), "_", " ")
+}
+
+// NotOffered is the refusal of an answer that an approval does not offer.
+func NotOffered(a *loomv1.Approval, d loomv1.ApprovalDecision) error {
+	var words []string
+	for _, o := range a.GetOptions() {
+		words = append(words, answerWord(o))
+	}
+	return fault.New("approval/option", "approval %q cannot be answered with %s", a.GetId(), answerWord(d)).At("decision").
+		Want("one of: %s", strings.Join(words, ", "))
 }
 
 // approved says what approving would do.
@@ -205,7 +268,7 @@ func (r Run) decided(a *loomv1.Approval, d *loomv1.DecideApproval) (*node, error
 	case n == nil || a.Execution != r.X.Id:
 		return nil, fault.New("approval/unknown", "approval %q is about no node of execution %q", a.GetId(), r.X.Id)
 	case !slices.Contains(a.Options, d.GetDecision()):
-		return nil, fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, d.GetDecision())
+		return nil, NotOffered(a, d.GetDecision())
 	}
 	st, want := r.state(n), waiting
 	if a.Gate {
@@ -254,12 +317,25 @@ func (r Run) leaveOut(n *node, a *loomv1.Approval, comment string) error {
 }
 
 // again gives a task as many attempts as it had at first, and looks at any
-// other node once more.
+// other node once more. A landing begins with a fresh candidate: that which it was
+// asked about may be stale, and then no attempt can land it.
 func (r Run) again(n *node) error {
+	if from := r.freshFrom(n); from != nil {
+		return r.rework(n, from, r.state(n).Reworks, "the CEO asked for "+n.Id+" again, with a fresh candidate")
+	}
 	if n.isTask() {
 		return r.dispatch(n, byRetry, n.limit())
 	}
 	return r.succeed(n, "success")
+}
+
+// freshFrom returns the commit node that a landing begins anew from on the CEO's
+// word, nil for what is no landing or has landed.
+func (r Run) freshFrom(n *node) *node {
+	if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || r.X.Landing != nil {
+		return nil
+	}
+	return r.committer(n)
 }
 
 // Digest returns what an answer to an approval must name: the SHA-256, in

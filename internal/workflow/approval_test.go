@@ -145,6 +145,10 @@ func TestWF07_DutiesAreNeverSkipped(t *testing.T) {
 				t.Errorf("next step = %q, want it to say so", a.NextSteps[0])
 			}
 			w.decide(t, node, approve, "")
+			if node == "land" { // with a fresh candidate
+				w.answer(t, "commit", committed("c2", "p1"))
+				w.answer(t, "verify", verified("c2", allChecks...))
+			}
 			w.want(t, node+" running")
 		})
 	}

@@ -19,7 +19,12 @@
 // an ancestor, a bounded number of times (replan), or the execution fails
 // (fail). A gate that cannot be read blocks.
 //
-// A failure takes the first of these that applies:
+// A landing that failed because the target has moved is no fault of the work: the
+// commit node before it makes a fresh candidate, which is verified and landed, and
+// neither attempts nor reworks count it. So it goes on as long as the target moves;
+// a candidate that sits where the last one sat counts as the failure it is.
+//
+// Any other failure takes the first of these that applies:
 //
 //  1. a failure edge that holds (unless it waits for the attempts);
 //  2. the approval node, when its approval of the change has lapsed: no number

@@ -21,6 +21,9 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 	st := r.state(n)
 	left := st.Attempts < n.limit()+st.ExtraAttempts
 	edges := r.failureEdges(n)
+	if anew := r.overtaken(n, out); anew != nil {
+		return r.reworkAs(n, anew, &loomv1.ReworkStarted{Count: st.Reworks, Reason: told(out), MovedFrom: r.X.Candidate.Base})
+	}
 	switch to, back := r.reworkTarget(n); {
 	case out.GetCode() == "setup/failed": // what a checkout lacks, no agent can give it
 		return r.giveUp(n, out.Code, told(out))
@@ -34,6 +37,32 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 		return r.rework(n, to, st.Reworks+1, told(out))
 	}
 	return r.exhausted(n, told(out))
+}
+
+// targetMoved is the code of a landing that came too late: others landed first.
+const targetMoved = "git/target-moved"
+
+// overtaken returns the commit node that makes a fresh candidate where a landing
+// failed because the target has moved, which is no fault of the work; nil where
+// that is not why, or where the candidate sits on the same commit as the last one
+// that was too late: then nothing has moved, and the failure counts like any other.
+func (r Run) overtaken(n *node, out *loomv1.Outcome) *node {
+	base := r.X.Candidate.GetBase()
+	if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || out.GetCode() != targetMoved || base == "" || base == r.state(n).GetMovedFrom() {
+		return nil
+	}
+	return r.committer(n)
+}
+
+// committer returns the commit node that made the candidate which a node deals
+// with, nil if none has run.
+func (r Run) committer(n *node) *node {
+	for i := n.index - 1; i >= 0; i-- {
+		if m := r.Def.order[i]; m.Kind == loomv1.NodeKind_NODE_KIND_COMMIT && n.follows(m) && ran(r.state(m)) {
+			return m
+		}
+	}
+	return nil
 }
 
 // failureEdges returns those that hold. One that cannot be read does not: the

@@ -12,6 +12,11 @@ import (
 // withdrawn, and an approval that they gave lapses. A target that had been
 // passed over runs this time.
 func (r Run) rework(from, to *node, count uint32, reason string) error {
+	return r.reworkAs(from, to, &loomv1.ReworkStarted{Count: count, Reason: reason})
+}
+
+// reworkAs is rework with a fact that says how it counts and why.
+func (r Run) reworkAs(from, to *node, f *loomv1.ReworkStarted) error {
 	part := r.anewFor(from, to)
 	if err := r.withdraw(part, "the work goes back to "+to.Id); err != nil {
 		return err
@@ -22,13 +27,8 @@ func (r Run) rework(from, to *node, count uint32, reason string) error {
 		}
 	}
 	via, edges := r.anew(to, part)
-	if err := r.emit(from, &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: &loomv1.ReworkStarted{
-		To:         to.Id,
-		Count:      count,
-		ResetNodes: ids(part),
-		ResetEdges: edges,
-		Reason:     reason,
-	}}}); err != nil {
+	f.To, f.ResetNodes, f.ResetEdges = to.Id, ids(part), edges
+	if err := r.emit(from, &loomv1.Event{Fact: &loomv1.Event_ReworkStarted{ReworkStarted: f}}); err != nil {
 		return err
 	}
 	return r.enter(via)

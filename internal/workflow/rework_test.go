@@ -258,3 +258,100 @@ func TestWF06_ContinueIsRefusedWhereItIsNotDeclared(t *testing.T) {
 		t.Errorf("a refusal emitted %s", w.since(n))
 	}
 }
+
+// moved is the outcome of a landing that came too late.
+func moved() *loomv1.Outcome {
+	return &loomv1.Outcome{Status: failure, Code: "git/target-moved", Summary: "the target has moved", Fields: fields(map[string]any{"fault": ""})}
+}
+
+// onBase is a candidate that sits on a commit.
+func onBase(commit, base string) *loomv1.Outcome {
+	out := committed(commit, "p1")
+	out.Candidate.Base = base
+	return out
+}
+
+// movedAround answers commit, verify and land of one candidate that comes too late.
+func (w *world) movedAround(t testing.TB, commit, base string) {
+	t.Helper()
+	w.answer(t, "commit", onBase(commit, base))
+	w.answer(t, "verify", verified(commit, allChecks...))
+	w.answer(t, "land", moved())
+}
+
+func TestREAL08_ATargetThatMovedCostsNothing(t *testing.T) {
+	w := bug(t, "commit")
+	for _, at := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		w.movedAround(t, "c"+at, "b"+at)
+	}
+	n := len(w.events)
+	w.movedAround(t, "c9", "b9")
+	check(t, w.since(n), `
+		commit answered success
+		candidate c9
+		commit-verify taken: success
+		verify dispatched to qa-engineer: 9.1
+		verify answered success
+		verify-land taken: success
+		land dispatched to engineering-manager: 9.1
+		land answered failure git/target-moved
+		land sends back to commit (0): commit verify land
+		commit dispatched to engineering-manager: 10.1`)
+	if w.x.Approved.GetPatchDigest() != "p1" {
+		t.Errorf("approved = %v, want p1: the patch is the same", w.x.Approved)
+	}
+	w.answer(t, "commit", onBase("c10", "b10"))
+	w.answer(t, "verify", verified("c10", allChecks...))
+	w.answer(t, "land", landed("c10"))
+	w.wantEnd(t, loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED)
+}
+
+func TestREAL08_WithoutProgressItCountsAndEndsWithTheCEO(t *testing.T) {
+	w := bug(t, "commit")
+	for range 4 { // the first is free, then the definition's three
+		w.movedAround(t, "c1", "b1")
+	}
+	w.want(t, "commit running")
+	w.movedAround(t, "c1", "b1")
+	if want := `attempt/exhausted: 1 attempt in visit 5 of "land" after 3 reworks; the last: the target has moved`; w.approval("land").GetReason() != want {
+		t.Errorf("reason = %q, want %q", w.approval("land").GetReason(), want)
+	}
+}
+
+func TestREAL08_NoFailureEdgeIsTakenForATargetThatMoved(t *testing.T) {
+	def := autoBug()
+	def.Edges = append(def.Edges, &loomv1.EdgeDefinition{Id: "given-up", From: "land", To: "end", Outcome: loomv1.EdgeOutcome_EDGE_OUTCOME_FAILURE})
+	for _, n := range def.Nodes {
+		if n.Id == "land" {
+			n.OnFailure, n.MaxAttempts = nil, 3
+		}
+	}
+	w := newWorld(t, def, nil)
+	w.answer(t, "triage", triaged("high"))
+	w.answer(t, "investigate", changed("p1"))
+	w.decide(t, "approve", approve, "")
+	w.movedAround(t, "c1", "b1")
+	w.want(t, "commit running", "end unspecified")
+}
+
+func TestREAL08_AnAnswerAtALandingBringsAFreshCandidate(t *testing.T) {
+	for _, d := range []loomv1.ApprovalDecision{retry, approve} {
+		t.Run(d.String(), func(t *testing.T) {
+			w := bug(t, "commit")
+			for range 5 {
+				w.movedAround(t, "c1", "b1")
+			}
+			n := len(w.events)
+			w.decide(t, "land", d, "")
+			check(t, w.since(n), `
+				land decided: `+map[loomv1.ApprovalDecision]string{retry: "retry", approve: "approve"}[d]+`
+				land sends back to commit (3): commit verify land
+				commit dispatched to engineering-manager: 6.1`)
+			w.movedAround(t, "c2", "b2") // that it moves now is progress again
+			w.answer(t, "commit", onBase("c3", "b3"))
+			w.answer(t, "verify", verified("c3", allChecks...))
+			w.answer(t, "land", landed("c3"))
+			w.wantEnd(t, loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED)
+		})
+	}
+}

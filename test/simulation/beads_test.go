@@ -209,7 +209,7 @@ func (o *oracle) forked(e *loomv1.Event, f *loomv1.ExecutionForked) {
 		if st.Attempt != nil || st.Approval != "" {
 			o.broken(6, "%s inherits what is open at %s", e.Execution, id)
 		}
-		n.visit, n.number, n.replans, n.reworks = st.Visit, st.Attempts, st.Replans, st.Reworks
+		n.visit, n.number, n.replans, n.reworks, n.movedFrom = st.Visit, st.Attempts, st.Replans, st.Reworks, st.MovedFrom
 		n.reached = st.Status != loomv1.NodeStatus_NODE_STATUS_UNSPECIFIED
 		n.completed = st.Status == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
 		n.over = n.completed || st.Status == loomv1.NodeStatus_NODE_STATUS_FAILED || st.Status == loomv1.NodeStatus_NODE_STATUS_SKIPPED

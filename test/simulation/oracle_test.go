@@ -118,6 +118,7 @@ type nodeOracle struct {
 	good        bool // what that said in its field "ok"
 	replans     uint32
 	reworks     uint32 // by its rules
+	movedFrom   string // where the last candidate sat that came too late
 	extra       uint32 // attempts that the CEO granted in this visit
 }
 

@@ -29,7 +29,7 @@ var sometimes = []string{
 	"claim refused: attempt/stale", "claim refused: attempt/claimed", "claim refused: attempt/own-work",
 	"answer refused: attempt/stale", "answer repeated", "lie refused", "host started again", "host start repeated", "turn resumed",
 	"parked", "unparked", "parked for a rate limit", "escalation: model/rate-limited", "lock taken by the CEO", "order refused: lock/stale", "lock queue of two", "lock lapsed and granted to the next", "lock taken over by the attempt's next agent",
-	"renewal refused: lock/stale", "late token refused by git", "target moved", "landing found again",
+	"renewal refused: lock/stale", "late token refused by git", "target moved", "fresh candidate for a target that moved", "landing found again",
 	"approval refused: approval/digest", "approval refused: approval/signature", "approval refused: approval/identity",
 	"approval refused: approval/decided", "approval refused: approval/replayed", "approval refused: approval/expired",
 	"approval refused: approval/lapsed", "double click", "decision refused: graph/unknown-node", "decision refused: graph/self-loop", "decision refused: graph/cycle",

@@ -267,7 +267,10 @@ func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event, f *loom
 
 func (o *oracle) rework(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) {
 	o.w.see("rework")
-	if o.byRule(x, n, e, f) {
+	switch {
+	case f.MovedFrom != "":
+		o.overtaken(x, n, e, f)
+	case o.byRule(x, n, e, f):
 		n.reworks++
 	}
 	if n.reworks > n.def.OnFailure.GetMax() || f.Count != n.reworks {
@@ -281,11 +284,28 @@ func (o *oracle) rework(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.
 	o.reset(x, f.ResetNodes)
 }
 
+// overtaken wants a landing that came too late, whose work begins again without
+// being counted, to have found that the target had moved from where its candidate
+// sits, and not twice from the same commit.
+func (o *oracle) overtaken(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) {
+	o.w.see("fresh candidate for a target that moved")
+	switch to := x.nodes[f.To]; {
+	case n.def.Kind != loomv1.NodeKind_NODE_KIND_LAND || to.def.Kind != loomv1.NodeKind_NODE_KIND_COMMIT:
+		o.broken(5, "%s sends work back to %s because the target has moved", e.Node, f.To)
+	case f.MovedFrom != x.newest.GetBase() || f.MovedFrom == o.w.git.head:
+		o.broken(5, "%s says that the target has moved from %s; the candidate sits on %s and the target is at %s", e.Node, f.MovedFrom, x.newest.GetBase(), o.w.git.head)
+	case f.MovedFrom == n.movedFrom:
+		o.broken(5, "%s says twice that the target has moved from %s", e.Node, f.MovedFrom)
+	}
+	n.movedFrom = f.MovedFrom
+}
+
 // byRule says whether work goes back by the rules of a node that failed: not
 // because of its gate, of an approval that lapsed, or on the CEO's word.
 func (o *oracle) byRule(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) bool {
 	there := slices.ContainsFunc(n.def.OnFailure.GetRework(), func(r *loomv1.ReworkRule) bool { return r.To == f.To })
-	return there && x.replans != e.Node && f.Reason != "the approval of the change has lapsed"
+	asked := strings.HasPrefix(f.Reason, "the CEO asked for ") // a landing, which begins with a fresh candidate
+	return there && !asked && x.replans != e.Node && f.Reason != "the approval of the change has lapsed"
 }
 
 func (o *oracle) reset(x *execution, nodes []string) {

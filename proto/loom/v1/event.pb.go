@@ -3838,8 +3838,11 @@ type ReworkStarted struct {
 	// Nodes whose visit ends; their history stays.
 	ResetNodes []string `protobuf:"bytes,3,rep,name=reset_nodes,json=resetNodes,proto3" json:"reset_nodes,omitempty"`
 	// Edges that are unsettled again.
-	ResetEdges    []string `protobuf:"bytes,4,rep,name=reset_edges,json=resetEdges,proto3" json:"reset_edges,omitempty"`
-	Reason        string   `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	ResetEdges []string `protobuf:"bytes,4,rep,name=reset_edges,json=resetEdges,proto3" json:"reset_edges,omitempty"`
+	Reason     string   `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Set where the target has moved under a verified candidate: the commit that the
+	// candidate sits on. Such a rework is no fault of the work and is not counted.
+	MovedFrom     string `protobuf:"bytes,6,opt,name=moved_from,json=movedFrom,proto3" json:"moved_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3905,6 +3908,13 @@ func (x *ReworkStarted) GetResetEdges() []string {
 func (x *ReworkStarted) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *ReworkStarted) GetMovedFrom() string {
+	if x != nil {
+		return x.MovedFrom
 	}
 	return ""
 }
@@ -6133,7 +6143,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12%\n" +
 	"\x0eextra_attempts\x18\x02 \x01(\rR\rextraAttempts\"-\n" +
 	"\rNodeCompleted\x12\x1c\n" +
-	"\tsucceeded\x18\x01 \x01(\bR\tsucceeded\"\x8f\x01\n" +
+	"\tsucceeded\x18\x01 \x01(\bR\tsucceeded\"\xae\x01\n" +
 	"\rReworkStarted\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x1f\n" +
@@ -6141,7 +6151,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"resetNodes\x12\x1f\n" +
 	"\vreset_edges\x18\x04 \x03(\tR\n" +
 	"resetEdges\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"B\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"moved_from\x18\x06 \x01(\tR\tmovedFrom\"B\n" +
 	"\x11ApprovalRequested\x12-\n" +
 	"\bapproval\x18\x01 \x01(\v2\x11.loom.v1.ApprovalR\bapproval\"\x83\x02\n" +
 	"\x0fApprovalDecided\x12\x1a\n" +

@@ -356,7 +356,9 @@ type LeafHello struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Presence *HostPresence          `protobuf:"bytes,1,opt,name=presence,proto3" json:"presence,omitempty"`
 	// The projects whose work it takes: id and repository.
-	Projects      []*ProjectConfig `protobuf:"bytes,2,rep,name=projects,proto3" json:"projects,omitempty"`
+	Projects []*ProjectConfig `protobuf:"bytes,2,rep,name=projects,proto3" json:"projects,omitempty"`
+	// Executions that have a worktree there, at most 200.
+	Worktrees     []string `protobuf:"bytes,3,rep,name=worktrees,proto3" json:"worktrees,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -405,6 +407,13 @@ func (x *LeafHello) GetProjects() []*ProjectConfig {
 	return nil
 }
 
+func (x *LeafHello) GetWorktrees() []string {
+	if x != nil {
+		return x.Worktrees
+	}
+	return nil
+}
+
 // LeafWelcome says what a leaf host has joined.
 type LeafWelcome struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -415,7 +424,9 @@ type LeafWelcome struct {
 	Roles []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
 	// What is wanted of it; unset while the host that answers cannot know, then
 	// everything stays as it is.
-	Staff         *LeafStaff `protobuf:"bytes,4,opt,name=staff,proto3" json:"staff,omitempty"`
+	Staff *LeafStaff `protobuf:"bytes,4,opt,name=staff,proto3" json:"staff,omitempty"`
+	// Of the executions with a worktree, those that have ended, and their projects.
+	Ended         map[string]string `protobuf:"bytes,5,rep,name=ended,proto3" json:"ended,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -474,6 +485,13 @@ func (x *LeafWelcome) GetRoles() []string {
 func (x *LeafWelcome) GetStaff() *LeafStaff {
 	if x != nil {
 		return x.Staff
+	}
+	return nil
+}
+
+func (x *LeafWelcome) GetEnded() map[string]string {
+	if x != nil {
+		return x.Ended
 	}
 	return nil
 }
@@ -669,17 +687,23 @@ const file_loom_v1_seat_proto_rawDesc = "" +
 	"\x05graph\x18\x04 \x01(\v2\x13.loom.v1.GraphReplyH\x00R\x05graph\x12\x14\n" +
 	"\x04part\x18\x05 \x01(\fH\x00R\x04part\x12&\n" +
 	"\x04blob\x18\x06 \x01(\v2\x10.loom.v1.BlobRefH\x00R\x04blobB\x06\n" +
-	"\x04body\"r\n" +
+	"\x04body\"\x90\x01\n" +
 	"\tLeafHello\x121\n" +
 	"\bpresence\x18\x01 \x01(\v2\x15.loom.v1.HostPresenceR\bpresence\x122\n" +
-	"\bprojects\x18\x02 \x03(\v2\x16.loom.v1.ProjectConfigR\bprojects\"\x87\x01\n" +
+	"\bprojects\x18\x02 \x03(\v2\x16.loom.v1.ProjectConfigR\bprojects\x12\x1c\n" +
+	"\tworktrees\x18\x03 \x03(\tR\tworktrees\"\xf8\x01\n" +
 	"\vLeafWelcome\x12\x1e\n" +
 	"\n" +
 	"deployment\x18\x01 \x01(\tR\n" +
 	"deployment\x12\x18\n" +
 	"\adrained\x18\x02 \x01(\bR\adrained\x12\x14\n" +
 	"\x05roles\x18\x03 \x03(\tR\x05roles\x12(\n" +
-	"\x05staff\x18\x04 \x01(\v2\x12.loom.v1.LeafStaffR\x05staff\"~\n" +
+	"\x05staff\x18\x04 \x01(\v2\x12.loom.v1.LeafStaffR\x05staff\x125\n" +
+	"\x05ended\x18\x05 \x03(\v2\x1f.loom.v1.LeafWelcome.EndedEntryR\x05ended\x1a8\n" +
+	"\n" +
+	"EndedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
 	"\tLeafStaff\x126\n" +
 	"\x06agents\x18\x01 \x03(\v2\x1e.loom.v1.LeafStaff.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
@@ -706,7 +730,7 @@ func file_loom_v1_seat_proto_rawDescGZIP() []byte {
 	return file_loom_v1_seat_proto_rawDescData
 }
 
-var file_loom_v1_seat_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loom_v1_seat_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_loom_v1_seat_proto_goTypes = []any{
 	(*SeatRequest)(nil),   // 0: loom.v1.SeatRequest
 	(*SeatReply)(nil),     // 1: loom.v1.SeatReply
@@ -715,40 +739,42 @@ var file_loom_v1_seat_proto_goTypes = []any{
 	(*LeafStaff)(nil),     // 4: loom.v1.LeafStaff
 	(*BlobRead)(nil),      // 5: loom.v1.BlobRead
 	(*BlobWrite)(nil),     // 6: loom.v1.BlobWrite
-	nil,                   // 7: loom.v1.LeafStaff.AgentsEntry
-	(*Claimant)(nil),      // 8: loom.v1.Claimant
-	(*Command)(nil),       // 9: loom.v1.Command
-	(*GraphRequest)(nil),  // 10: loom.v1.GraphRequest
-	(*Error)(nil),         // 11: loom.v1.Error
-	(*Answer)(nil),        // 12: loom.v1.Answer
-	(*GraphReply)(nil),    // 13: loom.v1.GraphReply
-	(*BlobRef)(nil),       // 14: loom.v1.BlobRef
-	(*HostPresence)(nil),  // 15: loom.v1.HostPresence
-	(*ProjectConfig)(nil), // 16: loom.v1.ProjectConfig
+	nil,                   // 7: loom.v1.LeafWelcome.EndedEntry
+	nil,                   // 8: loom.v1.LeafStaff.AgentsEntry
+	(*Claimant)(nil),      // 9: loom.v1.Claimant
+	(*Command)(nil),       // 10: loom.v1.Command
+	(*GraphRequest)(nil),  // 11: loom.v1.GraphRequest
+	(*Error)(nil),         // 12: loom.v1.Error
+	(*Answer)(nil),        // 13: loom.v1.Answer
+	(*GraphReply)(nil),    // 14: loom.v1.GraphReply
+	(*BlobRef)(nil),       // 15: loom.v1.BlobRef
+	(*HostPresence)(nil),  // 16: loom.v1.HostPresence
+	(*ProjectConfig)(nil), // 17: loom.v1.ProjectConfig
 }
 var file_loom_v1_seat_proto_depIdxs = []int32{
-	8,  // 0: loom.v1.SeatRequest.claimant:type_name -> loom.v1.Claimant
+	9,  // 0: loom.v1.SeatRequest.claimant:type_name -> loom.v1.Claimant
 	2,  // 1: loom.v1.SeatRequest.hello:type_name -> loom.v1.LeafHello
-	9,  // 2: loom.v1.SeatRequest.command:type_name -> loom.v1.Command
-	10, // 3: loom.v1.SeatRequest.graph:type_name -> loom.v1.GraphRequest
+	10, // 2: loom.v1.SeatRequest.command:type_name -> loom.v1.Command
+	11, // 3: loom.v1.SeatRequest.graph:type_name -> loom.v1.GraphRequest
 	5,  // 4: loom.v1.SeatRequest.read:type_name -> loom.v1.BlobRead
 	6,  // 5: loom.v1.SeatRequest.write:type_name -> loom.v1.BlobWrite
-	11, // 6: loom.v1.SeatReply.error:type_name -> loom.v1.Error
+	12, // 6: loom.v1.SeatReply.error:type_name -> loom.v1.Error
 	3,  // 7: loom.v1.SeatReply.welcome:type_name -> loom.v1.LeafWelcome
-	12, // 8: loom.v1.SeatReply.answer:type_name -> loom.v1.Answer
-	13, // 9: loom.v1.SeatReply.graph:type_name -> loom.v1.GraphReply
-	14, // 10: loom.v1.SeatReply.blob:type_name -> loom.v1.BlobRef
-	15, // 11: loom.v1.LeafHello.presence:type_name -> loom.v1.HostPresence
-	16, // 12: loom.v1.LeafHello.projects:type_name -> loom.v1.ProjectConfig
+	13, // 8: loom.v1.SeatReply.answer:type_name -> loom.v1.Answer
+	14, // 9: loom.v1.SeatReply.graph:type_name -> loom.v1.GraphReply
+	15, // 10: loom.v1.SeatReply.blob:type_name -> loom.v1.BlobRef
+	16, // 11: loom.v1.LeafHello.presence:type_name -> loom.v1.HostPresence
+	17, // 12: loom.v1.LeafHello.projects:type_name -> loom.v1.ProjectConfig
 	4,  // 13: loom.v1.LeafWelcome.staff:type_name -> loom.v1.LeafStaff
-	7,  // 14: loom.v1.LeafStaff.agents:type_name -> loom.v1.LeafStaff.AgentsEntry
-	14, // 15: loom.v1.BlobRead.blob:type_name -> loom.v1.BlobRef
-	14, // 16: loom.v1.BlobWrite.parts:type_name -> loom.v1.BlobRef
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	7,  // 14: loom.v1.LeafWelcome.ended:type_name -> loom.v1.LeafWelcome.EndedEntry
+	8,  // 15: loom.v1.LeafStaff.agents:type_name -> loom.v1.LeafStaff.AgentsEntry
+	15, // 16: loom.v1.BlobRead.blob:type_name -> loom.v1.BlobRef
+	15, // 17: loom.v1.BlobWrite.parts:type_name -> loom.v1.BlobRef
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_seat_proto_init() }
@@ -782,7 +808,7 @@ func file_loom_v1_seat_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_seat_proto_rawDesc), len(file_loom_v1_seat_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

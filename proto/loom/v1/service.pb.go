@@ -2335,7 +2335,9 @@ type HostReply struct {
 	Unsandboxed bool `protobuf:"varint,870,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
 	// The most that commands may use of it, in words; empty where none run in a
 	// sandbox.
-	Sandbox       string `protobuf:"bytes,871,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
+	Sandbox string `protobuf:"bytes,871,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
+	// What each project has on its disk, by project.
+	Disk          []*ProjectDisk `protobuf:"bytes,872,rep,name=disk,proto3" json:"disk,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2454,6 +2456,137 @@ func (x *HostReply) GetSandbox() string {
 	return ""
 }
 
+func (x *HostReply) GetDisk() []*ProjectDisk {
+	if x != nil {
+		return x.Disk
+	}
+	return nil
+}
+
+// ProjectDisk is what a project has in the data directory of a host, in bytes.
+type ProjectDisk struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Executions that have a worktree there, and what these have.
+	Worktrees     uint32 `protobuf:"varint,2,opt,name=worktrees,proto3" json:"worktrees,omitempty"`
+	WorktreeBytes uint64 `protobuf:"varint,3,opt,name=worktree_bytes,json=worktreeBytes,proto3" json:"worktree_bytes,omitempty"`
+	// The host's copy of the repository.
+	Repository uint64 `protobuf:"varint,4,opt,name=repository,proto3" json:"repository,omitempty"`
+	// What commands of agents keep from one to the next.
+	Caches uint64 `protobuf:"varint,5,opt,name=caches,proto3" json:"caches,omitempty"`
+	// What was set up for the project's commands.
+	Setups uint64 `protobuf:"varint,6,opt,name=setups,proto3" json:"setups,omitempty"`
+	// Clean checkouts that are kept.
+	Checkouts uint64 `protobuf:"varint,7,opt,name=checkouts,proto3" json:"checkouts,omitempty"`
+	// All of these, and what they may be together: from there on nothing new is
+	// taken for the project.
+	Total         uint64                 `protobuf:"varint,8,opt,name=total,proto3" json:"total,omitempty"`
+	Limit         uint64                 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	MeasuredAt    *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=measured_at,json=measuredAt,proto3" json:"measured_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProjectDisk) Reset() {
+	*x = ProjectDisk{}
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProjectDisk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProjectDisk) ProtoMessage() {}
+
+func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
+func (*ProjectDisk) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ProjectDisk) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ProjectDisk) GetWorktrees() uint32 {
+	if x != nil {
+		return x.Worktrees
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetWorktreeBytes() uint64 {
+	if x != nil {
+		return x.WorktreeBytes
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetRepository() uint64 {
+	if x != nil {
+		return x.Repository
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetCaches() uint64 {
+	if x != nil {
+		return x.Caches
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetSetups() uint64 {
+	if x != nil {
+		return x.Setups
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetCheckouts() uint64 {
+	if x != nil {
+		return x.Checkouts
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ProjectDisk) GetMeasuredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.MeasuredAt
+	}
+	return nil
+}
+
 // RoleCount is how many agents of a role a host runs.
 type RoleCount struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2469,7 +2602,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2614,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2627,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -2575,7 +2708,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2720,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2733,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -2747,7 +2880,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2892,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2905,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -2868,7 +3001,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3013,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3026,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -3036,7 +3169,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3181,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3194,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -3108,7 +3241,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3253,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3266,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -3208,7 +3341,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3220,7 +3353,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3233,7 +3366,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Cost) GetName() string {
@@ -3542,7 +3675,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xfc\x02\n" +
+	"\vHostRequest\"\xa7\x03\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3559,7 +3692,23 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05model\x18\n" +
 	" \x01(\tR\x05model\x12!\n" +
 	"\vunsandboxed\x18\xe6\x06 \x01(\bR\vunsandboxed\x12\x19\n" +
-	"\asandbox\x18\xe7\x06 \x01(\tR\asandbox\"{\n" +
+	"\asandbox\x18\xe7\x06 \x01(\tR\asandbox\x12)\n" +
+	"\x04disk\x18\xe8\x06 \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\"\xc3\x02\n" +
+	"\vProjectDisk\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1c\n" +
+	"\tworktrees\x18\x02 \x01(\rR\tworktrees\x12%\n" +
+	"\x0eworktree_bytes\x18\x03 \x01(\x04R\rworktreeBytes\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x04 \x01(\x04R\n" +
+	"repository\x12\x16\n" +
+	"\x06caches\x18\x05 \x01(\x04R\x06caches\x12\x16\n" +
+	"\x06setups\x18\x06 \x01(\x04R\x06setups\x12\x1c\n" +
+	"\tcheckouts\x18\a \x01(\x04R\tcheckouts\x12\x14\n" +
+	"\x05total\x18\b \x01(\x04R\x05total\x12\x14\n" +
+	"\x05limit\x18\t \x01(\x04R\x05limit\x12;\n" +
+	"\vmeasured_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"measuredAt\"{\n" +
 	"\tRoleCount\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\rR\adesired\x12\x16\n" +
@@ -3684,7 +3833,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -3710,142 +3859,145 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Transition)(nil),            // 21: loom.v1.Transition
 	(*HostRequest)(nil),           // 22: loom.v1.HostRequest
 	(*HostReply)(nil),             // 23: loom.v1.HostReply
-	(*RoleCount)(nil),             // 24: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 25: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 26: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 27: loom.v1.DecisionRequest
-	(*CostRequest)(nil),           // 28: loom.v1.CostRequest
-	(*CostReply)(nil),             // 29: loom.v1.CostReply
-	(*Cost)(nil),                  // 30: loom.v1.Cost
-	nil,                           // 31: loom.v1.View.StaleEntry
-	nil,                           // 32: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*Definition)(nil),            // 34: loom.v1.Definition
-	(*UpdateBead)(nil),            // 35: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 36: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 37: loom.v1.ReopenBead
-	(*Position)(nil),              // 38: loom.v1.Position
-	(*Error)(nil),                 // 39: loom.v1.Error
-	(*Execution)(nil),             // 40: loom.v1.Execution
-	(Severity)(0),                 // 41: loom.v1.Severity
-	(*Bead)(nil),                  // 42: loom.v1.Bead
-	(*Approval)(nil),              // 43: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 44: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 45: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 46: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 47: loom.v1.Pause
-	(*FileClaim)(nil),             // 48: loom.v1.FileClaim
-	(*Staffing)(nil),              // 49: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 50: loom.v1.ModelBlock
-	(*Permission)(nil),            // 51: loom.v1.Permission
-	(*Toolkit)(nil),               // 52: loom.v1.Toolkit
-	(*Cursor)(nil),                // 53: loom.v1.Cursor
-	(*Notice)(nil),                // 54: loom.v1.Notice
-	(*JournalCut)(nil),            // 55: loom.v1.JournalCut
-	(*Identity)(nil),              // 56: loom.v1.Identity
-	(DecisionType)(0),             // 57: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 58: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 59: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 60: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 61: loom.v1.Narrative
-	(*Pulse)(nil),                 // 62: loom.v1.Pulse
-	(*Ballot)(nil),                // 63: loom.v1.Ballot
-	(*AddDecision)(nil),           // 64: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 65: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 66: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 67: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 68: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 69: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 70: loom.v1.ImportDecisions
+	(*ProjectDisk)(nil),           // 24: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 25: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 26: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 27: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 28: loom.v1.DecisionRequest
+	(*CostRequest)(nil),           // 29: loom.v1.CostRequest
+	(*CostReply)(nil),             // 30: loom.v1.CostReply
+	(*Cost)(nil),                  // 31: loom.v1.Cost
+	nil,                           // 32: loom.v1.View.StaleEntry
+	nil,                           // 33: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*Definition)(nil),            // 35: loom.v1.Definition
+	(*UpdateBead)(nil),            // 36: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 37: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 38: loom.v1.ReopenBead
+	(*Position)(nil),              // 39: loom.v1.Position
+	(*Error)(nil),                 // 40: loom.v1.Error
+	(*Execution)(nil),             // 41: loom.v1.Execution
+	(Severity)(0),                 // 42: loom.v1.Severity
+	(*Bead)(nil),                  // 43: loom.v1.Bead
+	(*Approval)(nil),              // 44: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 45: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 46: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 47: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 48: loom.v1.Pause
+	(*FileClaim)(nil),             // 49: loom.v1.FileClaim
+	(*Staffing)(nil),              // 50: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 51: loom.v1.ModelBlock
+	(*Permission)(nil),            // 52: loom.v1.Permission
+	(*Toolkit)(nil),               // 53: loom.v1.Toolkit
+	(*Cursor)(nil),                // 54: loom.v1.Cursor
+	(*Notice)(nil),                // 55: loom.v1.Notice
+	(*JournalCut)(nil),            // 56: loom.v1.JournalCut
+	(*Identity)(nil),              // 57: loom.v1.Identity
+	(DecisionType)(0),             // 58: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 59: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 60: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 61: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 62: loom.v1.Narrative
+	(*Pulse)(nil),                 // 63: loom.v1.Pulse
+	(*Ballot)(nil),                // 64: loom.v1.Ballot
+	(*AddDecision)(nil),           // 65: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 66: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 67: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 68: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 69: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 70: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 71: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	33, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	34, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	35, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	36, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	37, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	38, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	33, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	38, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	33, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	40, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	34, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	33, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	38, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	33, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	33, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	39, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	34, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	35, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	36, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	37, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	38, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	39, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	34, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	39, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	34, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	41, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	35, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	34, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	39, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	34, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	34, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	40, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	33, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	34, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	13, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	13, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	14, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	15, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	12, // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	41, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	42, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	13, // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	39, // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	42, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	40, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	43, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	44, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	45, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	46, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	34, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	40, // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	43, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	41, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	44, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	45, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	46, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	47, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	35, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,  // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	47, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	48, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	49, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	31, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	50, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	51, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	52, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	53, // 42: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	33, // 43: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	39, // 44: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	54, // 45: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	53, // 46: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	55, // 47: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	39, // 48: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	48, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	49, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	50, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	32, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	51, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	52, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	53, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	54, // 42: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	34, // 43: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	40, // 44: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	55, // 45: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	54, // 46: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	56, // 47: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	40, // 48: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
 	21, // 49: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	33, // 50: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	56, // 51: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	39, // 52: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	24, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	33, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 55: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	57, // 56: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	58, // 57: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	59, // 58: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	33, // 59: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 60: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	44, // 61: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	60, // 62: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	61, // 63: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	62, // 64: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	63, // 65: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	32, // 66: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	64, // 67: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	65, // 68: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	66, // 69: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	67, // 70: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	68, // 71: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	69, // 72: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	70, // 73: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 74: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	33, // 75: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	33, // 76: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	39, // 77: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	30, // 78: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	30, // 79: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	33, // 80: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 81: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	34, // 50: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	57, // 51: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	40, // 52: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	25, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	34, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	24, // 55: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	34, // 56: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,  // 57: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	58, // 58: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	59, // 59: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	60, // 60: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	34, // 61: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 62: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	45, // 63: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	61, // 64: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	62, // 65: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	63, // 66: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	64, // 67: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	33, // 68: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	65, // 69: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	66, // 70: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	67, // 71: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	68, // 72: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	69, // 73: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	70, // 74: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	71, // 75: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 76: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	34, // 77: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	34, // 78: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	40, // 79: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	31, // 80: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	31, // 81: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	34, // 82: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 83: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -3873,8 +4025,8 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[23].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[25].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[24].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[26].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -3883,14 +4035,14 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[28].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2857,7 +2857,10 @@ type NodeState struct {
 	// Whether the approval that is open is about its gate.
 	Gated bool `protobuf:"varint,14,opt,name=gated,proto3" json:"gated,omitempty"`
 	// Whether the approval that is open halts all other nodes.
-	Halts         bool `protobuf:"varint,15,opt,name=halts,proto3" json:"halts,omitempty"`
+	Halts bool `protobuf:"varint,15,opt,name=halts,proto3" json:"halts,omitempty"`
+	// The commit that the last candidate sat on under which the target moved. From
+	// the same commit it does not move twice, so each such round is progress.
+	MovedFrom     string `protobuf:"bytes,16,opt,name=moved_from,json=movedFrom,proto3" json:"moved_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2995,6 +2998,13 @@ func (x *NodeState) GetHalts() bool {
 		return x.Halts
 	}
 	return false
+}
+
+func (x *NodeState) GetMovedFrom() string {
+	if x != nil {
+		return x.MovedFrom
+	}
+	return ""
 }
 
 // Attempt is one dispatch of a node to an agent.
@@ -5016,7 +5026,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12!\n" +
-	"\x02by\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x02by\"\x94\x04\n" +
+	"\x02by\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x02by\"\xb3\x04\n" +
 	"\tNodeState\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.NodeStatusR\x06status\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x1a\n" +
@@ -5034,7 +5044,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"gateWaived\x12\x18\n" +
 	"\areplans\x18\r \x01(\rR\areplans\x12\x14\n" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
-	"\x05halts\x18\x0f \x01(\bR\x05halts\"\xe2\a\n" +
+	"\x05halts\x18\x0f \x01(\bR\x05halts\x12\x1d\n" +
+	"\n" +
+	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\xe2\a\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +

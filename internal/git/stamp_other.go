@@ -1,0 +1,12 @@
+//go:build !linux
+
+package git
+
+import "io/fs"
+
+// stamp is not known here: no checkout is kept.
+type stamp struct{}
+
+func (stamp) fine() bool { return false }
+
+func stampOf(fs.FileInfo) (stamp, bool) { return stamp{}, false }
