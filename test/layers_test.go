@@ -17,7 +17,7 @@ var (
 	cores    = []string{
 		"graph", "roles", "processes",
 		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/drawing", "internal/format", "internal/intent",
-		"internal/journal", "internal/membership", "internal/notice", "internal/permission", "internal/plan", "internal/project", "internal/reach", "internal/setup", "internal/staffing", "internal/strictyaml",
+		"internal/journal", "internal/membership", "internal/notice", "internal/patchscan", "internal/permission", "internal/plan", "internal/project", "internal/reach", "internal/setup", "internal/staffing", "internal/strictyaml",
 		"internal/team", "internal/train", "internal/turn", "internal/verify", "internal/workflow",
 	}
 	// crafts compute what tools of knowledge work give: pure, and of no use to
@@ -104,7 +104,7 @@ var owners = []struct {
 	{"github.com/yuin/goldmark/...", []string{"internal/manuscript"}, "Markdown is read in one place"},
 	{"github.com/JohannesKaufmann/...", []string{"internal/source/..."}, "pages are turned into text where they are fetched"},
 	{"github.com/spf13/cobra/...", []string{"cmd/..."}, "the command line is the command's"},
-	{"github.com/pelletier/go-toml/...", []string{"internal/config"}, "TOML is read strictly, in one place"},
+	{"github.com/pelletier/go-toml/...", []string{"internal/config", "internal/patchscan"}, "TOML is read strictly: settings, and the rules for keys"},
 }
 
 // starters are the packages that start processes.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/internal/config"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/suggest"
 	"github.com/loomrun/loom/proto/subject"
 	"github.com/loomrun/loom/roles"
@@ -278,6 +279,10 @@ var once = []string{"tier", "role-model"}
 func checkBy(f *pflag.Flag, k config.Key) func(string, []string) error {
 	return func(entry string, values []string) error {
 		if err := checkEntry(k, entry); err != nil {
+			return err
+		}
+		if k.Name == "patch" {
+			_, err := patchscan.ParsePolicy(values)
 			return err
 		}
 		for _, v := range values {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -84,6 +85,9 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	case total > shown:
 		fmt.Fprintf(w, "  more files changed: %d\n", total-shown)
 	}
+	for _, c := range p.Change.GetWarnings() {
+		fmt.Fprintf(w, "  %s: %s\n", warningWord(c.Action), line(patchscan.Text(c), 400))
+	}
 	for _, c := range p.Overlaps {
 		c.Waits = false // of these each is before this one
 		fmt.Fprintf(w, "  overlap: %s\n", claimText(c))
@@ -94,6 +98,14 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	if p.DecidedAt != nil {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", answered(p.Decision), stamp(p.DecidedAt), line(p.Comment, 200)), " "))
 	}
+}
+
+// warningWord says how grave a finding in a change is.
+func warningWord(a loomv1.PatchAction) string {
+	if a == patchscan.Gate {
+		return "warning, needs your word"
+	}
+	return "warning"
 }
 
 // permissionText is the tool call that a question is about.

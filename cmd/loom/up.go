@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/roles"
 )
@@ -22,7 +23,7 @@ import (
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, setups, processes, routes, remotes, sources, servers []string
+	var projects, checks, setups, processes, routes, remotes, patches, sources, servers []string
 	var limits map[string]string
 	var disk uint64
 	chosen := models{app: a}
@@ -50,6 +51,9 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 				return err
 			}
 			if err := fillProcesses(&c, processes); err != nil {
+				return err
+			}
+			if err := fillPatches(&c, patches); err != nil {
 				return err
 			}
 			if err := a.fillReporting(&c, routes); err != nil {
@@ -102,6 +106,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&processes, "process-for", nil, "process of what names none, `NAME=[RULE=]PROCESS`")
 	_ = f.MarkHidden("process-for") // docs/operating.md says what it is
+	f.StringArrayVar(&patches, "patch", nil, "what a change may contain, `NAME=KIND=LEVEL`")
+	_ = f.MarkHidden("patch") // docs/operating.md has the table
 	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
 	f.StringVar(&c.Listen, "listen", host.DefaultListen, "`HOST:PORT` for clients")
 	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
@@ -217,6 +223,29 @@ func fillProcesses(c *host.Config, rules []string) error {
 			return fault.From(err).At("--process-for").Want("NAME=PROCESS, NAME=task=PROCESS, NAME=bug=PROCESS or NAME=label:LABEL=PROCESS")
 		}
 		c.Projects[i].Processes = append(c.Projects[i].Processes, r)
+	}
+	return nil
+}
+
+// fillPatches reads what becomes of what changes contain, project by project.
+func fillPatches(c *host.Config, patches []string) error {
+	settings := map[string][]string{}
+	for _, s := range patches {
+		name, setting, ok := strings.Cut(s, "=")
+		if !ok {
+			return fault.New("usage/argument", "not NAME=KIND=LEVEL").At("--patch").Got(s)
+		}
+		settings[name] = append(settings[name], setting)
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		i := slices.IndexFunc(c.Projects, func(p host.Project) bool { return p.ID == name })
+		if i < 0 {
+			return fault.New("usage/argument", "a policy for project %q, which no --project names", name).At("--patch")
+		}
+		var err error
+		if c.Projects[i].Patch, err = patchscan.ParsePolicy(settings[name]); err != nil {
+			return fault.From(err).At("--patch")
+		}
 	}
 	return nil
 }

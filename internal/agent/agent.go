@@ -129,6 +129,10 @@ type job struct {
 	gave  bool                        // it has given tasks since it took the attempt
 	tree  *git.Worktree               // what its work is done in; nil for work that only looks
 	place *place                      // of the commands that its model asks for
+
+	// inspect says what keeps what the worktree has now from being proposed; nil
+	// for work that only looks.
+	inspect func(context.Context) (*fault.Error, error)
 }
 
 // Work implements actors.Worker.
@@ -196,6 +200,7 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	j.tree = tree
+	j.inspect = func(ctx context.Context) (*fault.Error, error) { return j.inspected(ctx, tree) }
 	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(tree.Path())+j.instructions(tree.Path())+conflictText(conflicts)+joined)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return out, err
@@ -275,34 +280,19 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 	if err != nil {
 		return nil, err
 	}
-	if names := j.Secrets.In(string(diff)); len(names) > 0 {
-		out.Status = loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE
-		out.Summary = fmt.Sprintf("the change holds the secret %s, so it was not proposed: take it out", strings.Join(names, ", "))
+	if change.Warnings, err = j.warnings(ctx, tree, change); err != nil {
+		return nil, err
+	}
+	if why := refusal(change.Warnings); why != nil {
+		j.fail(out, why.Code, why.Error(), why.Error())
 		return out, nil
 	}
-	if change.Diff, err = j.Blobs.Put(ctx, diff, "text/x-diff"); err != nil {
+	shown := j.Secrets.Text(string(diff)) // a secret of the host may stand in what is taken out
+	if change.Diff, err = j.Blobs.Put(ctx, []byte(shown), "text/x-diff"); err != nil {
 		return nil, err
 	}
 	out.Change = listed(change)
 	return out, nil
-}
-
-// filesBytes bounds the paths that are listed of a change; the diff and the
-// digest have all of them.
-const filesBytes = 48 << 10
-
-// listed cuts the list of a change's files, and spells paths that are no text.
-func listed(c *loomv1.Change) *loomv1.Change {
-	c.FilesTotal = uint32(len(c.Files))
-	size := 0
-	for i, f := range c.Files {
-		f.Path = strings.ToValidUTF8(f.Path, "\uFFFD")
-		if size += len(f.Path) + 32; size > filesBytes {
-			c.Files = c.Files[:i]
-			break
-		}
-	}
-	return c
 }
 
 // look is work in a clean checkout that is thrown away: of the target, or of what

@@ -52,6 +52,11 @@ func (j *job) phaseWork(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer free()
+	j.inspect = func(ctx context.Context) (*fault.Error, error) {
+		entry.git.Lock()
+		defer entry.git.Unlock()
+		return j.inspected(ctx, tree)
+	}
 	out, err := j.phaseTurn(ctx, tree, conflicts)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return out, err
@@ -322,8 +327,8 @@ func (j *job) collect(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome,
 		return out, nil
 	}
 	out, err := j.propose(ctx, tree, j.success("", ""))
-	if err != nil {
-		return nil, err
+	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		return out, err
 	}
 	n := out.GetChange().GetFilesTotal()
 	whole := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, gathered(n, left), verify.Text(found), map[string]any{"files": n})

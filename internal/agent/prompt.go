@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -287,6 +288,9 @@ func (p *prompt) change(b *loomv1.Brief) {
 	p.section("Proposed change")
 	for _, f := range c.Files {
 		fmt.Fprintf(p, "%s %q +%d -%d\n", f.Status, f.Path, f.Added, f.Removed)
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintf(p, "warning: %s\n", patchscan.Text(w))
 	}
 	p.WriteByte('\n')
 }

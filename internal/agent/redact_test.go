@@ -59,10 +59,12 @@ func TestP25_NoSecretLeavesTheTools(t *testing.T) {
 
 // What holds a secret is not proposed, so that no commit has it.
 func TestP25_AChangeWithASecretIsNotProposed(t *testing.T) {
-	b := newBench(t, script(
-		says(call("shell", map[string]any{"command": "cp a.txt b.txt; cat conf.txt >> b.txt"})),
-		finish("success"),
-	), git.File{Path: "conf.txt", Data: []byte("key=" + hidden + "\n")})
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		if answers(r) == 0 {
+			return says(call("shell", map[string]any{"command": "cp a.txt b.txt; cat conf.txt >> b.txt"})), nil
+		}
+		return finish("success"), nil
+	}, git.File{Path: "conf.txt", Data: []byte("key=" + hidden + "\n")})
 	b.worker.Secrets = redact.Of([]string{"THE_KEY=" + hidden})
 	out := b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || out.Change != nil || !strings.Contains(out.Summary, "THE_KEY") || strings.Contains(out.String(), hidden) {

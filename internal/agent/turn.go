@@ -127,6 +127,9 @@ func (r *run) gates(ctx context.Context, ws tool.Workspace) error {
 	if r.silent {
 		return r.playRuntime(ctx, r.Played.Steps(r.brief.Attempt.Id), r.t.Iterations)
 	}
+	if err := r.inspects(ctx); err != nil || r.refused() {
+		return err
+	}
 	return r.proves(ctx, ws)
 }
 

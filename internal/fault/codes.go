@@ -281,6 +281,11 @@ var codes = map[string]Exit{
 	"request/too-large": Limit,
 	"request/too-many":  Limit,
 
+	// What a change contains.
+	"patch/secret":     Refused,
+	"patch/refused":    Refused,
+	"patch/needs-gate": Refused,
+
 	// Git.
 	"git/not-a-repository": Invalid,
 	"git/unknown-branch":   Invalid,

@@ -86,6 +86,16 @@ func (c call) run(ctx context.Context, args ...string) ([]byte, error) {
 	return stdout.head, c.explain(ctx, args, err, stderr)
 }
 
+// head is run for the first bytes of what git prints; the rest is dropped.
+func (c call) head(ctx context.Context, most int, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.limit(args[0]))
+	defer cancel()
+	stdout, stderr := &bounded{most: most}, &bounded{most: 4 << 10}
+	cmd := c.command(ctx, args)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return stdout.head, c.explain(ctx, args, cmd.Run(), stderr)
+}
+
 // line is run for an answer of one line.
 func (c call) line(ctx context.Context, args ...string) (string, error) {
 	out, err := c.run(ctx, args...)

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/format"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/staffing"
@@ -52,6 +53,9 @@ type Project struct {
 	// first match first. Where none matches a bug's is auto-bug-workflow and a
 	// task's feature-delivery.
 	Processes []*loomv1.ProcessRule
+	// Patch says what becomes of what a proposed change contains, by kind. Nil is
+	// the default policy, see package patchscan.
+	Patch patchscan.Policy
 	// Reporting has the rules of error reports for this project. Nil means
 	// Config.Reporting.
 	Reporting *project.Reporting

@@ -14,7 +14,7 @@ func approvals(e *loomv1.Event) string {
 	switch f := e.GetFact().(type) {
 	case *loomv1.Event_ApprovalRequested:
 		a := f.ApprovalRequested.GetApproval()
-		return fmt.Sprintf("%s: %s %s asked: %q", about(e), word(a.GetKind()), a.GetId(), part(a.GetQuestion()))
+		return fmt.Sprintf("%s: %s %s asked: %q", about(e), word(a.GetKind()), a.GetId(), part(a.GetQuestion())) + warned(a.GetChange().GetWarnings())
 	case *loomv1.Event_ApprovalDecided:
 		d := f.ApprovalDecided
 		return fmt.Sprintf("%s: approval %s answered by %s: %s", about(e), d.GetApproval(), who(e), word(d.GetDecision())) + in(d.GetComment())
@@ -173,4 +173,16 @@ func reserved(r *loomv1.CallReservation) string {
 		s += fmt.Sprintf(" and %.6f USD", float64(m)/1e6)
 	}
 	return s
+}
+
+// warned tells how much was found in a change, and the kind of the gravest.
+func warned(list []*loomv1.PatchWarning) string {
+	switch n := len(list); n {
+	case 0:
+		return ""
+	case 1:
+		return "; a warning about what the change contains: " + list[0].GetKind()
+	default:
+		return fmt.Sprintf("; %d warnings about what the change contains, the gravest: %s", n, list[0].GetKind())
+	}
 }

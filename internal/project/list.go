@@ -229,9 +229,12 @@ func listedExecution(x *loomv1.Execution) *loomv1.Execution {
 	}
 }
 
+// listedWarnings is how many warnings of a change a list has, the gravest.
+const listedWarnings = 5
+
 func listedChange(c *loomv1.Change) *loomv1.Change {
 	if c == nil {
 		return nil
 	}
-	return &loomv1.Change{Base: c.Base, Commit: c.Commit, PatchDigest: c.PatchDigest, FilesTotal: max(c.FilesTotal, uint32(len(c.Files)))}
+	return &loomv1.Change{Base: c.Base, Commit: c.Commit, PatchDigest: c.PatchDigest, FilesTotal: max(c.FilesTotal, uint32(len(c.Files))), Warnings: c.Warnings[:min(len(c.Warnings), listedWarnings)]}
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -82,6 +83,9 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	}
 	if b := c.Budget; min(b.GetTokens(), b.GetMicroUsd()) < 0 || b.GetWallSeconds() != 0 {
 		return fault.New("project/invalid", "project %q: a budget has tokens and money, of no less than 0", c.Id).At("budget")
+	}
+	if err := patchscan.Policy(c.Patch).Check(); err != nil {
+		return err
 	}
 	return fault.Join(slices.Concat(checkRoutes(c.Routes), checkGovernor(c.Governor), checkProcesses(c.Processes)))
 }

@@ -387,6 +387,7 @@ func (s *State) taskOutcome(x *loomv1.Execution) *loomv1.Outcome {
 		out.Change = proto.CloneOf(x.Change)
 		out.Change.FilesTotal = max(out.Change.FilesTotal, uint32(len(out.Change.Files)))
 		out.Change.Files = out.Change.Files[:min(len(out.Change.Files), listedFiles)]
+		out.Change.Warnings = nil // what is gathered is looked at as a whole
 	}
 	return out
 }

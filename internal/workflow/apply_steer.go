@@ -139,7 +139,7 @@ func (f folder) decided(d *loomv1.ApprovalDecided) error {
 	if st.GetApproval() == "" || st.Approval != d.GetApproval() {
 		return f.wrong("approval %q is not open", d.GetApproval())
 	}
-	asked := st.Asks == loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL
+	asked := st.Asks == loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL || st.Asks == escalation && st.GetOutcome().GetCode() == needsGate
 	if asked && d.Decision == approve && f.x.Change != nil {
 		f.x.Approved = &loomv1.ApprovedChange{
 			Approval: d.Approval, PatchDigest: f.x.Change.PatchDigest, Decision: d.DecisionNode, At: f.e.Time,

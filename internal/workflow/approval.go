@@ -79,7 +79,8 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 }
 
 // shown is the part of a history that an approval carries: the newest
-// attempts, with their notes cut and without the files of their changes.
+// attempts, with their notes cut and without the files and warnings of their
+// changes.
 func shown(history []*loomv1.Attempt) []*loomv1.Attempt {
 	if len(history) > historyAttempts {
 		history = history[len(history)-historyAttempts:]
@@ -97,7 +98,7 @@ func shown(history []*loomv1.Attempt) []*loomv1.Attempt {
 func shownOutcome(out *loomv1.Outcome) *loomv1.Outcome {
 	out.Notes = cut(out.GetNotes(), historyNotes)
 	if out.Change != nil {
-		out.Change.Files = nil
+		out.Change.Files, out.Change.Warnings = nil, nil
 	}
 	if proto.Size(out) > historyOutcome {
 		out = &loomv1.Outcome{
@@ -361,6 +362,7 @@ func Digest(a *loomv1.Approval) string {
 		number(h, uint64(len(c)))
 		h.Write([]byte(c))
 	}
+	digestWarnings(h, a.GetChange().GetWarnings())
 	if p := a.GetPermission(); p != nil { // all that is shown hangs on it
 		for _, part := range append([]string{p.Attempt, p.Call, p.Role, p.Tool, p.Arguments, p.Digest}, p.Subjects...) {
 			number(h, uint64(len(part)))
@@ -368,6 +370,19 @@ func Digest(a *loomv1.Approval) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digestWarnings adds what was found in a change to a digest.
+func digestWarnings(h hash.Hash, list []*loomv1.PatchWarning) {
+	number(h, uint64(len(list)))
+	for _, w := range list {
+		for _, part := range []string{w.Kind, w.Path, w.Text} {
+			number(h, uint64(len(part)))
+			h.Write([]byte(part))
+		}
+		number(h, uint64(w.Line))
+		number(h, uint64(w.Action))
+	}
 }
 
 func number(h hash.Hash, n uint64) {

@@ -335,8 +335,18 @@ func TestP09_DigestCoversWhatIsApproved(t *testing.T) {
 		"tree":      func(a *loomv1.Approval) { a.Change.Tree = "t2" },
 		"base":      func(a *loomv1.Approval) { a.Change.Base = "b2" },
 		"no change": func(a *loomv1.Approval) { a.Change = nil },
-		"options":   func(a *loomv1.Approval) { a.Options = a.Options[1:] },
-		"shifted":   func(a *loomv1.Approval) { a.Change.Commit, a.Change.Tree = a.Change.Commit+a.Change.Tree, "" },
+		"warning":   func(a *loomv1.Approval) { a.Change.Warnings = []*loomv1.PatchWarning{{Kind: "large", Path: "a"}} },
+		"its place": func(a *loomv1.Approval) {
+			a.Change.Warnings = []*loomv1.PatchWarning{{Kind: "large", Path: "a", Line: 2}}
+		},
+		"its words": func(a *loomv1.Approval) {
+			a.Change.Warnings = []*loomv1.PatchWarning{{Kind: "large", Path: "a", Text: "b"}}
+		},
+		"its level": func(a *loomv1.Approval) {
+			a.Change.Warnings = []*loomv1.PatchWarning{{Kind: "large", Path: "a", Action: loomv1.PatchAction_PATCH_ACTION_GATE}}
+		},
+		"options": func(a *loomv1.Approval) { a.Options = a.Options[1:] },
+		"shifted": func(a *loomv1.Approval) { a.Change.Commit, a.Change.Tree = a.Change.Commit+a.Change.Tree, "" },
 	} {
 		a := proto.CloneOf(base)
 		change(a)

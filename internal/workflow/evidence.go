@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/patchscan"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -30,7 +31,8 @@ func (r Run) judged(n *node, out *loomv1.Outcome) *loomv1.Outcome {
 //
 //   - commit: a candidate whose patch is the approved one or, where the
 //     definition has no approval before it, the proposed one; an approval that
-//     was skipped on a dead path has approved nothing;
+//     was skipped on a dead path has approved nothing; and what the project's
+//     policy wants approved was;
 //   - verify: every required check passed, on the candidate's commit;
 //   - land: the candidate's commit landed, or that of the same patch on a merge
 //     train that passed, and every verification before it was of the candidate.
@@ -58,10 +60,25 @@ func (r Run) committed(n *node, c *loomv1.Candidate) *fault.Error {
 	case "":
 		return noEvidence("no %s change covers candidate %s", of, short(c.Commit))
 	case c.PatchDigest:
-		return nil
+		return r.gated()
 	}
 	return fault.New("git/patch-changed", "candidate %s has patch %s, but patch %s was %s",
 		short(c.Commit), short(c.PatchDigest), short(want), of)
+}
+
+// needsGate is the code of a commit whose change a person has to approve first. To
+// approve the escalation that it leads to approves the change.
+const needsGate = "patch/needs-gate"
+
+// gated says what of the change has to be approved by a person and was not: a
+// definition without an approval commits no such change unseen.
+func (r Run) gated() *fault.Error {
+	found := patchscan.Gated(r.X.Change.GetWarnings())
+	if len(found) == 0 || r.X.Approved.GetPatchDigest() == r.X.Change.GetPatchDigest() {
+		return nil
+	}
+	return fault.New(needsGate, "a person has to approve what the change contains: %s", patchscan.Text(found[0])).
+		Want("approve this escalation, or reject it")
 }
 
 func (r Run) verified(runs []*loomv1.CheckRun) *fault.Error {

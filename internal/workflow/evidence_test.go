@@ -317,3 +317,21 @@ func TestWF08_ALandingIsOneFact(t *testing.T) {
 	w.decide(t, "land", approve, "")
 	w.wantEnd(t, completed)
 }
+
+// Where nobody is asked, what the policy gates is not committed.
+func TestREAL09_WhatIsGatedIsNotCommittedUnseen(t *testing.T) {
+	for _, tt := range []struct {
+		action loomv1.PatchAction
+		want   string
+	}{
+		{loomv1.PatchAction_PATCH_ACTION_WARN, ""},
+		{loomv1.PatchAction_PATCH_ACTION_GATE, "patch/needs-gate"},
+	} {
+		w := newWorld(t, define("s start\nc task kind=commit max=1\ne end\ns -> c\nc -> e"), nil)
+		w.x.Change = &loomv1.Change{PatchDigest: "p1", Warnings: []*loomv1.PatchWarning{{Kind: "ci", Path: ".github/workflows/x.yml", Text: "it runs", Action: tt.action}}}
+		w.answer(t, "c", committed("c1", "p1"))
+		if got := w.x.Nodes["c"].History[0].Outcome.Code; got != tt.want {
+			t.Errorf("with %s the commit ends with %q, want %q", tt.action, got, tt.want)
+		}
+	}
+}

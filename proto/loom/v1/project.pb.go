@@ -60,7 +60,10 @@ type ProjectConfig struct {
 	Processes []*ProcessRule `protobuf:"bytes,702,rep,name=processes,proto3" json:"processes,omitempty"`
 	// Commands that make a checkout ready for its own code, in their order; empty
 	// means what its lock files ask for.
-	Setup         []string `protobuf:"bytes,750,rep,name=setup,proto3" json:"setup,omitempty"`
+	Setup []string `protobuf:"bytes,750,rep,name=setup,proto3" json:"setup,omitempty"`
+	// What becomes of what a proposed change contains, by the kind of warning;
+	// kinds that are not named have their defaults.
+	Patch         map[string]PatchAction `protobuf:"bytes,10,rep,name=patch,proto3" json:"patch,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=loom.v1.PatchAction"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,6 +192,13 @@ func (x *ProjectConfig) GetProcesses() []*ProcessRule {
 func (x *ProjectConfig) GetSetup() []string {
 	if x != nil {
 		return x.Setup
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetPatch() map[string]PatchAction {
+	if x != nil {
+		return x.Patch
 	}
 	return nil
 }
@@ -955,7 +965,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xed\x03\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x04\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -972,7 +982,13 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x19\n" +
 	"\acrashes\x18\xbd\x05 \x01(\rR\acrashes\x123\n" +
 	"\tprocesses\x18\xbe\x05 \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\x12\x15\n" +
-	"\x05setup\x18\xee\x05 \x03(\tR\x05setup\"d\n" +
+	"\x05setup\x18\xee\x05 \x03(\tR\x05setup\x127\n" +
+	"\x05patch\x18\n" +
+	" \x03(\v2!.loom.v1.ProjectConfig.PatchEntryR\x05patch\x1aN\n" +
+	"\n" +
+	"PatchEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
+	"\x05value\x18\x02 \x01(\x0e2\x14.loom.v1.PatchActionR\x05value:\x028\x01\"d\n" +
 	"\vProcessRule\x12%\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x11.loom.v1.BeadTypeR\x04type\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x18\n" +
@@ -1114,7 +1130,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1124,95 +1140,99 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*HostRoles)(nil),             // 5: loom.v1.HostRoles
 	(*ProjectState)(nil),          // 6: loom.v1.ProjectState
 	(*RememberedRequest)(nil),     // 7: loom.v1.RememberedRequest
-	nil,                           // 8: loom.v1.Route.AttributesEntry
-	nil,                           // 9: loom.v1.HostRoles.AgentsEntry
-	nil,                           // 10: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 11: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 12: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 13: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 14: loom.v1.ProjectState.LatestEntry
-	nil,                           // 15: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 16: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 17: loom.v1.ProjectState.NoncesEntry
-	nil,                           // 18: loom.v1.ProjectState.ChangedEntry
-	nil,                           // 19: loom.v1.ProjectState.HostsEntry
-	nil,                           // 20: loom.v1.ProjectState.AbsentEntry
-	nil,                           // 21: loom.v1.ProjectState.StoredAtEntry
-	nil,                           // 22: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 23: loom.v1.ProjectState.RotationsEntry
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*Budget)(nil),                // 25: loom.v1.Budget
-	(BeadType)(0),                 // 26: loom.v1.BeadType
-	(Priority)(0),                 // 27: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 29: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 30: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 31: loom.v1.Pause
-	(*Staffing)(nil),              // 32: loom.v1.Staffing
-	(*Permission)(nil),            // 33: loom.v1.Permission
-	(*OpenLanding)(nil),           // 34: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 35: loom.v1.Toolkit
-	(*Bead)(nil),                  // 36: loom.v1.Bead
-	(*Execution)(nil),             // 37: loom.v1.Execution
-	(*Approval)(nil),              // 38: loom.v1.Approval
-	(*Definition)(nil),            // 39: loom.v1.Definition
-	(*Turn)(nil),                  // 40: loom.v1.Turn
-	(*Error)(nil),                 // 41: loom.v1.Error
+	nil,                           // 8: loom.v1.ProjectConfig.PatchEntry
+	nil,                           // 9: loom.v1.Route.AttributesEntry
+	nil,                           // 10: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 11: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 12: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 13: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 14: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 15: loom.v1.ProjectState.LatestEntry
+	nil,                           // 16: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 17: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 18: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 19: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 20: loom.v1.ProjectState.HostsEntry
+	nil,                           // 21: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 22: loom.v1.ProjectState.StoredAtEntry
+	nil,                           // 23: loom.v1.ProjectState.RefusedEntry
+	nil,                           // 24: loom.v1.ProjectState.RotationsEntry
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*Budget)(nil),                // 26: loom.v1.Budget
+	(BeadType)(0),                 // 27: loom.v1.BeadType
+	(Priority)(0),                 // 28: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 30: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 31: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 32: loom.v1.Pause
+	(*Staffing)(nil),              // 33: loom.v1.Staffing
+	(*Permission)(nil),            // 34: loom.v1.Permission
+	(*OpenLanding)(nil),           // 35: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 36: loom.v1.Toolkit
+	(PatchAction)(0),              // 37: loom.v1.PatchAction
+	(*Bead)(nil),                  // 38: loom.v1.Bead
+	(*Execution)(nil),             // 39: loom.v1.Execution
+	(*Approval)(nil),              // 40: loom.v1.Approval
+	(*Definition)(nil),            // 41: loom.v1.Definition
+	(*Turn)(nil),                  // 42: loom.v1.Turn
+	(*Error)(nil),                 // 43: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	24, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	25, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	25, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	26, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
-	26, // 5: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
-	8,  // 6: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	27, // 7: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	24, // 8: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	28, // 9: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	9,  // 10: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
-	0,  // 11: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	28, // 12: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	10, // 13: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	11, // 14: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	12, // 15: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	13, // 16: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	14, // 17: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	29, // 18: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	30, // 19: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	15, // 20: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	16, // 21: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	17, // 22: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	18, // 23: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	31, // 24: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	19, // 25: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	20, // 26: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
-	4,  // 27: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	21, // 28: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	28, // 29: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	22, // 30: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	32, // 31: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	23, // 32: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	33, // 33: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	25, // 34: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	34, // 35: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	35, // 36: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	28, // 37: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	36, // 38: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	37, // 39: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	38, // 40: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	39, // 41: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	40, // 42: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	7,  // 43: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 44: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	28, // 45: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	28, // 46: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	41, // 47: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	8,  // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
+	27, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	9,  // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	28, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	25, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	29, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	10, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
+	29, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	11, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	12, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	13, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	14, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	15, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	30, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	31, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	16, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	17, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	18, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	19, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	32, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	20, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	21, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
+	22, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	29, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	23, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	33, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	24, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	34, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	26, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	35, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	36, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	29, // 38: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	37, // 39: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	38, // 40: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	39, // 41: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	40, // 42: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	41, // 43: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	42, // 44: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	7,  // 45: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 46: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	29, // 47: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	29, // 48: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	43, // 49: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1235,7 +1255,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -749,6 +749,67 @@ func (OutcomeStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
+// PatchAction is what a project's policy makes of something that a change
+// contains, from the weakest to the strongest.
+type PatchAction int32
+
+const (
+	PatchAction_PATCH_ACTION_UNSPECIFIED PatchAction = 0
+	// It is not mentioned.
+	PatchAction_PATCH_ACTION_ALLOW PatchAction = 1
+	// It is shown on the approval.
+	PatchAction_PATCH_ACTION_WARN PatchAction = 2
+	// It is shown, and the change is not committed unless a person has approved it.
+	PatchAction_PATCH_ACTION_GATE PatchAction = 3
+	// The change is not proposed.
+	PatchAction_PATCH_ACTION_REFUSE PatchAction = 4
+)
+
+// Enum value maps for PatchAction.
+var (
+	PatchAction_name = map[int32]string{
+		0: "PATCH_ACTION_UNSPECIFIED",
+		1: "PATCH_ACTION_ALLOW",
+		2: "PATCH_ACTION_WARN",
+		3: "PATCH_ACTION_GATE",
+		4: "PATCH_ACTION_REFUSE",
+	}
+	PatchAction_value = map[string]int32{
+		"PATCH_ACTION_UNSPECIFIED": 0,
+		"PATCH_ACTION_ALLOW":       1,
+		"PATCH_ACTION_WARN":        2,
+		"PATCH_ACTION_GATE":        3,
+		"PATCH_ACTION_REFUSE":      4,
+	}
+)
+
+func (x PatchAction) Enum() *PatchAction {
+	p := new(PatchAction)
+	*p = x
+	return p
+}
+
+func (x PatchAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PatchAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
+}
+
+func (PatchAction) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[12]
+}
+
+func (x PatchAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PatchAction.Descriptor instead.
+func (PatchAction) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+}
+
 // ApprovalKind says why the CEO is asked.
 type ApprovalKind int32
 
@@ -790,11 +851,11 @@ func (x ApprovalKind) String() string {
 }
 
 func (ApprovalKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
 }
 
 func (ApprovalKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[12]
+	return &file_loom_v1_workflow_proto_enumTypes[13]
 }
 
 func (x ApprovalKind) Number() protoreflect.EnumNumber {
@@ -803,7 +864,7 @@ func (x ApprovalKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalKind.Descriptor instead.
 func (ApprovalKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 // ApprovalDecision is what the CEO may answer.
@@ -859,11 +920,11 @@ func (x ApprovalDecision) String() string {
 }
 
 func (ApprovalDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
 }
 
 func (ApprovalDecision) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[13]
+	return &file_loom_v1_workflow_proto_enumTypes[14]
 }
 
 func (x ApprovalDecision) Number() protoreflect.EnumNumber {
@@ -872,7 +933,7 @@ func (x ApprovalDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalDecision.Descriptor instead.
 func (ApprovalDecision) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 // Definition is a compiled workflow: what an execution is pinned to.
@@ -3826,7 +3887,10 @@ type Change struct {
 	FilesTotal uint32 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"`
 	// The roles that made parts of it, in the order of their work. Unset where who
 	// proposed it made all of it.
-	Makers        []string `protobuf:"bytes,810,rep,name=makers,proto3" json:"makers,omitempty"`
+	Makers []string `protobuf:"bytes,810,rep,name=makers,proto3" json:"makers,omitempty"`
+	// What the runtime found in it that a person should know before signing, the
+	// gravest first. An approval's digest covers it. At most 200.
+	Warnings      []*PatchWarning `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3917,6 +3981,96 @@ func (x *Change) GetMakers() []string {
 	return nil
 }
 
+func (x *Change) GetWarnings() []*PatchWarning {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// PatchWarning is something that a change contains, and what the project's policy
+// makes of it. No value of a secret stands in it.
+type PatchWarning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is about: "secret", "link-outside", "large" and so on, as in the
+	// policy of a project.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// File, as valid UTF-8; empty where it is about several.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Line of the new file, from 1; 0 where it is about the whole file.
+	Line uint32 `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
+	// One sentence, without the place.
+	Text          string      `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Action        PatchAction `protobuf:"varint,5,opt,name=action,proto3,enum=loom.v1.PatchAction" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchWarning) Reset() {
+	*x = PatchWarning{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchWarning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchWarning) ProtoMessage() {}
+
+func (x *PatchWarning) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
+func (*PatchWarning) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PatchWarning) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *PatchWarning) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PatchWarning) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *PatchWarning) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *PatchWarning) GetAction() PatchAction {
+	if x != nil {
+		return x.Action
+	}
+	return PatchAction_PATCH_ACTION_UNSPECIFIED
+}
+
 // ChangedFile is one path of a change.
 type ChangedFile struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3931,7 +4085,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +4097,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4110,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4001,7 +4155,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4167,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4180,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4075,7 +4229,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4241,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4254,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4166,7 +4320,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4178,7 +4332,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4191,7 +4345,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4266,7 +4420,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4278,7 +4432,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4291,7 +4445,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Car) GetVerified() string {
@@ -4351,7 +4505,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4363,7 +4517,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4376,7 +4530,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4426,7 +4580,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4438,7 +4592,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4451,7 +4605,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Choice) GetId() string {
@@ -4524,7 +4678,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +4690,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +4703,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Approval) GetId() string {
@@ -4760,7 +4914,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4926,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4785,7 +4939,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5122,7 +5276,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
 	"\x04tier\x18\x03 \x01(\rR\x04tier\x12-\n" +
 	"\bseverity\x18\x04 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\rR\x05count\"\xf7\x01\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\"\xaa\x02\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
@@ -5132,7 +5286,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04diff\x18\x06 \x01(\v2\x10.loom.v1.BlobRefR\x04diff\x12\x1f\n" +
 	"\vfiles_total\x18\a \x01(\rR\n" +
 	"filesTotal\x12\x17\n" +
-	"\x06makers\x18\xaa\x06 \x03(\tR\x06makers\"i\n" +
+	"\x06makers\x18\xaa\x06 \x03(\tR\x06makers\x121\n" +
+	"\bwarnings\x18\b \x03(\v2\x15.loom.v1.PatchWarningR\bwarnings\"\x8c\x01\n" +
+	"\fPatchWarning\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\rR\x04line\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12,\n" +
+	"\x06action\x18\x05 \x01(\x0e2\x14.loom.v1.PatchActionR\x06action\"i\n" +
 	"\vChangedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -5288,7 +5449,13 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x1aOUTCOME_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_SUCCESS\x10\x01\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_FAILURE\x10\x02\x12\x1b\n" +
-	"\x17OUTCOME_STATUS_CONTINUE\x10\x03*\x86\x01\n" +
+	"\x17OUTCOME_STATUS_CONTINUE\x10\x03*\x8a\x01\n" +
+	"\vPatchAction\x12\x1c\n" +
+	"\x18PATCH_ACTION_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12PATCH_ACTION_ALLOW\x10\x01\x12\x15\n" +
+	"\x11PATCH_ACTION_WARN\x10\x02\x12\x15\n" +
+	"\x11PATCH_ACTION_GATE\x10\x03\x12\x17\n" +
+	"\x13PATCH_ACTION_REFUSE\x10\x04*\x86\x01\n" +
 	"\fApprovalKind\x12\x1d\n" +
 	"\x19APPROVAL_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPROVAL_KIND_APPROVAL\x10\x01\x12\x1c\n" +
@@ -5315,8 +5482,8 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 	return file_loom_v1_workflow_proto_rawDescData
 }
 
-var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5330,170 +5497,174 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(NodeStatus)(0),               // 9: loom.v1.NodeStatus
 	(PauseScope)(0),               // 10: loom.v1.PauseScope
 	(OutcomeStatus)(0),            // 11: loom.v1.OutcomeStatus
-	(ApprovalKind)(0),             // 12: loom.v1.ApprovalKind
-	(ApprovalDecision)(0),         // 13: loom.v1.ApprovalDecision
-	(*Definition)(nil),            // 14: loom.v1.Definition
-	(*Blueprint)(nil),             // 15: loom.v1.Blueprint
-	(*Plan)(nil),                  // 16: loom.v1.Plan
-	(*PlannedPhase)(nil),          // 17: loom.v1.PlannedPhase
-	(*LeftOut)(nil),               // 18: loom.v1.LeftOut
-	(*Guide)(nil),                 // 19: loom.v1.Guide
-	(*Rule)(nil),                  // 20: loom.v1.Rule
-	(*MemoryType)(nil),            // 21: loom.v1.MemoryType
-	(*Phase)(nil),                 // 22: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 23: loom.v1.NodeDefinition
-	(*Gate)(nil),                  // 24: loom.v1.Gate
-	(*Backoff)(nil),               // 25: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 26: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 27: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 28: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 29: loom.v1.Execution
-	(*Gap)(nil),                   // 30: loom.v1.Gap
-	(*ForkPoint)(nil),             // 31: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 32: loom.v1.Pause
-	(*NodeState)(nil),             // 33: loom.v1.NodeState
-	(*Attempt)(nil),               // 34: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 35: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 36: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 37: loom.v1.CallReservation
-	(*Claimant)(nil),              // 38: loom.v1.Claimant
-	(*Outcome)(nil),               // 39: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 40: loom.v1.BrokenRule
-	(*Change)(nil),                // 41: loom.v1.Change
-	(*ChangedFile)(nil),           // 42: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 43: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 44: loom.v1.Candidate
-	(*Landing)(nil),               // 45: loom.v1.Landing
-	(*Car)(nil),                   // 46: loom.v1.Car
-	(*CheckRun)(nil),              // 47: loom.v1.CheckRun
-	(*Choice)(nil),                // 48: loom.v1.Choice
-	(*Approval)(nil),              // 49: loom.v1.Approval
-	(*FileClaim)(nil),             // 50: loom.v1.FileClaim
-	nil,                           // 51: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 52: loom.v1.Execution.NodesEntry
-	nil,                           // 53: loom.v1.Execution.EdgesEntry
-	nil,                           // 54: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 55: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 56: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 57: google.protobuf.Struct
-	(Priority)(0),                 // 58: loom.v1.Priority
-	(*Usage)(nil),                 // 59: loom.v1.Usage
-	(*Budget)(nil),                // 60: loom.v1.Budget
-	(*Mark)(nil),                  // 61: loom.v1.Mark
-	(*Said)(nil),                  // 62: loom.v1.Said
-	(*Identity)(nil),              // 63: loom.v1.Identity
-	(*BlobRef)(nil),               // 64: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 65: loom.v1.PermissionQuestion
+	(PatchAction)(0),              // 12: loom.v1.PatchAction
+	(ApprovalKind)(0),             // 13: loom.v1.ApprovalKind
+	(ApprovalDecision)(0),         // 14: loom.v1.ApprovalDecision
+	(*Definition)(nil),            // 15: loom.v1.Definition
+	(*Blueprint)(nil),             // 16: loom.v1.Blueprint
+	(*Plan)(nil),                  // 17: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 18: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 19: loom.v1.LeftOut
+	(*Guide)(nil),                 // 20: loom.v1.Guide
+	(*Rule)(nil),                  // 21: loom.v1.Rule
+	(*MemoryType)(nil),            // 22: loom.v1.MemoryType
+	(*Phase)(nil),                 // 23: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 24: loom.v1.NodeDefinition
+	(*Gate)(nil),                  // 25: loom.v1.Gate
+	(*Backoff)(nil),               // 26: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 27: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 28: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 29: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 30: loom.v1.Execution
+	(*Gap)(nil),                   // 31: loom.v1.Gap
+	(*ForkPoint)(nil),             // 32: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 33: loom.v1.Pause
+	(*NodeState)(nil),             // 34: loom.v1.NodeState
+	(*Attempt)(nil),               // 35: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 36: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 37: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 38: loom.v1.CallReservation
+	(*Claimant)(nil),              // 39: loom.v1.Claimant
+	(*Outcome)(nil),               // 40: loom.v1.Outcome
+	(*BrokenRule)(nil),            // 41: loom.v1.BrokenRule
+	(*Change)(nil),                // 42: loom.v1.Change
+	(*PatchWarning)(nil),          // 43: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 44: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 45: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 46: loom.v1.Candidate
+	(*Landing)(nil),               // 47: loom.v1.Landing
+	(*Car)(nil),                   // 48: loom.v1.Car
+	(*CheckRun)(nil),              // 49: loom.v1.CheckRun
+	(*Choice)(nil),                // 50: loom.v1.Choice
+	(*Approval)(nil),              // 51: loom.v1.Approval
+	(*FileClaim)(nil),             // 52: loom.v1.FileClaim
+	nil,                           // 53: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 54: loom.v1.Execution.NodesEntry
+	nil,                           // 55: loom.v1.Execution.EdgesEntry
+	nil,                           // 56: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 59: google.protobuf.Struct
+	(Priority)(0),                 // 60: loom.v1.Priority
+	(*Usage)(nil),                 // 61: loom.v1.Usage
+	(*Budget)(nil),                // 62: loom.v1.Budget
+	(*Mark)(nil),                  // 63: loom.v1.Mark
+	(*Said)(nil),                  // 64: loom.v1.Said
+	(*Identity)(nil),              // 65: loom.v1.Identity
+	(*BlobRef)(nil),               // 66: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 67: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	23,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	28,  // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	19,  // 2: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	15,  // 3: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	17,  // 4: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	18,  // 5: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	55,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	20,  // 7: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	21,  // 8: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	24,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	29,  // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	20,  // 2: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	16,  // 3: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	18,  // 4: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	19,  // 5: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	57,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	21,  // 7: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	22,  // 8: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 9: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 10: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 11: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 12: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	56,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	58,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 14: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	51,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	26,  // 16: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	24,  // 17: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	53,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	27,  // 16: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	25,  // 17: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 18: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	25,  // 19: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	22,  // 20: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	26,  // 19: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	23,  // 20: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,   // 21: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	56,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	56,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	27,  // 24: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	58,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	58,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	28,  // 24: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,   // 25: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,   // 26: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	52,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	53,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	57,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	55,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	55,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	58,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	41,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
-	43,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	44,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	45,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	59,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	54,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	30,  // 39: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	31,  // 40: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	32,  // 41: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	60,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	55,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	56,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	61,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	55,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	62,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
-	46,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
-	16,  // 49: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	55,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	54,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	55,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	59,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	57,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	57,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	60,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	42,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
+	45,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	46,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	47,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	61,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	56,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	31,  // 39: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	32,  // 40: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	33,  // 41: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	62,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	57,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	58,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	63,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	57,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	64,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
+	48,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
+	17,  // 49: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	57,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10,  // 51: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	55,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	63,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	57,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	65,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,   // 54: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	34,  // 55: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	34,  // 56: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	39,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	55,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	12,  // 59: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	55,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	55,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	38,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	55,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	39,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	55,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	55,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	55,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	56,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	35,  // 69: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	36,  // 70: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	37,  // 71: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	39,  // 72: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	38,  // 73: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	35,  // 55: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	35,  // 56: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	40,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	57,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	13,  // 59: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	57,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	57,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	39,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	57,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	40,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	57,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	57,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	57,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	58,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	36,  // 69: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	37,  // 70: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	38,  // 71: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	40,  // 72: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	39,  // 73: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	11,  // 74: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	57,  // 75: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	41,  // 76: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	44,  // 77: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	45,  // 78: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	47,  // 79: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	40,  // 80: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	59,  // 75: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	42,  // 76: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	46,  // 77: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	47,  // 78: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	49,  // 79: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	41,  // 80: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
 	1,   // 81: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	42,  // 82: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	64,  // 83: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	55,  // 84: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	44,  // 85: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	47,  // 86: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	64,  // 87: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	12,  // 88: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	41,  // 89: loom.v1.Approval.change:type_name -> loom.v1.Change
-	34,  // 90: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	13,  // 91: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	55,  // 92: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	13,  // 93: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	63,  // 94: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	55,  // 95: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	48,  // 96: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	50,  // 97: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	65,  // 98: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	60,  // 99: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	38,  // 100: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	55,  // 101: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	33,  // 102: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	103, // [103:103] is the sub-list for method output_type
-	103, // [103:103] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	44,  // 82: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	66,  // 83: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	43,  // 84: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	12,  // 85: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	57,  // 86: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	46,  // 87: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	49,  // 88: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	66,  // 89: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 90: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	42,  // 91: loom.v1.Approval.change:type_name -> loom.v1.Change
+	35,  // 92: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 93: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	57,  // 94: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 95: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	65,  // 96: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	57,  // 97: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	50,  // 98: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	52,  // 99: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	67,  // 100: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	62,  // 101: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	39,  // 102: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	57,  // 103: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	34,  // 104: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	105, // [105:105] is the sub-list for method output_type
+	105, // [105:105] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5509,8 +5680,8 @@ func file_loom_v1_workflow_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
-			NumEnums:      14,
-			NumMessages:   41,
+			NumEnums:      15,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
