@@ -23,7 +23,7 @@ import (
 // its execution when that is over.
 func ended(ctx context.Context, t *testing.T, c *client.Client, goal string) string {
 	t.Helper()
-	filed, err := c.Submit(ctx, &loomv1.Submission{Project: "shop", Goal: goal})
+	filed, err := c.Submit(ctx, &loomv1.Submission{Process: "auto-bug-workflow", Project: "shop", Goal: goal})
 	if err != nil {
 		t.Fatal(err)
 	}
