@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/doctor"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/provider"
 	"github.com/loomrun/loom/internal/model/wire"
@@ -81,6 +82,17 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		}
 	}
 	m.Hosts = a.hostsHere
+	read, err := flags.GetStringArray("sandbox-read")
+	if err != nil {
+		return m, err
+	}
+	m.Workspace = func(ctx context.Context) (all []doctor.Trial, err error) {
+		trials, err := host.TryWorkspace(ctx, read)
+		for _, t := range trials {
+			all = append(all, doctor.Trial(t))
+		}
+		return all, err
+	}
 	if text("no-listen") == "true" {
 		m.Listen = ""
 	}

@@ -67,6 +67,39 @@ func unsandboxed(ctx context.Context, m *Machine, n *notes) {
 	n.good("no host runs commands without a sandbox")
 }
 
+// workspaces tries what agents' commands need: git, a build that records its
+// commit, and the programs that version managers keep.
+func workspaces(ctx context.Context, m *Machine, n *notes) {
+	switch {
+	case m.Workspace == nil:
+		n.good("nothing is tried in a workspace")
+		return
+	case m.Unsandboxed || len(sandbox.Check().Missing) > 0:
+		n.warn("nothing was tried in a workspace, because there is no sandbox", "see the check of the sandbox")
+		return
+	}
+	trials, err := m.Workspace(ctx)
+	if err != nil {
+		n.refuse(Failed, err, "let this user make files in the directory for temporary files, and have git 2.38 or newer")
+		return
+	}
+	judgeTrials(n, trials)
+}
+
+func judgeTrials(n *notes, trials []Trial) {
+	var work []string
+	for _, t := range trials {
+		if t.Err != nil {
+			n.warn(fmt.Sprintf("%s does not work in the sandbox: %v", t.What, t.Err), "name what it needs to read with --sandbox-read PATH")
+			continue
+		}
+		work = append(work, t.What)
+	}
+	if len(work) > 0 {
+		n.good("in a workspace work: " + strings.Join(work, "; "))
+	}
+}
+
 // probes tries to get out of the real sandbox.
 func probes(ctx context.Context, m *Machine, n *notes) {
 	if m.Unsandboxed || len(sandbox.Check().Missing) > 0 {

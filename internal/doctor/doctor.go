@@ -55,6 +55,12 @@ type Secret struct {
 	Problem error
 }
 
+// Trial is something that was tried, and why it does not work; nil when it does.
+type Trial struct {
+	What string
+	Err  error
+}
+
 // Machine is what is looked at.
 type Machine struct {
 	// Data is the data directory, which need not be there yet.
@@ -85,6 +91,9 @@ type Machine struct {
 	Open func(spec string) error
 	// Ask asks a model something, over the network. Nil asks nobody.
 	Ask func(ctx context.Context, spec string) error
+	// Workspace tries what agents' commands need in a workspace that is thrown away.
+	// Nil tries nothing.
+	Workspace func(ctx context.Context) ([]Trial, error)
 	// Hosts asks the host that runs on Data which hosts its deployment has. Nil
 	// asks nobody.
 	Hosts func(ctx context.Context) (*loomv1.HostsReply, error)
@@ -117,6 +126,7 @@ var checks = []check{
 	{"control groups", controlGroups},
 	{"sandbox", sandboxes},
 	{"unsandboxed", unsandboxed},
+	{"workspace", workspaces},
 	{"probes", probes},
 	{"secrets", secrets},
 	{"models", models},

@@ -219,6 +219,14 @@ func TestOPS02_ProjectsAreJudged(t *testing.T) {
 	wants(t, examine(t, "projects", Machine{}), Good, "none")
 }
 
+func TestREAL01_WhatDoesNotWorkInAWorkspaceIsTold(t *testing.T) {
+	n := &notes{check: "workspace"}
+	judgeTrials(n, []Trial{{"git status", nil}, {"cargo --version", errors.New("it ended with status 1")}})
+	if len(n.found) != 2 || n.found[0].Status != Warned || !strings.Contains(n.found[0].Text, "cargo") || !strings.Contains(n.found[1].Text, "git status") {
+		t.Errorf("%+v", n.found)
+	}
+}
+
 func TestSEC02_AProbeThatGetsThroughIsAFailure(t *testing.T) {
 	n := &notes{}
 	judgeProbes(n, []probe.Result{{Name: "tcp", Promise: "P13", Refused: true}, {Name: "udp", Promise: "P13", Why: "it got through"}})

@@ -196,3 +196,25 @@ func TestREAL01_CommandsReadTheirOwnProjectsObjectsAlone(t *testing.T) {
 		}
 	}
 }
+
+// What doctor tries in a workspace works where there is a sandbox.
+func TestREAL01_DoctorTriesAWorkspace(t *testing.T) {
+	h, dir := box(t)
+	if !sandboxed(t, h, dir) {
+		return
+	}
+	trials, err := TryWorkspace(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tried []string
+	for _, trial := range trials {
+		if trial.Err != nil {
+			t.Errorf("%s: %v", trial.What, trial.Err)
+		}
+		tried = append(tried, trial.What)
+	}
+	if said := strings.Join(tried, "\n"); !strings.Contains(said, "git blame go.mod") || !strings.Contains(said, "go build -buildvcs=true") {
+		t.Errorf("only %q was tried", tried)
+	}
+}
