@@ -148,8 +148,8 @@ func (s *seat) giveUp(ctx context.Context, r *loomv1.ReleaseAttempt) {
 }
 
 func (s *seat) release(ctx context.Context, r *loomv1.ReleaseAttempt) error {
-	r.Attempt, r.Claimant = s.attempt, s.who
-	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: r}})
+	again := &loomv1.ReleaseAttempt{Attempt: s.attempt, Claimant: s.who, Reason: r.Reason, Crash: r.Crash} // the first may still be read
+	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: again}})
 	return err
 }
 
