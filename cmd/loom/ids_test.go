@@ -40,7 +40,7 @@ func newSite(t *testing.T) *site {
 	policy, _ := scripted.Named(scripted.Default)
 	h, err := host.Start(t.Context(), host.Config{
 		Data: filepath.Join(dir, "data"), Listen: "127.0.0.1:0", Model: scripted.New(scripted.Default, policy),
-		Projects: []host.Project{{ID: "shop", Repository: filepath.Join(dir, "shop")}}, Agents: map[string]int{"qa-engineer": 0}, Grace: time.Hour,
+		Projects: []host.Project{{ID: "shop", Repository: filepath.Join(dir, "shop")}}, Agents: map[string]int{"lead": 0}, Grace: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)

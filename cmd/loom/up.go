@@ -137,7 +137,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	_ = f.MarkHidden("crashes")
 	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
 	budget.flags(f)
-	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes together, tested as one")
+	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes tested as one")
 	f.Uint64Var(&disk, "project-disk", 0, "`MIB` that a project may have on this disk (default 20480)")
 	_ = f.MarkHidden("project-disk")
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
