@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
 
-var large = flag.String("large", runtime.GOROOT(), "the `DIRECTORY` whose files BenchmarkREAL04_LargeTree works on")
+var large = flag.String("large", "", "the `DIRECTORY` whose files BenchmarkREAL04_LargeTree works on; empty for those of Go")
 
 // BenchmarkREAL04_LargeTree takes one change of one file the whole way in a
 // repository of many files, with a binary of 50 MB that nobody touches, and says
@@ -20,7 +21,15 @@ var large = flag.String("large", runtime.GOROOT(), "the `DIRECTORY` whose files 
 // another.
 func BenchmarkREAL04_LargeTree(b *testing.B) {
 	f := &fixture{t: b, top: filepath.Join(b.TempDir(), "repo"), data: b.TempDir()}
-	if err := os.CopyFS(f.top, os.DirFS(*large)); err != nil {
+	from := *large
+	if from == "" {
+		root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			b.Fatal(err)
+		}
+		from = strings.TrimSpace(string(root))
+	}
+	if err := os.CopyFS(f.top, os.DirFS(from)); err != nil {
 		b.Fatal(err)
 	}
 	gitIn(b, f.top, "init", "-q", "-b", "main")

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -51,9 +52,8 @@ func (p *Pool) Checkout(ctx context.Context, ws *Workspaces, commit, dir string)
 		if err == nil {
 			return c, c.close(ctx)
 		}
-		c.discard()
-		if ctx.Err() != nil {
-			return nil, err
+		if gone := c.discard(); gone != nil || ctx.Err() != nil {
+			return nil, errors.Join(err, gone)
 		}
 	}
 	c := &Clean{mirror: ws.mirror, dir: dir, commit: commit}
@@ -76,8 +76,7 @@ func (p *Pool) Checkout(ctx context.Context, ws *Workspaces, commit, dir string)
 		err = c.close(ctx)
 	}
 	if err != nil {
-		c.discard()
-		return nil, err
+		return nil, errors.Join(err, c.discard())
 	}
 	return c, nil
 }

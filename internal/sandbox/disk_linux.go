@@ -76,19 +76,26 @@ func (d *disks) over(most int64, unlinked map[uint64]int64) (written int64, over
 	return written, written > most
 }
 
+// status returns what the kernel says of a regular file; false for what has gone or
+// is no file.
+func status(e fs.DirEntry, err error) (*syscall.Stat_t, bool) {
+	if err != nil || !e.Type().IsRegular() {
+		return nil, false
+	}
+	info, err := e.Info()
+	if err != nil {
+		return nil, false
+	}
+	at, ok := info.Sys().(*syscall.Stat_t)
+	return at, ok
+}
+
 // changed returns the size of the files below a place that were changed after the
 // start. A kernel's clock ticks up to 10 ms behind.
 func (d *disks) changed(place string, counted map[file]bool) (size int64) {
 	since := d.began.Add(-10 * time.Millisecond)
 	_ = filepath.WalkDir(place, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return nil // it has gone, or is no file
-		}
-		info, err := e.Info()
-		if err != nil {
-			return nil
-		}
-		at, ok := info.Sys().(*syscall.Stat_t)
+		at, ok := status(e, err)
 		if !ok || time.Unix(at.Ctim.Unix()).Before(since) {
 			return nil
 		}
