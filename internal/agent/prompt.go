@@ -301,7 +301,11 @@ func (p *prompt) checks(b *loomv1.Brief) {
 		return
 	}
 	p.section("Required checks")
-	p.WriteString("These commands must pass, run from the root of the repository. The runtime runs them on a worktree that you change before it takes your success, and again on a clean checkout of what is committed:\n")
+	if b.Bead.Delegation != nil {
+		p.WriteString("These commands must pass on what all parts of the work make together, run from the root of the repository:\n")
+	} else {
+		p.WriteString("These commands must pass, run from the root of the repository. The runtime runs them on a worktree that you change before it takes your success, and again on a clean checkout of what is committed:\n")
+	}
 	p.data(strings.Join(b.Execution.Checks, "\n"))
 	p.WriteByte('\n')
 }

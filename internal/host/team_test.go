@@ -47,13 +47,13 @@ func crew(r *model.Request) (*model.Response, error) {
 		return end("success", `"check":"grep -q blue b.txt && grep -q sea c.txt"`)
 	case strings.Contains(prompt, "node: verify"):
 		return end("success", `"fault":""`)
-	case strings.Contains(prompt, "goal: write b") && len(tools) == 0:
+	case strings.Contains(prompt, "<goal>\nwrite b") && len(tools) == 0:
 		return say(call("ask_user", `{"question":"which colour?"}`))
-	case strings.Contains(prompt, "goal: write b") && len(tools) == 1:
+	case strings.Contains(prompt, "<goal>\nwrite b") && len(tools) == 1:
 		return say(call("file_write", `{"path":"b.txt","content":%q}`, tools[0]))
-	case strings.Contains(prompt, "goal: write c") && !strings.Contains(prompt, "It was tried before"):
+	case strings.Contains(prompt, "<goal>\nwrite c") && !strings.Contains(prompt, "It was tried before"):
 		return end("failure", "")
-	case strings.Contains(prompt, "goal: write c") && len(tools) == 0:
+	case strings.Contains(prompt, "<goal>\nwrite c") && len(tools) == 0:
 		return say(call("file_write", `{"path":"c.txt","content":"sea\n"}`))
 	}
 	return end("success", "")

@@ -97,6 +97,7 @@ func TestREAL01_GitWorksInEveryWorkspace(t *testing.T) {
 		t.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
 	}
 	t.Setenv("HOME", home)
+	t.Setenv("GOFLAGS", "") // a user's -buildvcs=false goes to the tools, as all of them do
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tfsmonitor = touch /tmp/asked\n[alias]\n\tstatus = !false\n[broken\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

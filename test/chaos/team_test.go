@@ -40,7 +40,7 @@ func crew(r *model.Request) (*model.Response, error) {
 		}
 	}
 	prompt := r.Messages[0].Text
-	lead, asks, writes := strings.Contains(prompt, "node: lead\n"), strings.Contains(prompt, "goal: write b"), strings.Contains(prompt, "goal: write c")
+	lead, asks, writes := strings.Contains(prompt, "node: lead\n"), strings.Contains(prompt, "<goal>\nwrite b"), strings.Contains(prompt, "<goal>\nwrite c")
 	give := func(role, goal string) *loomv1.ToolCall {
 		return &loomv1.ToolCall{Tool: "delegate_task", Arguments: `{"role":"` + role + `","goal":"` + goal + `","acceptance":"it is there"}`}
 	}
