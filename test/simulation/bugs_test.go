@@ -16,8 +16,8 @@ var bugs = append([]bug{
 	{"who holds nothing may release", flow + "claim.go", `	case !proto.Equal(a.Claimant, c):
 		return claimedBy(a)
 	}
-	return r.queueAnew(a, reason)`, `	}
-	return r.queueAnew(a, reason)`, "the project refuses it before"},
+	return r.queueAnew(a, &loomv1.ClaimReleased{Reason: reason})`, `	}
+	return r.queueAnew(a, &loomv1.ClaimReleased{Reason: reason})`, "the project refuses it before"},
 	{"an answer may come twice", flow + "outcome.go", `		if proto.Equal(a.Claimant, c) && repeats(a.Outcome, out) {
 			return nil
 		}`, ``, ""},
@@ -57,9 +57,9 @@ var bugs = append([]bug{
 	{"a check of another commit counts", flow + "evidence.go", `if c.GetCommand() != command || c.GetCommit() != commit {`, `if c.GetCommand() != command {`, ""},
 	{"no check is required", flow + "evidence.go", `	for _, command := range r.X.Checks {`, `	for _, command := range r.X.Checks[:0] {`, ""},
 	{"a commit of another patch counts", flow + "evidence.go", `	case c.PatchDigest:
-		return nil
+		return r.gated()
 	}`, `	case c.PatchDigest:
-		return nil
+		return r.gated()
 	}
 	return nil`, ""},
 	{"landing needs no candidate", flow + "evidence.go", `if commit == "" || l.GetCommit() != commit && !r.rode(l.GetCommit()) {`, `if false {`, ""},
@@ -100,7 +100,7 @@ var bugs = append([]bug{
 	return r.giveUp`, ""},
 	{"a deadline never passes", flow + "view.go", `	case st.GetAttempt().GetDeadline() != nil:`, `	case false:`, ""},
 	{"a backoff never ends", flow + "view.go", `		return st.RetryAt.AsTime(), x.HaltedBy == ""`, `		return st.RetryAt.AsTime(), false`, ""},
-	{"a released attempt keeps its generation", flow + "claim.go", `Generation: a.Generation + 1}`, `Generation: a.Generation}`, ""},
+	{"a released attempt keeps its generation", flow + "claim.go", `why.Generation = a.Generation + 1`, `why.Generation = a.Generation`, ""},
 	{"an exhausted node is retried for ever", flow + "failure.go", `	return r.exhausted(n, told(out))
 }`, `	return r.backOff(n)
 }`, ""},

@@ -161,7 +161,7 @@ func at(list []string, i int) string {
 
 // plain is a part as text with lines.
 func plain(what json.RawMessage) string {
-	what = commitID.ReplaceAll(what, []byte("#"))
+	what = differing.ReplaceAll(what, []byte("#"))
 	var text string
 	if json.Unmarshal(what, &text) == nil {
 		return text
