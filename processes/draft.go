@@ -2,6 +2,7 @@ package processes
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -95,6 +96,28 @@ func (d *draft) put(into *string, value string, doc *strictyaml.Document, at ...
 	}
 }
 
+// note takes one entry of a file's metadata.
+func (d *draft) note(name, value string, doc *strictyaml.Document) {
+	if d.Metadata == nil {
+		d.Metadata = map[string]string{}
+	}
+	d.put(new(string), value, doc, "metadata", name)
+	d.Metadata[name] = value
+}
+
+// metadata is what the file notes, its author and tags among it.
+func (d *draft) metadata() map[string]string {
+	all := map[string]string{}
+	if d.Author != "" {
+		all["author"] = d.Author
+	}
+	if len(d.Tags) > 0 {
+		all["tags"] = strings.Join(d.Tags, ", ")
+	}
+	maps.Copy(all, d.Metadata)
+	return all
+}
+
 // add joins a list of a file to what is there.
 func add[T any](d *draft, into *[]T, more []T, doc *strictyaml.Document, at ...any) {
 	key := dotted(at)
@@ -119,6 +142,9 @@ func (d *draft) take(doc *strictyaml.Document, f *phasesFile) {
 	d.put(&d.Description, f.Description, doc, "description")
 	d.put(&d.Author, f.Author, doc, "author")
 	add(d, &d.Tags, f.Tags, doc, "tags")
+	for _, name := range slices.Sorted(maps.Keys(f.Metadata)) {
+		d.note(name, f.Metadata[name], doc)
+	}
 	d.put(&d.Persona, f.Persona, doc, "persona")
 	d.put(&d.ToolGuidance, f.ToolGuidance, doc, "tool_guidance")
 	d.put(&d.Tools.Guidance, f.Tools.Guidance, doc, "tools", "guidance")

@@ -178,7 +178,7 @@ func inFile(path []any) []any {
 type compiler struct{ doc *strictyaml.Document }
 
 func (c *compiler) definition(f *processFile) *loomv1.Definition {
-	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit}
+	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Metadata: f.Metadata, Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit}
 	for i := range f.Nodes {
 		def.Nodes = append(def.Nodes, c.node(&f.Nodes[i], i))
 	}

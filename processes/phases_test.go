@@ -39,6 +39,9 @@ func TestPROC01_TheCompleteExampleLoadsUnchanged(t *testing.T) {
 	if len(p.Phases) != 6 || p.Mode != processes.Guided || len(p.Examples) != 1 || len(p.Examples[0].Subtasks) != 6 || len(p.Scan) != 3 {
 		t.Errorf("%+v", p)
 	}
+	if m := r.Definition.Metadata; len(m) != 2 || m["author"] != "Loom Team" || m["tags"] != "marketing, strategy, research, go-to-market" {
+		t.Errorf("metadata %v", m)
+	}
 	g := r.Definition.Guide
 	if len(g.Rules) != 3 || len(g.MemoryTypes) != 5 || !strings.HasPrefix(g.Persona, "You are a senior marketing strategist") {
 		t.Errorf("%v", g)

@@ -6,23 +6,24 @@ import "time"
 // required.
 type (
 	phasesFile struct {
-		Name              string           `yaml:"name"`
-		Version           string           `yaml:"version"`
-		Description       string           `yaml:"description"`
-		Author            string           `yaml:"author"`
-		Tags              []string         `yaml:"tags"`
-		Includes          []string         `yaml:"includes"`
-		Persona           string           `yaml:"persona"`
-		ToolGuidance      string           `yaml:"tool_guidance"`
-		Tools             toolsFile        `yaml:"tools"`
-		PhaseMode         string           `yaml:"phase_mode"`
-		Phases            []phaseFile      `yaml:"phases"`
-		Verification      verificationFile `yaml:"verification"`
-		Memory            memoryFile       `yaml:"memory"`
-		WorkspaceAnalysis analysisFile     `yaml:"workspace_analysis"`
-		PlannerExamples   []exampleFile    `yaml:"planner_examples"`
-		Replanning        replanningFile   `yaml:"replanning"`
-		Hooks             hooksFile        `yaml:"hooks"`
+		Name              string            `yaml:"name"`
+		Version           string            `yaml:"version"`
+		Description       string            `yaml:"description"`
+		Author            string            `yaml:"author"`
+		Tags              []string          `yaml:"tags"`
+		Metadata          map[string]string `yaml:"metadata"`
+		Includes          []string          `yaml:"includes"`
+		Persona           string            `yaml:"persona"`
+		ToolGuidance      string            `yaml:"tool_guidance"`
+		Tools             toolsFile         `yaml:"tools"`
+		PhaseMode         string            `yaml:"phase_mode"`
+		Phases            []phaseFile       `yaml:"phases"`
+		Verification      verificationFile  `yaml:"verification"`
+		Memory            memoryFile        `yaml:"memory"`
+		WorkspaceAnalysis analysisFile      `yaml:"workspace_analysis"`
+		PlannerExamples   []exampleFile     `yaml:"planner_examples"`
+		Replanning        replanningFile    `yaml:"replanning"`
+		Hooks             hooksFile         `yaml:"hooks"`
 	}
 	toolsFile struct {
 		Guidance string   `yaml:"guidance"`

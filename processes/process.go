@@ -10,8 +10,7 @@ import (
 // Process is what a file with phases says beside the definition that it is
 // compiled to. It never changes.
 type Process struct {
-	Name, Version, Description, Author string
-	Tags                               []string
+	Name, Version, Description string
 	// Mode is strict, guided or suggestive.
 	Mode string
 	// Phases in the order of the file.
@@ -56,7 +55,7 @@ type Example struct {
 // process tells what a draft says.
 func (d *draft) process(def *loomv1.Definition) *Process {
 	p := &Process{
-		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description), Author: d.Author, Tags: d.Tags,
+		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description),
 		Mode: orElse(d.PhaseMode, Guided), Scan: d.WorkspaceAnalysis.ScanFor, Analysis: strings.TrimSpace(d.WorkspaceAnalysis.Guidance),
 		Triggers: strings.TrimSpace(d.Replanning.Triggers), Replanning: strings.TrimSpace(d.Replanning.Guidance),
 		Tools: d.toolFiles, Definition: def,

@@ -12,14 +12,15 @@ import (
 // The shape of a process file.
 type (
 	processFile struct {
-		Name        string         `yaml:"name" loom:"required"`
-		Version     string         `yaml:"version" loom:"required"`
-		Description string         `yaml:"description"`
-		Guide       *guideFile     `yaml:"guide"`
-		Blueprint   *blueprintFile `yaml:"blueprint"`
-		Toolkit     string         `yaml:"toolkit"`
-		Nodes       []nodeFile     `yaml:"nodes" loom:"required"`
-		Edges       []edgeFile     `yaml:"edges" loom:"required"`
+		Name        string            `yaml:"name" loom:"required"`
+		Version     string            `yaml:"version" loom:"required"`
+		Description string            `yaml:"description"`
+		Metadata    map[string]string `yaml:"metadata"`
+		Guide       *guideFile        `yaml:"guide"`
+		Blueprint   *blueprintFile    `yaml:"blueprint"`
+		Toolkit     string            `yaml:"toolkit"`
+		Nodes       []nodeFile        `yaml:"nodes" loom:"required"`
+		Edges       []edgeFile        `yaml:"edges" loom:"required"`
 	}
 	guideFile struct {
 		Persona        string           `yaml:"persona"`

@@ -2,8 +2,11 @@ package processes
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -21,12 +24,15 @@ const (
 	maxReworks     = 100      // of a node in an execution
 	maxDescription = 16 << 10 // bytes
 	maxPersona     = 2 << 10  // bytes
+	maxNotes       = 32       // entries of metadata
+	maxNote        = 1 << 10  // bytes of one
 )
 
 var (
 	idPattern      = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 	namePattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	fieldPattern   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+	notePattern    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]{0,63}$`)
 	versionPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$`)
 )
 
@@ -153,11 +159,27 @@ func (v *validator) header() {
 		v.refuse("workflow/version", at("version"), "the format's major version is not 1").Got(d.Version).Want("this Loom reads version 1 alone")
 	}
 	v.describe(d.Description, at("description"))
+	v.metadata()
 	if n := len(d.Nodes); n > MaxNodes {
 		v.refuse("workflow/invalid", at("nodes"), "%d nodes, more than %d", n, MaxNodes)
 	}
 	if n := len(d.Edges); n > MaxEdges {
 		v.refuse("workflow/invalid", at("edges"), "%d edges, more than %d", n, MaxEdges)
+	}
+}
+
+func (v *validator) metadata() {
+	if n := len(v.def.Metadata); n > maxNotes {
+		v.refuse("workflow/invalid", at("metadata"), "%d entries of metadata, more than %d", n, maxNotes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.def.Metadata)) {
+		path, value := at("metadata", name), v.def.Metadata[name]
+		if !notePattern.MatchString(name) {
+			v.refuse("workflow/invalid", path, "a name of metadata is 1 to 64 letters, digits, _, -, . and /, a letter or digit first").Got(name)
+		}
+		if len(value) > maxNote || !utf8.ValidString(value) {
+			v.refuse("workflow/invalid", path, "an entry of metadata is UTF-8 text of at most %d bytes, and %q has %d", maxNote, name, len(value))
+		}
 	}
 }
 

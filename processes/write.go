@@ -23,6 +23,7 @@ func Write(def *loomv1.Definition) []byte {
 	w.line("name: %s", plain(def.Name))
 	w.line("version: %s", strconv.Quote(def.Version))
 	w.text("description", def.Description)
+	w.key("metadata", fields(def.Metadata))
 	w.guide(def.Guide)
 	w.blueprint(def.Blueprint)
 	w.key("toolkit", plain(def.Toolkit))

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,6 +253,9 @@ func processTextOf(w io.Writer, e *processes.Entry, tools *packageTools) {
 	fmt.Fprintf(w, "%s %s  of the %s\nhash %s\n", d.Name, d.Version, e.Layer, processes.Hash(d))
 	if d.Description != "" {
 		fmt.Fprintf(w, "\n  %s\n", line(d.Description, 500))
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Metadata)) {
+		fmt.Fprintf(w, "  %s: %s\n", line(name, 64), line(d.Metadata[name], 200))
 	}
 	toolsText(w, tools)
 	if e.Process == nil {

@@ -941,10 +941,14 @@ type Definition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// "MAJOR.MINOR"; the major number is the format's, the rest the author's.
-	Version     string            `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Description string            `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	Nodes       []*NodeDefinition `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Edges       []*EdgeDefinition `protobuf:"bytes,5,rep,name=edges,proto3" json:"edges,omitempty"`
+	Version     string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// What the author notes for people and for other programs: Loom keeps it, hashes
+	// it and shows it, and makes nothing of it. The names "author" and "tags" are
+	// those of a process file's keys.
+	Metadata map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Nodes    []*NodeDefinition `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Edges    []*EdgeDefinition `protobuf:"bytes,5,rep,name=edges,proto3" json:"edges,omitempty"`
 	// What all who work by it are told; unset for none.
 	Guide *Guide `protobuf:"bytes,6,opt,name=guide,proto3" json:"guide,omitempty"`
 	// What a plan of it is made of; unset where nothing is planned.
@@ -1005,6 +1009,13 @@ func (x *Definition) GetDescription() string {
 		return x.Description
 	}
 	return ""
+}
+
+func (x *Definition) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
 }
 
 func (x *Definition) GetNodes() []*NodeDefinition {
@@ -4988,17 +4999,21 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xae\x02\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xaa\x03\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
-	"\vdescription\x18\x03 \x01(\tR\vdescription\x12-\n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\x12=\n" +
+	"\bmetadata\x18\a \x03(\v2!.loom.v1.Definition.MetadataEntryR\bmetadata\x12-\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
 	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
 	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\x121\n" +
 	"\tblueprint\x18\xd0\x05 \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\x12\x19\n" +
-	"\atoolkit\x18\xd2\x06 \x01(\tR\atoolkit\"g\n" +
+	"\atoolkit\x18\xd2\x06 \x01(\tR\atoolkit\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"g\n" +
 	"\tBlueprint\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -5483,7 +5498,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5538,133 +5553,135 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Choice)(nil),                // 50: loom.v1.Choice
 	(*Approval)(nil),              // 51: loom.v1.Approval
 	(*FileClaim)(nil),             // 52: loom.v1.FileClaim
-	nil,                           // 53: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 54: loom.v1.Execution.NodesEntry
-	nil,                           // 55: loom.v1.Execution.EdgesEntry
-	nil,                           // 56: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 59: google.protobuf.Struct
-	(Priority)(0),                 // 60: loom.v1.Priority
-	(*Usage)(nil),                 // 61: loom.v1.Usage
-	(*Budget)(nil),                // 62: loom.v1.Budget
-	(*Mark)(nil),                  // 63: loom.v1.Mark
-	(*Said)(nil),                  // 64: loom.v1.Said
-	(*Identity)(nil),              // 65: loom.v1.Identity
-	(*BlobRef)(nil),               // 66: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 67: loom.v1.PermissionQuestion
+	nil,                           // 53: loom.v1.Definition.MetadataEntry
+	nil,                           // 54: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 55: loom.v1.Execution.NodesEntry
+	nil,                           // 56: loom.v1.Execution.EdgesEntry
+	nil,                           // 57: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 60: google.protobuf.Struct
+	(Priority)(0),                 // 61: loom.v1.Priority
+	(*Usage)(nil),                 // 62: loom.v1.Usage
+	(*Budget)(nil),                // 63: loom.v1.Budget
+	(*Mark)(nil),                  // 64: loom.v1.Mark
+	(*Said)(nil),                  // 65: loom.v1.Said
+	(*Identity)(nil),              // 66: loom.v1.Identity
+	(*BlobRef)(nil),               // 67: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 68: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	24,  // 0: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	29,  // 1: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	20,  // 2: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	16,  // 3: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	18,  // 4: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	19,  // 5: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	57,  // 6: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	21,  // 7: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	22,  // 8: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
-	0,   // 9: loom.v1.Rule.type:type_name -> loom.v1.RuleType
-	1,   // 10: loom.v1.Rule.severity:type_name -> loom.v1.Severity
-	2,   // 11: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
-	3,   // 12: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	58,  // 13: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	4,   // 14: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	53,  // 15: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	27,  // 16: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	25,  // 17: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	6,   // 18: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	26,  // 19: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	23,  // 20: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	5,   // 21: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	58,  // 22: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	58,  // 23: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	28,  // 24: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	7,   // 25: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	8,   // 26: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	54,  // 27: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	55,  // 28: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	59,  // 29: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	57,  // 30: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	57,  // 31: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	60,  // 32: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	42,  // 33: loom.v1.Execution.change:type_name -> loom.v1.Change
-	45,  // 34: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	46,  // 35: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	47,  // 36: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	61,  // 37: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	56,  // 38: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	31,  // 39: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	32,  // 40: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	33,  // 41: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	62,  // 42: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	57,  // 43: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	58,  // 44: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	63,  // 45: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	57,  // 46: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	64,  // 47: loom.v1.Execution.said:type_name -> loom.v1.Said
-	48,  // 48: loom.v1.Execution.car:type_name -> loom.v1.Car
-	17,  // 49: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	57,  // 50: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10,  // 51: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	57,  // 52: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	65,  // 53: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,   // 54: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	35,  // 55: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	35,  // 56: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	40,  // 57: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	57,  // 58: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	13,  // 59: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	57,  // 60: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	57,  // 61: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	39,  // 62: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	57,  // 63: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	40,  // 64: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	57,  // 65: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	57,  // 66: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	57,  // 67: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	58,  // 68: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	36,  // 69: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	37,  // 70: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	38,  // 71: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	40,  // 72: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	39,  // 73: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 74: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	59,  // 75: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	42,  // 76: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	46,  // 77: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	47,  // 78: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	49,  // 79: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	41,  // 80: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 81: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	44,  // 82: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	66,  // 83: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	43,  // 84: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	12,  // 85: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	57,  // 86: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	46,  // 87: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	49,  // 88: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	66,  // 89: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 90: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	42,  // 91: loom.v1.Approval.change:type_name -> loom.v1.Change
-	35,  // 92: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 93: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	57,  // 94: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 95: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	65,  // 96: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	57,  // 97: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	50,  // 98: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	52,  // 99: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	67,  // 100: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	62,  // 101: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	39,  // 102: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	57,  // 103: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	34,  // 104: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	53,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	24,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	29,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	20,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	16,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	18,  // 5: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	19,  // 6: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	58,  // 7: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	21,  // 8: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	22,  // 9: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	0,   // 10: loom.v1.Rule.type:type_name -> loom.v1.RuleType
+	1,   // 11: loom.v1.Rule.severity:type_name -> loom.v1.Severity
+	2,   // 12: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
+	3,   // 13: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	59,  // 14: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	4,   // 15: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	54,  // 16: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	27,  // 17: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	25,  // 18: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	6,   // 19: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	26,  // 20: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	23,  // 21: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	5,   // 22: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	59,  // 23: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	59,  // 24: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	28,  // 25: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	7,   // 26: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	8,   // 27: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	55,  // 28: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	56,  // 29: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	60,  // 30: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	58,  // 31: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	58,  // 32: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	61,  // 33: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	42,  // 34: loom.v1.Execution.change:type_name -> loom.v1.Change
+	45,  // 35: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	46,  // 36: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	47,  // 37: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	62,  // 38: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	57,  // 39: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	31,  // 40: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	32,  // 41: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	33,  // 42: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	63,  // 43: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	58,  // 44: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	59,  // 45: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	64,  // 46: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	58,  // 47: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	65,  // 48: loom.v1.Execution.said:type_name -> loom.v1.Said
+	48,  // 49: loom.v1.Execution.car:type_name -> loom.v1.Car
+	17,  // 50: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	58,  // 51: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10,  // 52: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	58,  // 53: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	66,  // 54: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,   // 55: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	35,  // 56: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	35,  // 57: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	40,  // 58: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	58,  // 59: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	13,  // 60: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	58,  // 61: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	58,  // 62: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	39,  // 63: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	58,  // 64: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	40,  // 65: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	58,  // 66: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	58,  // 67: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	58,  // 68: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	59,  // 69: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	36,  // 70: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	37,  // 71: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	38,  // 72: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	40,  // 73: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	39,  // 74: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 75: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	60,  // 76: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	42,  // 77: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	46,  // 78: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	47,  // 79: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	49,  // 80: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	41,  // 81: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 82: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	44,  // 83: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	67,  // 84: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	43,  // 85: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	12,  // 86: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	58,  // 87: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	46,  // 88: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	49,  // 89: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	67,  // 90: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 91: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	42,  // 92: loom.v1.Approval.change:type_name -> loom.v1.Change
+	35,  // 93: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 94: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	58,  // 95: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 96: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	66,  // 97: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	58,  // 98: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	50,  // 99: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	52,  // 100: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	68,  // 101: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	63,  // 102: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	39,  // 103: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	58,  // 104: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	34,  // 105: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5681,7 +5698,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
