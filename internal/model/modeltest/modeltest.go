@@ -4,6 +4,8 @@
 package modeltest
 
 import (
+	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -71,6 +73,7 @@ type Server struct {
 	script   Script
 	requests []*http.Request
 	asked    []*model.Request
+	bodies   []string
 	gone     chan struct{}
 }
 
@@ -120,6 +123,14 @@ func (s *Server) Headers() []http.Header {
 	return out
 }
 
+// Bodies returns the requests so far as they came over the wire, also those that
+// were refused.
+func (s *Server) Bodies() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.bodies...)
+}
+
 // Gone is closed when a client has gone in the middle of an answer.
 func (s *Server) Gone() <-chan struct{} { return s.gone }
 
@@ -147,6 +158,12 @@ func serve(t testing.TB, p protocol, prefix string, script Script) *Server {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client has gone
+	}
+	s.keep(string(body))
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	asked, err := p.parse(r)
 	if err != nil {
 		http.Error(w, `{"error":{"type":"invalid_request_error","message":`+quote(err.Error())+`}}`, http.StatusBadRequest)
@@ -165,6 +182,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 		w.Header().Set("Content-Type", "text/event-stream")
 	}
 	s.stream(w, r, p, reply, asked)
+}
+
+func (s *Server) keep(body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bodies = append(s.bodies, body)
 }
 
 func (s *Server) next(r *http.Request, asked *model.Request) Reply {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/loomrun/loom/internal/model"
@@ -12,7 +13,8 @@ import (
 
 // OpenAI starts a server of the chat completions protocol that stops with the
 // test. It refuses what real ones refuse: tool results that answer no call,
-// and calls that are never answered.
+// calls that are never answered, and the old bound of an answer for a model that
+// reasons.
 func OpenAI(t testing.TB, script Script) *Server {
 	return serve(t, protocol{
 		path: "/v1/chat/completions", parse: parseOpenAI, events: openaiEvents,
@@ -51,6 +53,9 @@ type openaiMessage struct {
 	} `json:"tool_calls"`
 }
 
+// reasons matches the models that take max_completion_tokens alone.
+var reasons = regexp.MustCompile(`^(o\d|gpt-5)`)
+
 func parseOpenAI(r *http.Request) (*model.Request, error) {
 	var in openaiRequest
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -58,6 +63,9 @@ func parseOpenAI(r *http.Request) (*model.Request, error) {
 	}
 	if !in.Stream || !in.StreamOptions.IncludeUsage || in.Model == "" {
 		return nil, fmt.Errorf("model, stream and stream_options.include_usage are required")
+	}
+	if reasons.MatchString(in.Model) && in.MaxTokens != 0 {
+		return nil, fmt.Errorf("unsupported parameter: 'max_tokens' is not supported with this model; use 'max_completion_tokens' instead")
 	}
 	out := &model.Request{MaxTokens: max(in.MaxTokens, in.MaxCompletion)}
 	for _, t := range in.Tools {

@@ -101,16 +101,22 @@ func (p *provider) request(r *model.Request) sdk.ChatCompletionRequest {
 const defaultTokens = 8192
 
 // bound sets the answer's length under the name that the server knows: OpenAI
-// has given up the old one, others know no other.
+// has given up the old one for good, and its reasoning models never took it, at
+// any address; other servers know no other.
 func (p *provider) bound(request *sdk.ChatCompletionRequest, tokens int) {
 	if tokens <= 0 {
 		tokens = defaultTokens
 	}
-	if p.Server().Official {
-		request.MaxCompletionTokens = tokens
-	} else {
-		request.MaxTokens = tokens //nolint:staticcheck // the only name that other servers know
+	request.MaxTokens = tokens //nolint:staticcheck // the only name that other servers know
+	if p.Server().Official || refusesMaxTokens(*request) {
+		request.MaxTokens, request.MaxCompletionTokens = 0, tokens //nolint:staticcheck // see above
 	}
+}
+
+// refusesMaxTokens reports whether the client would not even send a request with
+// the old name, as its own list of reasoning models has it.
+func refusesMaxTokens(request sdk.ChatCompletionRequest) bool {
+	return errors.Is(sdk.NewReasoningValidator().Validate(request), sdk.ErrReasoningModelMaxTokensDeprecated)
 }
 
 func messages(r *model.Request) []sdk.ChatCompletionMessage {

@@ -176,17 +176,7 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 	} {
 		t.Run("AGENT02 "+tt.spec, func(t *testing.T) {
 			s := tt.start(t, modeltest.Sequence(reply))
-			at, err := url.Parse(s.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			env := func(k string) string {
-				return map[string]string{"ANTHROPIC_API_KEY": key, "GOOGLE_API_KEY": key, "OPENAI_API_KEY": key}[k]
-			}
-			p, err := provider.Config{Env: env, Limits: quick, Client: &http.Client{Transport: atHome{at}}}.Open(tt.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := openAt(t, s, tt.spec, map[string]string{"ANTHROPIC_API_KEY": key, "GOOGLE_API_KEY": key, "OPENAI_API_KEY": key})
 			got, err := p.Ask(context.Background(), conversation(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -199,19 +189,61 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 	}
 }
 
-// An answer that nobody can act on has its price all the same.
-func TestF17_InvalidOutputIsPaidFor(t *testing.T) {
-	reply := modeltest.Reply{Calls: []*loomv1.ToolCall{modeltest.Call("a", "shell", "{")}, Reported: &modeltest.Reported{Input: 1000, Output: 100}}
-	s := modeltest.Anthropic(t, modeltest.Sequence(reply))
+// A model that takes the newer bound of an answer alone is asked with it at any
+// address, and another server is asked with the one that it knows.
+func TestAGENT02_TheBoundOfAnAnswerHasTheNameThatTheModelTakes(t *testing.T) {
+	const old, current = `"max_tokens":1000`, `"max_completion_tokens":1000`
+	for _, tt := range []struct {
+		name, spec string
+		own        bool // at the provider's own address
+		sent       string
+	}{
+		{"its own address", "openai:gpt-5", true, current},
+		{"a gateway", "openai:gpt-5", false, current},
+		{"a gateway, dated", "openai:gpt-5-mini-2025-08-07", false, current},
+		{"a gateway, o4", "openai:o4-mini", false, current},
+		{"its own address, gpt-4o", "openai:gpt-4o", true, current},
+		{"a gateway, gpt-4o", "openai:gpt-4o", false, old},
+		{"a server of one's own", "openai:llama3:8b", false, old},
+	} {
+		t.Run("AGENT02 "+tt.name, func(t *testing.T) {
+			s := modeltest.OpenAI(t, modeltest.Sequence(modeltest.Reply{Text: "yes"}))
+			env := map[string]string{"OPENAI_API_KEY": key, "OPENAI_BASE_URL": s.URL}
+			if tt.own {
+				delete(env, "OPENAI_BASE_URL")
+			}
+			p := openAt(t, s, tt.spec, env)
+			if _, err := p.Ask(context.Background(), conversation(), nil); err != nil {
+				t.Fatal(err)
+			}
+			body := s.Bodies()[0]
+			if not := map[string]string{old: current, current: old}[tt.sent]; !strings.Contains(body, tt.sent) || strings.Contains(body, not) {
+				t.Errorf("sent %s, want %s in it and no %s", body, tt.sent, not)
+			}
+		})
+	}
+}
+
+// openAt opens a model whose requests all go to s, whatever address it was given.
+func openAt(t *testing.T, s *modeltest.Server, spec string, env map[string]string) model.Provider {
+	t.Helper()
 	at, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := provider.Config{Env: func(k string) string { return map[string]string{"ANTHROPIC_API_KEY": key}[k] }, Client: &http.Client{Transport: atHome{at}}}.Open("anthropic:claude-haiku-4-5")
+	p, err := provider.Config{Env: func(k string) string { return env[k] }, Limits: quick, Client: &http.Client{Transport: atHome{at}}}.Open(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Ask(context.Background(), conversation(), nil)
+	return p
+}
+
+// An answer that nobody can act on has its price all the same.
+func TestF17_InvalidOutputIsPaidFor(t *testing.T) {
+	reply := modeltest.Reply{Calls: []*loomv1.ToolCall{modeltest.Call("a", "shell", "{")}, Reported: &modeltest.Reported{Input: 1000, Output: 100}}
+	s := modeltest.Anthropic(t, modeltest.Sequence(reply))
+	p := openAt(t, s, "anthropic:claude-haiku-4-5", map[string]string{"ANTHROPIC_API_KEY": key})
+	_, err := p.Ask(context.Background(), conversation(), nil)
 	want := &loomv1.Usage{InputTokens: 1000, OutputTokens: 100, CostMicroUsd: 1500, CostKnown: true}
 	if diff := cmp.Diff(want, model.UsageOf(err), protocmp.Transform()); diff != "" || fault.Code(err) != "model/invalid-output" {
 		t.Errorf("%v; usage (-want +got):\n%s", err, diff)
