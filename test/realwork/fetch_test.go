@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +65,30 @@ func (a archive) fetch(ctx context.Context) ([]git.File, error) {
 		files[i].Path = path
 	}
 	return files, nil
+}
+
+// away is what package managers print where a registry cannot be reached or is out
+// of order.
+var away = regexp.MustCompile(`\b(ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|E429|E5\d\d)\b`)
+
+// prepare runs what the user of a clone runs in it by hand. It fails with errAway
+// when a registry cannot be reached.
+func (r repository) prepare(ctx context.Context, clone string) error {
+	if r.byHand == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", r.byHand)
+	cmd.Dir, cmd.WaitDelay = clone, time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case away.Match(out) || ctx.Err() != nil:
+		return fmt.Errorf("%w: %s: %w", errAway, r.byHand, err)
+	}
+	return fmt.Errorf("%s: %w\n%s", r.byHand, err, out)
 }
 
 func download(ctx context.Context, url string) ([]byte, error) {

@@ -67,6 +67,13 @@ func (r repository) mend(t *testing.T, theirs []git.File) {
 	if err := git.Create(t.Context(), repo, branch, r.about, files); err != nil {
 		t.Fatal(err)
 	}
+	switch err := r.prepare(t.Context(), repo); {
+	case errors.Is(err, errAway):
+		t.Logf("%s: NOT RUN: %v", r.name, err)
+		return
+	case err != nil:
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	m, done := r.model(t, cancel)

@@ -22,6 +22,9 @@ type repository struct {
 	adds []string
 	// hook is a pre-commit hook of the user's clone.
 	hook string
+	// byHand is what its user has run in the clone, so that what it needs has been
+	// fetched and its hooks are installed. It is the one that uses the network.
+	byHand string
 	// check must pass before anything lands.
 	check string
 	goal  string // what is reported
@@ -59,8 +62,8 @@ func (r repository) files(theirs []git.File) ([]git.File, error) {
 	return files, nil
 }
 
-// repositories live in the wild: a library and a program in Go, a program in C, and
-// a package in Python.
+// repositories are five that live in the wild: a library and a program in Go, a
+// program in C, a package in JavaScript, and one in Python.
 var repositories = []repository{
 	{
 		name:  "humanize",
@@ -109,6 +112,31 @@ var repositories = []repository{
 		tells: "With the font standard, \"figlet\" takes more columns than it did. make check tells of failures, too.",
 		mended: edit{
 			"figlet.c", "if (lch=='_' && strchr(\"/", "if (lch=='_' && strchr(\"|/\\\\[]{}()<>\",rch)) return rch;",
+		},
+	},
+	{
+		name:  "pino",
+		about: "pino-abstract-transport 3.0.0, a JavaScript package",
+		archive: archive{
+			url: "https://registry.npmjs.org/pino-abstract-transport/-/pino-abstract-transport-3.0.0.tgz",
+			sum: "sha512-wlfUczU+n7Hy/Ha5j9a/gZNy7We5+cXp8YL+X+PG8S0KXxw7n/JXA3c46Y0zQznIJ83URJiwy7Lh56WLokNuxg==",
+			top: "package",
+		},
+		edits: []edit{
+			{"index.js", "    if (value === null) {\n", "    if (value === undefined) {\n"},
+			// What npm installs is held to what the tests and the hook need.
+			{"package.json", "standard | snazzy && borp --check-coverage 'test/*.test.js'  && tsd", "node --test test/base.test.js"},
+			{"package.json", "    \"@types/node\": \"^20.1.0\",\n    \"borp\": \"^0.20.2\",\n", ""},
+			{"package.json", "    \"snazzy\": \"^9.0.0\",\n    \"standard\": \"^17.0.0\",\n", ""},
+			{"package.json", "    \"thread-stream\": \"^3.1.0\",\n    \"tsd\": \"^0.31.0\"\n", "    \"thread-stream\": \"^3.1.0\"\n"},
+		},
+		adds:   []string{"package-lock.json", ".gitignore"},
+		byHand: "npm ci --no-audit --no-fund",
+		check:  "npm test",
+		goal:   "A transport crashes when a log line is null",
+		tells:  "A line that is just null ends the worker with: TypeError: Cannot read properties of null (reading 'time'). It should be reported with the event unknown, as lines that are no JSON are.",
+		mended: edit{
+			"index.js", "value === undefined", "value === null",
 		},
 	},
 	{
