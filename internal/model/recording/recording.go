@@ -243,7 +243,7 @@ func taken(q *model.Request, redact func(string) string) shape {
 // differing is what differs from run to run, and is not compared: the names of
 // commits and blobs, as the times do that they are made of, and the time of day
 // that an assignment begins with.
-var differing = regexp.MustCompile(`\b[0-9a-f]{12,64}\b|\bnow: \w+day \d+ \w+ \d{4} \d\d:\d\d UTC; this attempt ends at \d\d:\d\d UTC\b`)
+var differing = regexp.MustCompile(`\b[0-9a-f]{12,64}\b|now: \w+day \d+ \w+ \d{4} \d\d:\d\d UTC; this attempt ends at \d\d:\d\d UTC\b`)
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

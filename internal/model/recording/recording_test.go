@@ -85,12 +85,12 @@ func TestAGENT02_ADepartureIsNamedWithItsDifference(t *testing.T) {
 	file := record(t, func(w *recording.Writer) {
 		w.Ask("shop-1-x1-a1", asker, asked("hello"), answered("x"), "")
 		w.Ask("shop-1-x1-a2", asker, asked("goal:\nmend the price of 0123456789ab\nthe end", "and then"), answered("y"), "")
-		w.Ask("shop-1-x1-a3", asker, asked("now: Sunday 1 March 2026 09:59 UTC; this attempt ends at 10:29 UTC\nnode: a"), answered("z"), "")
+		w.Ask("shop-1-x1-a3", asker, asked("## Assignment\nnow: Sunday 1 March 2026 09:59 UTC; this attempt ends at 10:29 UTC\nnode: a"), answered("z"), "")
 	})
 	if _, err := play(t, file).Ask(context.Background(), asked("goal:\nmend the price of ba9876543210\nthe end", "and then"), nil); err != nil {
 		t.Errorf("another commit's id: %v", err)
 	}
-	if _, err := play(t, file).Ask(context.Background(), asked("now: Monday 23 November 2026 23:59 UTC; this attempt ends at 00:29 UTC\nnode: a"), nil); err != nil {
+	if _, err := play(t, file).Ask(context.Background(), asked("## Assignment\nnow: Monday 23 November 2026 23:59 UTC; this attempt ends at 00:29 UTC\nnode: a"), nil); err != nil {
 		t.Errorf("another time of day: %v", err)
 	}
 	other := asked("goal:\nmend the price\nthe end", "and then")
