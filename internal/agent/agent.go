@@ -275,6 +275,7 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 	}
 	change, diff, err := tree.Change(ctx)
 	if fault.Code(err) == "git/no-change" {
+		out.Unchanged = true
 		return out, nil
 	}
 	if err != nil {
@@ -292,7 +293,9 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 		return nil, err
 	}
 	out.Change = listed(change)
-	return out, nil
+	landed, _, err := j.repo.Workspaces.Holder(ctx, change)
+	out.Unchanged = landed != ""
+	return out, err
 }
 
 // look is work in a clean checkout that is thrown away: of the target, or of what

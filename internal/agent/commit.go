@@ -17,7 +17,7 @@ import (
 func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error) {
 	x := j.brief.Execution
 	if x.Change == nil {
-		return j.failure(fault.New("git/no-change", "no change was proposed"), "change"), nil
+		return j.present(ctx, token, "no change was proposed")
 	}
 	p, err := j.newPlace()
 	if err != nil {
@@ -32,12 +32,49 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
 		Hooks: p.hooks(),
 	})
+	if fault.Code(err) == "git/no-change" {
+		return j.present(ctx, token, fault.From(err).Message)
+	}
 	if err != nil {
 		return j.refused(ctx, err)
 	}
 	out := j.success(fmt.Sprintf("candidate %.12s on %.12s", candidate.Commit, candidate.Base), hookText(hooks))
 	out.Candidate = candidate
 	return out, nil
+}
+
+// present names what the target has in the place of a candidate, where there is
+// nothing to commit.
+func (j *job) present(ctx context.Context, token uint64, why string) (*loomv1.Outcome, error) {
+	c, err := j.repo.Committer.Present(ctx, git.PresentRequest{
+		Deployment: j.brief.Deployment, Token: token, Target: j.brief.Project.TargetBranch, Change: j.lastProposed(),
+	})
+	if err != nil {
+		return j.refused(ctx, err)
+	}
+	out := j.success(fmt.Sprintf("nothing to commit on %.12s: %s", c.Commit, why), "")
+	if c.DoneByBead != "" {
+		out.Notes = fmt.Sprintf("Commit %s of bead %s has the change.", c.DoneByCommit, c.DoneByBead)
+	}
+	out.Candidate = c
+	return out, nil
+}
+
+// lastProposed is the change that stands or, where it was withdrawn, the last that
+// did; nil where none ever did.
+func (j *job) lastProposed() *loomv1.Change {
+	if c := j.brief.Execution.Change; c != nil {
+		return c
+	}
+	var last *loomv1.Attempt
+	for _, n := range j.brief.Execution.Nodes {
+		for _, a := range n.History {
+			if a.Outcome.GetChange() != nil && later(a, last) {
+				last = a
+			}
+		}
+	}
+	return last.GetOutcome().GetChange()
 }
 
 // refused turns what kept a candidate from being made into an outcome. What

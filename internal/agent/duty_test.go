@@ -55,7 +55,7 @@ func TestWF05_CommitFailuresSayWhoseFaultItIs(t *testing.T) {
 		code, at   string
 	}{
 		{"a hook refuses", "#!/bin/sh\necho no tabs here\nexit 1\n", nil, "git/hook-failed", "change"},
-		{"no change stands", "", func(b *loomv1.Brief) { b.Execution.Change = nil }, "git/no-change", "change"},
+		{"no change stands", "", func(b *loomv1.Brief) { b.Execution.Change = nil }, "", ""},
 		{"an older token", "", func(b *loomv1.Brief) { b.Deployment = "dp-2" }, "", ""},
 	} {
 		t.Run("WF05 "+tt.name, func(t *testing.T) {
@@ -71,6 +71,26 @@ func TestWF05_CommitFailuresSayWhoseFaultItIs(t *testing.T) {
 				t.Errorf("the lock was given back under %v, want token 7", b.seat.released)
 			}
 		})
+	}
+}
+
+// The work of another bead lands the same change: who has it again proposes nothing,
+// and the commit names what the target has.
+func TestREAL07_AChangeThatLandedIsNotProposedAgain(t *testing.T) {
+	b, br := proposed(t, "", writes())
+	made := b.must(br)
+	land := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_LAND)
+	land.Execution.Change, land.Execution.Candidate = br.Execution.Change, made.Candidate
+	landed := b.must(land).Landing.GetCommit()
+	again := b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+	if !again.Unchanged || again.Change.GetPatchDigest() != br.Execution.Change.PatchDigest {
+		t.Errorf("the same work again: %v, want it to be found on the target", again)
+	}
+	b.seat = &seat{token: 8}
+	br.Execution.Change, br.Execution.Nodes["work"].History[0].Outcome = nil, again
+	c := b.must(br).Candidate
+	if !c.GetPresent() || c.Commit != landed || c.DoneByCommit != landed || c.DoneByBead == "" {
+		t.Errorf("the commit gave %v, want that %s has it", c, landed)
 	}
 }
 

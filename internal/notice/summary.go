@@ -77,6 +77,9 @@ func flow(e *loomv1.Event) string {
 		}
 		return fmt.Sprintf("%s: %s -> %s", about(e), s.GetFrom(), s.GetTo()) + in(s.GetOutcome())
 	case *loomv1.Event_NodeSkipped:
+		if why := f.NodeSkipped.GetReason(); why != "" {
+			return fmt.Sprintf("%s: %s skipped, %s", about(e), e.Node, why)
+		}
 		return fmt.Sprintf("%s: %s skipped, no way leads to it", about(e), e.Node)
 	case *loomv1.Event_NodeCompleted:
 		if f.NodeCompleted.GetSucceeded() {
@@ -146,6 +149,9 @@ func ended(e *loomv1.Event, a *loomv1.AttemptEnded) string {
 func changes(e *loomv1.Event) string {
 	switch f := e.GetFact().(type) {
 	case *loomv1.Event_ChangeProposed:
+		if f.ChangeProposed.GetChange() == nil {
+			return about(e) + ": change withdrawn" + after(": ", f.ChangeProposed.GetReason())
+		}
 		files := f.ChangeProposed.GetChange().GetFiles()
 		var added, removed uint32
 		for _, file := range files {
@@ -155,6 +161,9 @@ func changes(e *loomv1.Event) string {
 		return fmt.Sprintf("%s: change proposed: %s, +%d -%d", about(e), count(len(files), "file"), added, removed)
 	case *loomv1.Event_CandidateMade:
 		c := f.CandidateMade.GetCandidate()
+		if c.GetPresent() {
+			return fmt.Sprintf("%s: nothing to commit, %.12s of the target is verified as it is", about(e), c.GetCommit())
+		}
 		return fmt.Sprintf("%s: candidate commit %s made (token %d)", about(e), short(c.GetCommit()), c.GetToken())
 	case *loomv1.Event_TrainTested:
 		return about(e) + ": " + tested(f.TrainTested.GetCar())

@@ -95,6 +95,9 @@ func (d *decision) closeApproval(id, reason string) error {
 }
 
 func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
+	if c == nil {
+		return nil // it is withdrawn
+	}
 	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, max(int(c.FilesTotal), len(c.Files)))
 	if len(c.Files) == 1 && c.FilesTotal <= 1 {
 		title = fmt.Sprintf("change %.12s proposed: %s", c.PatchDigest, c.Files[0].Path)
@@ -104,7 +107,32 @@ func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
 
 func (d *decision) followLanded(e *loomv1.Event, l *loomv1.Landing) error {
 	title := fmt.Sprintf("commit %.12s landed on %s", l.Commit, l.Ref)
-	return d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution))
+	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution)); err != nil {
+		return err
+	}
+	return d.withdrawLanded(d.s.execution(e.Execution), l)
+}
+
+// withdrawLanded withdraws the same patch as one that has landed wherever else it
+// is proposed and not approved yet: nobody is asked about what is on the target.
+func (d *decision) withdrawLanded(landed *loomv1.Execution, l *loomv1.Landing) error {
+	patch := landed.Candidate.GetPatchDigest()
+	if patch == "" || l.Ref != "refs/heads/"+l.Target {
+		return nil // it waits on a branch of its own
+	}
+	for _, x := range d.s.running() {
+		run := d.run(x)
+		if x.Id == landed.Id || x.Change.GetPatchDigest() != patch || !run.Withdrawable() {
+			continue
+		}
+		undo := d.about(x)
+		err := run.Withdraw(fmt.Sprintf("the same change landed with bead %s, as commit %.12s", landed.Bead, l.Commit))
+		undo()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leading returns the newest node of the execution that a new one can follow

@@ -24,6 +24,13 @@
 // neither attempts nor reworks count it. So it goes on as long as the target moves;
 // a candidate that sits where the last one sat counts as the failure it is.
 //
+// Where there is nothing left to do, that is an ending. Work that leaves no change
+// withdraws the one that stood; an approval of a change is not asked where there is
+// none. The commit node then names the newest commit of the target, as it does where
+// the target has the change already; the verifications look at that, and a landing
+// after them is passed over. If one fails, work goes back to the first node that
+// worked, as often as the verification may send work back.
+//
 // Any other failure takes the first of these that applies:
 //
 //  1. a failure edge that holds (unless it waits for the attempts);

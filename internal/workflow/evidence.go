@@ -49,7 +49,10 @@ func (r Run) evidence(n *node, out *loomv1.Outcome) *fault.Error {
 }
 
 func (r Run) committed(n *node, c *loomv1.Candidate) *fault.Error {
-	if c.GetCommit() == "" || c.GetPatchDigest() == "" {
+	if c.GetPresent() && c.Commit != "" && c.PatchDigest == "" {
+		return nil // it is verified as it is, and moves nothing
+	}
+	if c.GetCommit() == "" || c.GetPatchDigest() == "" || c.Present {
 		return noEvidence("node %q gave no candidate commit with its patch", n.Id)
 	}
 	want, of := r.X.Change.GetPatchDigest(), "proposed"
@@ -154,7 +157,12 @@ func (r Run) vouches(m *node, commit string) bool {
 func (r Run) record(n *node, out *loomv1.Outcome) error {
 	good := out.Status == success
 	commits := n.Kind == loomv1.NodeKind_NODE_KIND_COMMIT
-	if out.Change != nil && (good || commits && out.Status == failure) {
+	if good && r.X.Change != nil && (out.Unchanged || out.Candidate.GetPresent()) {
+		if err := r.withdrawChange(n.Id, "the target has nothing left to get from it"); err != nil {
+			return err
+		}
+	}
+	if out.Change != nil && !out.Unchanged && (good || commits && out.Status == failure) {
 		if err := r.propose(n, out.Change); err != nil {
 			return err
 		}

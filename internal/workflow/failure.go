@@ -33,7 +33,9 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 		return r.rework(n, n.approver, st.Reworks, "the approval of the change has lapsed")
 	case left:
 		return r.backOff(n)
-	case back:
+	case r.unconfirmed(n) != nil:
+		return r.rework(n, r.unconfirmed(n), st.Reworks+1, told(out))
+	case back && !(r.X.Candidate.GetPresent() && n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY):
 		return r.rework(n, to, st.Reworks+1, told(out))
 	}
 	return r.exhausted(n, told(out))
@@ -43,12 +45,13 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 const targetMoved = "git/target-moved"
 
 // overtaken returns the commit node that makes a fresh candidate where a landing
-// failed because the target has moved, which is no fault of the work; nil where
-// that is not why, or where the candidate sits on the same commit as the last one
+// failed because the target has moved, or got the same change from other work, which
+// is no fault of the work; nil where that is not why, or where the candidate sits on the same commit as the last one
 // that was too late: then nothing has moved, and the failure counts like any other.
 func (r Run) overtaken(n *node, out *loomv1.Outcome) *node {
 	base := r.X.Candidate.GetBase()
-	if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || out.GetCode() != targetMoved || base == "" || base == r.state(n).GetMovedFrom() {
+	moved := out.GetCode() == targetMoved || out.GetCode() == "git/no-change"
+	if n.Kind != loomv1.NodeKind_NODE_KIND_LAND || !moved || base == "" || base == r.state(n).GetMovedFrom() {
 		return nil
 	}
 	return r.committer(n)

@@ -105,7 +105,7 @@ func (r Run) pass() (again bool, err error) {
 	if !settled || r.still() {
 		return false, nil
 	}
-	return false, r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, "")
+	return false, r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, Nothing(r.X))
 }
 
 // still says whether nothing of the execution may start now.
@@ -136,6 +136,10 @@ func (r Run) reach(n *node) (back bool, err error) {
 
 func (r Run) start(n *node) error {
 	switch {
+	case r.nothingToApprove(n):
+		return r.doneWithout(n, "there is nothing to approve")
+	case r.nothingToLand(n):
+		return r.doneWithout(n, "the target has it already")
 	case n.isTask():
 		return r.dispatch(n, "", 0)
 	case n.isApproval():

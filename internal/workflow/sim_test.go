@@ -180,6 +180,12 @@ func (m *sim) before(e *loomv1.Event) {
 			}
 		}
 	case *loomv1.Event_NodeSkipped:
+		if f.NodeSkipped.Reason != "" {
+			if m.x.Change != nil || m.x.Approved != nil {
+				m.broken("%s is skipped for want of a change, and one stands", e.Node)
+			}
+			break
+		}
 		for _, in := range m.into(e.Node) {
 			if taken, settled := m.x.Edges[in.Id]; !m.over && m.gap != e.Node && (!settled || taken) {
 				m.broken("%s is skipped though edge %s is not dead", e.Node, in.Id)

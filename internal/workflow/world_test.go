@@ -257,6 +257,9 @@ func tell(e *loomv1.Event) string {
 	case *loomv1.Event_ChildStarted:
 		return e.Node + " is done by " + f.ChildStarted.Execution
 	case *loomv1.Event_ChangeProposed:
+		if f.ChangeProposed.Change == nil {
+			return "withdrawn: " + f.ChangeProposed.Reason
+		}
 		return "proposed " + f.ChangeProposed.Change.PatchDigest
 	case *loomv1.Event_CandidateMade:
 		return "candidate " + f.CandidateMade.Candidate.Commit

@@ -35,6 +35,10 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.taken(x, n, f.EdgeSettled)
 	case *loomv1.Event_NodeSkipped:
 		n.reached, n.over, n.completed = true, true, false
+		if f.NodeSkipped.Reason != "" {
+			o.nothingLeft(x, n, e)
+			break
+		}
 		if o.ready(x, e.Node) && !n.gap && o.order.GetVerb() != "move" {
 			o.broken(9, "%s is skipped though it can run", e.Node)
 		}
@@ -52,7 +56,7 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_PlanAdopted:
 		o.planned(x, e, f.PlanAdopted)
 	case *loomv1.Event_ChangeProposed:
-		x.patch, x.files = f.ChangeProposed.Change.PatchDigest, f.ChangeProposed.Change.Files
+		x.patch, x.files = f.ChangeProposed.GetChange().GetPatchDigest(), f.ChangeProposed.GetChange().GetFiles()
 	case *loomv1.Event_CandidateMade:
 		o.candidate(x, e, f.CandidateMade.Candidate)
 	case *loomv1.Event_TrainTested:
@@ -319,6 +323,21 @@ func (o *oracle) reset(x *execution, nodes []string) {
 		}
 		n.gap, n.waived, n.succeeded = false, false, false
 		n.reached, n.over, n.completed = false, false, false
+	}
+}
+
+// nothingLeft wants an approval that is passed over to have no change to ask about,
+// and a landing to find that what the target has was verified.
+func (o *oracle) nothingLeft(x *execution, n *nodeOracle, e *loomv1.Event) {
+	o.w.see("nothing left")
+	lands := n.def.Kind == loomv1.NodeKind_NODE_KIND_LAND
+	switch {
+	case x.patch != "" || x.approved != "":
+		o.broken(28, "%s is skipped for want of a change, and patch %s stands", e.Node, x.patch)
+	case lands && !x.verified[x.newest.GetCommit()]:
+		o.broken(28, "%s is skipped because the target has it already, and %s was not verified", e.Node, x.newest.GetCommit())
+	case !lands && n.def.Type != loomv1.NodeType_NODE_TYPE_APPROVAL:
+		o.broken(28, "%s is skipped for want of a change", e.Node)
 	}
 }
 

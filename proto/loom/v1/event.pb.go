@@ -3246,9 +3246,11 @@ func (x *EdgeSettled) GetOutcome() string {
 }
 
 // NodeSkipped says that a node is passed over: every edge into it is dead, its
-// gate did not hold, or the CEO moved on without it.
+// gate did not hold, the CEO moved on without it, or there is nothing left to do.
 type NodeSkipped struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, where no edge says it: what there was to do is done.
+	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3281,6 +3283,13 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
 	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *NodeSkipped) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -4229,10 +4238,13 @@ func (x *ExecutionEnded) GetReason() string {
 	return ""
 }
 
-// ChangeProposed records the change that stands to be approved.
+// ChangeProposed records the change that stands to be approved. Without a change
+// the one that stood is withdrawn: there is nothing left to approve.
 type ChangeProposed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Change        *Change                `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Change *Change                `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	// Why the change that stood is withdrawn.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4272,6 +4284,13 @@ func (x *ChangeProposed) GetChange() *Change {
 		return x.Change
 	}
 	return nil
+}
+
+func (x *ChangeProposed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // CandidateMade records a candidate commit.
@@ -6104,8 +6123,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x14\n" +
 	"\x05taken\x18\x04 \x01(\bR\x05taken\x12\x18\n" +
-	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"\r\n" +
-	"\vNodeSkipped\"\xe4\x01\n" +
+	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"%\n" +
+	"\vNodeSkipped\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe4\x01\n" +
 	"\x11AttemptDispatched\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x16\n" +
@@ -6173,9 +6193,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"Z\n" +
 	"\x0eExecutionEnded\x120\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x18.loom.v1.ExecutionStatusR\x06status\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"9\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"Q\n" +
 	"\x0eChangeProposed\x12'\n" +
-	"\x06change\x18\x01 \x01(\v2\x0f.loom.v1.ChangeR\x06change\"A\n" +
+	"\x06change\x18\x01 \x01(\v2\x0f.loom.v1.ChangeR\x06change\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"A\n" +
 	"\rCandidateMade\x120\n" +
 	"\tcandidate\x18\x01 \x01(\v2\x12.loom.v1.CandidateR\tcandidate\"4\n" +
 	"\x06Landed\x12*\n" +

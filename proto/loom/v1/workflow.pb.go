@@ -3686,7 +3686,11 @@ type Outcome struct {
 	Refusal string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// What verification found in what phases delivered, set by the runtime for a
 	// node of a process. At most 64.
-	Broken        []*BrokenRule `protobuf:"bytes,860,rep,name=broken,proto3" json:"broken,omitempty"`
+	Broken []*BrokenRule `protobuf:"bytes,860,rep,name=broken,proto3" json:"broken,omitempty"`
+	// The worktree has nothing that the target has not: no change, or the one that is
+	// named here and landed with other work. Set by the runtime for work that could have
+	// made a change.
+	Unchanged     bool `protobuf:"varint,861,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3796,6 +3800,13 @@ func (x *Outcome) GetBroken() []*BrokenRule {
 		return x.Broken
 	}
 	return nil
+}
+
+func (x *Outcome) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 // BrokenRule is a rule of a process that what a phase delivered does not keep.
@@ -4233,7 +4244,14 @@ type Candidate struct {
 	// Fencing token it was made under.
 	Token uint64 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
 	// Ref that keeps it.
-	Ref           string `protobuf:"bytes,6,opt,name=ref,proto3" json:"ref,omitempty"`
+	Ref string `protobuf:"bytes,6,opt,name=ref,proto3" json:"ref,omitempty"`
+	// There was nothing left to commit: this is the newest commit of the target, which
+	// is verified in the place of a candidate and then has nothing to land.
+	Present bool `protobuf:"varint,7,opt,name=present,proto3" json:"present,omitempty"`
+	// Bead whose commit on the target has the change that was proposed, where one is
+	// known; and that commit.
+	DoneByBead    string `protobuf:"bytes,8,opt,name=done_by_bead,json=doneByBead,proto3" json:"done_by_bead,omitempty"`
+	DoneByCommit  string `protobuf:"bytes,9,opt,name=done_by_commit,json=doneByCommit,proto3" json:"done_by_commit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4306,6 +4324,27 @@ func (x *Candidate) GetToken() uint64 {
 func (x *Candidate) GetRef() string {
 	if x != nil {
 		return x.Ref
+	}
+	return ""
+}
+
+func (x *Candidate) GetPresent() bool {
+	if x != nil {
+		return x.Present
+	}
+	return false
+}
+
+func (x *Candidate) GetDoneByBead() string {
+	if x != nil {
+		return x.DoneByBead
+	}
+	return ""
+}
+
+func (x *Candidate) GetDoneByCommit() string {
+	if x != nil {
+		return x.DoneByCommit
 	}
 	return ""
 }
@@ -5271,7 +5310,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa8\x03\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xc7\x03\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -5284,7 +5323,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04code\x18\t \x01(\tR\x04code\x12\x18\n" +
 	"\arefusal\x18\n" +
 	" \x01(\tR\arefusal\x12,\n" +
-	"\x06broken\x18\xdc\x06 \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\"\x8f\x01\n" +
+	"\x06broken\x18\xdc\x06 \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\x12\x1d\n" +
+	"\tunchanged\x18\xdd\x06 \x01(\bR\tunchanged\"\x8f\x01\n" +
 	"\n" +
 	"BrokenRule\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
@@ -5318,14 +5358,18 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12!\n" +
 	"\fpatch_digest\x18\x02 \x01(\tR\vpatchDigest\x12\x1a\n" +
 	"\bdecision\x18\x03 \x01(\tR\bdecision\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x96\x01\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf8\x01\n" +
 	"\tCandidate\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04base\x18\x03 \x01(\tR\x04base\x12!\n" +
 	"\fpatch_digest\x18\x04 \x01(\tR\vpatchDigest\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x04R\x05token\x12\x10\n" +
-	"\x03ref\x18\x06 \x01(\tR\x03ref\"\xaa\x01\n" +
+	"\x03ref\x18\x06 \x01(\tR\x03ref\x12\x18\n" +
+	"\apresent\x18\a \x01(\bR\apresent\x12 \n" +
+	"\fdone_by_bead\x18\b \x01(\tR\n" +
+	"doneByBead\x12$\n" +
+	"\x0edone_by_commit\x18\t \x01(\tR\fdoneByCommit\"\xaa\x01\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x16\n" +
