@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loomrun/loom/internal/config"
+	"github.com/loomrun/loom/internal/doctor"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model/provider"
 )
 
 func (a *app) configuration() *cobra.Command {
@@ -30,7 +32,8 @@ line, variable or flag that it came from. It takes the flags of "loom up", too.
 Values stand in loom.toml of the workspace, over the user's, over the machine's
 /etc/loom/loom.toml; LOOM_* variables go over files, flags over everything. With
 --config FILE, or LOOM_CONFIG, that file is read in the place of all three. Of a
-secret it is told whether it is set, and by what.`,
+secret it is told whether it is set, and by what. Below stands what holds for each
+model that is asked over HTTP: address, price, cache marks and time-outs.`,
 		Example: "  loom config show\n  loom config show --json\n  LOOM_LOCK_LEASE=2m loom config show",
 	}
 	a.hostFlags(cmd)
@@ -66,9 +69,13 @@ type kept struct {
 
 func (a *app) printConfig(flags *pflag.FlagSet) error {
 	values, secrets := a.effective(flags), a.secrets()
+	terms, err := a.terms(flags)
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return json.NewEncoder(a.out).Encode(map[string]any{
-			"settings": values, "secrets": secrets, "files": a.config.Files, "ignored": append([]string{}, a.config.Ignored...),
+			"settings": values, "secrets": secrets, "models": terms, "files": a.config.Files, "ignored": append([]string{}, a.config.Ignored...),
 		})
 	}
 	rows := make([][]string, 0, len(values)+len(secrets))
@@ -79,6 +86,9 @@ func (a *app) printConfig(flags *pflag.FlagSet) error {
 		rows = append(rows, []string{s.Name, s.state(), dash(s.From)})
 	}
 	table(a.out, []string{"key", "value", "from"}, rows)
+	for _, t := range terms {
+		fmt.Fprintf(a.out, "%s: %s\n", t.Model, t)
+	}
 	a.printFiles(a.err)
 	return nil
 }
@@ -135,8 +145,35 @@ func (a *app) effective(flags *pflag.FlagSet) []effective {
 	if s, _ := configuredProcess(a.config); s.name != "" {
 		list = append(list, effective{processTableKey + "." + processDefault, s.name, s.from})
 	}
+	list = append(list, a.providerValues()...)
 	slices.SortStableFunc(list, func(x, y effective) int { return cmp.Compare(x.Key, y.Key) })
 	return list
+}
+
+// terms lists what holds for each model that a role would have and that is asked
+// over HTTP, once.
+func (a *app) terms(flags *pflag.FlagSet) ([]provider.Terms, error) {
+	var m doctor.Machine
+	if err := a.modelsOf(flags, &m); err != nil {
+		return nil, err
+	}
+	c, err := a.providers()
+	if err != nil {
+		return nil, err
+	}
+	all := []provider.Terms{}
+	for _, one := range m.Models {
+		terms, err := c.Terms(one.Spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range terms {
+			if !slices.ContainsFunc(all, func(o provider.Terms) bool { return o.Model == t.Model }) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all, nil
 }
 
 // tableOf lists the entries of a flag that is a table.

@@ -18,8 +18,6 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/provider"
-	"github.com/loomrun/loom/internal/model/wire"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -60,10 +58,21 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	m := doctor.Machine{
 		Data: a.data, Listen: text("listen"), HTTP: text("http"), HTTPIfFree: !flags.Changed("http"),
 		Unsandboxed: text("unsandboxed") == "true", Configuration: a.mistakes, Ignored: a.config.Ignored,
-		Open: func(spec string) error {
-			_, err := provider.Open(spec, a.env)
-			return err
-		},
+	}
+	providers, err := a.providers()
+	if err != nil {
+		m.Configuration = cmp.Or(m.Configuration, err)
+	}
+	m.Open = func(spec string) ([]string, error) {
+		if _, err := providers.Open(spec); err != nil {
+			return nil, err
+		}
+		terms, err := providers.Terms(spec)
+		var said []string
+		for _, t := range terms {
+			said = append(said, t.Model+" is asked at "+t.String())
+		}
+		return said, err
 	}
 	m.Roles, m.Openings = a.roleSet(), a.openings(slice(flags, flags.Lookup("source")), m.Unsandboxed)
 	limits, err := flags.GetStringToString("sandbox-limit")
@@ -142,7 +151,12 @@ func (a *app) modelsOf(flags *pflag.FlagSet, m *doctor.Machine) error {
 
 // askOneWord asks a model for something short, once.
 func (a *app) askOneWord(ctx context.Context, spec string) error {
-	p, err := provider.Config{Env: a.env, Limits: wire.Limits{Tries: 1}}.Open(spec)
+	c, err := a.providers()
+	if err != nil {
+		return err
+	}
+	c.Limits.Tries = 1
+	p, err := c.Open(spec)
 	if err != nil || p.Scripted() {
 		return err
 	}

@@ -136,7 +136,7 @@ func nodeRow(id string, s *loomv1.NodeState) []string {
 
 // cost says what the model calls of an execution cost, and who answered them.
 func cost(x *loomv1.Execution) string {
-	text := "cost unknown (no price for this model)"
+	text := "cost unknown (no price is known, or not all tokens were reported)"
 	if x.Usage.GetCostKnown() || x.ModelCalls == 0 {
 		text = fmt.Sprintf("cost %.6f USD", float64(x.Usage.GetCostMicroUsd())/1e6)
 	}

@@ -83,7 +83,12 @@ func (m *models) open(c *host.Config, set *roles.Set) error {
 	if m.spec == "" {
 		errs = append(errs, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, google:MODEL, openai:MODEL, or scripted:demo for the demo's repository"))
 	}
-	o := opener{config: provider.Config{Env: m.app.env, Gates: &wire.Gates{}}, opened: map[string]model.Provider{}}
+	o := opener{opened: map[string]model.Provider{}}
+	var err error
+	if o.config, err = m.app.providers(); err != nil {
+		errs = append(errs, fault.From(err))
+	}
+	o.config.Gates = &wire.Gates{}
 	c.Model, c.Models = o.open(m.spec, m.defaultFrom), map[string]model.Provider{}
 	c.Tiers = map[int]model.Provider{}
 	for _, n := range slices.Sorted(maps.Keys(m.byTier)) {

@@ -113,8 +113,12 @@ func (f *file) entries(k Key, n *node) {
 		return
 	}
 	for _, e := range n.fields {
+		one := k
+		if kind, other := k.Kinds[e.name]; other {
+			one.Kind = kind
+		}
 		if f.entry(e) {
-			f.set(k, e.name, e.node, k.Kind == List)
+			f.set(one, e.name, e.node, k.Kind == List)
 		}
 	}
 }
@@ -172,7 +176,11 @@ func (f *file) projectCheck() func(string, []string) error {
 // set adds a setting if its value is right; one says that a string may stand
 // for a list of one.
 func (f *file) set(k Key, entry string, n *node, one bool) {
-	values, ok := f.values(k, n, one)
+	named := k
+	if k.Kinds != nil {
+		named.Name = Setting{Key: k.Name, Entry: entry}.Name(f.schema)
+	}
+	values, ok := f.values(named, n, one)
 	if !ok {
 		return
 	}

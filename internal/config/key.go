@@ -33,6 +33,8 @@ type Key struct {
 	// Keyed says that it is a table, each entry of which is of Kind; an entry
 	// of kind List may also be one string.
 	Keyed bool
+	// Kinds are those of the entries that are not of Kind.
+	Kinds map[string]Kind
 	// Project says that its entries belong to projects, and stand in
 	// [project.ENTRY] as a key of this name.
 	Project bool

@@ -87,8 +87,9 @@ type Machine struct {
 	Configuration error
 	// Ignored are variables that set nothing.
 	Ignored []string
-	// Open opens a model without contacting anybody; nil leaves models out.
-	Open func(spec string) error
+	// Open opens a model without contacting anybody and says how it would be asked,
+	// a line for each that has an address; nil leaves models out.
+	Open func(spec string) (terms []string, err error)
 	// Ask asks a model something, over the network. Nil asks nobody.
 	Ask func(ctx context.Context, spec string) error
 	// Workspace tries what agents' commands need in a workspace that is thrown away.

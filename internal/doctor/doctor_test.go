@@ -173,14 +173,15 @@ func TestSEC01_WhatIsOpenToTheNetworkIsJudged(t *testing.T) {
 }
 
 func TestOPS02_ModelsAreJudgedWithoutAsking(t *testing.T) {
-	m := Machine{Models: []Model{{"a:b", "--model"}, {"bad", "--tier 1"}}, Open: func(spec string) error {
+	m := Machine{Models: []Model{{"a:b", "--model"}, {"bad", "--tier 1"}}, Open: func(spec string) ([]string, error) {
 		if spec == "bad" {
-			return fault.New("model/no-key", "bad needs a key and X is not set")
+			return nil, fault.New("model/no-key", "bad needs a key and X is not set")
 		}
-		return nil
+		return []string{"a:b is asked at https://example.org"}, nil
 	}}
 	found := examine(t, "models", m)
 	wants(t, found, Good, "a:b (--model): what it needs is there")
+	wants(t, found, Good, "a:b is asked at https://example.org")
 	wants(t, found, Failed, "bad needs a key")
 	m.Ask = func(context.Context, string) error { return fault.New("model/unavailable", "nobody answers") }
 	wants(t, examine(t, "models", m), Failed, "nobody answers")

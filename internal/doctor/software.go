@@ -164,7 +164,7 @@ func models(ctx context.Context, m *Machine, n *notes) {
 		n.fail("no model is named", "name one with --model, LOOM_MODEL or model = in loom.toml: anthropic:MODEL, google:MODEL, openai:MODEL, or scripted:demo to try")
 	}
 	for _, one := range m.Models {
-		err := m.Open(one.Spec)
+		terms, err := m.Open(one.Spec)
 		said := fmt.Sprintf("%s (%s): what it needs is there", one.Spec, one.From)
 		if err == nil && m.Ask != nil {
 			err = m.Ask(ctx, one.Spec)
@@ -175,6 +175,9 @@ func models(ctx context.Context, m *Machine, n *notes) {
 			continue
 		}
 		n.good(said)
+		for _, t := range terms {
+			n.good(t)
+		}
 	}
 }
 

@@ -69,10 +69,30 @@ func (p *provider) params(r *model.Request) sdk.MessageNewParams {
 	for _, t := range r.Tools {
 		params.Tools = append(params.Tools, p.tool(t))
 	}
-	if p.Server().Official {
-		params.CacheControl = sdk.NewCacheControlEphemeralParam() // a turn repeats its conversation with every call
+	if p.Server().CacheMarks {
+		mark(&params)
 	}
 	return params
+}
+
+// mark tells the server what to keep: up to the end of the system text, which all
+// nodes and attempts of a role begin with, and up to the end of the conversation,
+// which the next call of a turn repeats. The marks stand on blocks, where every
+// server of the protocol knows them.
+func mark(params *sdk.MessageNewParams) {
+	keep := sdk.NewCacheControlEphemeralParam()
+	switch n := len(params.Tools); {
+	case len(params.System) > 0:
+		params.System[len(params.System)-1].CacheControl = keep
+	case n > 0:
+		params.Tools[n-1].OfTool.CacheControl = keep
+	}
+	if n := len(params.Messages); n > 0 {
+		content := params.Messages[n-1].Content
+		if at := content[len(content)-1].GetCacheControl(); at != nil {
+			*at = keep
+		}
+	}
 }
 
 func (p *provider) tool(t model.ToolSpec) sdk.ToolUnionParam {

@@ -1,6 +1,6 @@
-// Package price knows what the best known models cost. It never guesses: a
-// model that is not in its dated table has no price, which is not a price of
-// nothing.
+// Package price knows what the best known models cost, and reads from a file
+// what others do. It never guesses: a model that is in neither has no price,
+// which is not a price of nothing.
 package price
 
 import "strings"
@@ -36,18 +36,25 @@ func (t Tokens) Bounded() Tokens {
 	return Tokens{min(t.Input, most), min(t.CacheWrite, most), min(t.CacheRead, most), min(t.Output, most)}
 }
 
+// million is the number of tokens that a [Rate] is for.
+const million = 1_000_000
+
 // Cost returns the price of t in micro-dollars, rounded up.
 func (r Rate) Cost(t Tokens) uint64 {
 	t = t.Bounded()
 	if r.Long != nil && t.Prompt() > r.Above {
 		return r.Long.Cost(t)
 	}
-	sum := t.Input*r.Input + t.CacheWrite*r.CacheWrite + t.CacheRead*r.CacheRead + t.Output*r.Output
-	return (sum + 999_999) / 1_000_000
+	var whole, rest uint64 // of a million tokens and of what is over, so that no product overflows
+	for _, p := range [][2]uint64{{t.Input, r.Input}, {t.CacheWrite, r.CacheWrite}, {t.CacheRead, r.CacheRead}, {t.Output, r.Output}} {
+		whole += p[0] / million * p[1]
+		rest += p[0] % million * p[1]
+	}
+	return whole + (rest+million-1)/million
 }
 
 // Of returns the rate of a model of a provider, "anthropic", "google" or "openai", at
-// that provider's own address. A date at the end of the name does not matter.
+// list price. A date at the end of the name does not matter.
 func Of(provider, model string) (Rate, bool) {
 	r, ok := table[provider][undated(model)]
 	return r, ok

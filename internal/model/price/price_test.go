@@ -3,9 +3,11 @@ package price_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model/price"
 )
 
@@ -68,5 +70,61 @@ func TestAGENT02_LongPromptsHaveAPriceOfTheirOwn(t *testing.T) {
 	}
 	if most := rate.Most(300_000, 1000); most != 750_000+15_000 {
 		t.Errorf("at most %d micro-dollars, want 765000", most)
+	}
+}
+
+// A table of one's own goes over the built-in one.
+func TestAGENT02_TableOfAFile(t *testing.T) {
+	l, err := price.Parse("p.yaml", []byte(`prices:
+  "openai:own": {input: 0, output: 0}
+  "openai:gpt-5": {input: 2.5, output: 20}
+  "openai:small": {like: "openai:gpt-5-mini"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	million := price.Tokens{Input: 1_000_000, CacheRead: 1_000_000, Output: 1_000_000}
+	for _, tt := range []struct {
+		model string
+		cost  uint64
+		known bool
+		from  string
+	}{
+		{"own", 0, true, "p.yaml"},
+		{"gpt-5", 25_000_000, true, "p.yaml"}, // what is read from the cache costs what the prompt does
+		{"small", 2_275_000, true, "list price of " + price.AsOf + " of openai:gpt-5-mini, as p.yaml says"},
+		{"gpt-4o", 13_750_000, true, "list price of " + price.AsOf},
+		{"unheard-of", 0, false, ""},
+	} {
+		q, ok := l.Of("openai", tt.model)
+		if got := q.Cost(million); ok != tt.known || got != tt.cost || q.From != tt.from {
+			t.Errorf("%s costs %d (known: %t, from %q), want %d (%t, %q)", tt.model, got, ok, q.From, tt.cost, tt.known, tt.from)
+		}
+	}
+}
+
+func TestAGENT02_TableOfAFileIsReadStrictly(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                               "yaml/missing-key",
+		`prices: {"openai:a": {input: 1}}`: "price/value",
+		`prices: {"openai:a": {input: -1, output: 1}}`:           "price/value",
+		`prices: {"openai:a": {input: 10001, output: 1}}`:        "price/value",
+		`prices: {"openai:a": {input: .nan, output: 1}}`:         "",
+		`prices: {"openai:a": {input: 1, output: 1, cached: 1}}`: "yaml/unknown-key",
+		`prices: {"openai:a": {like: "openai:gpt-5", input: 1}}`: "price/value",
+		`prices: {"openai:a": {like: "openai:unheard-of"}}`:      "price/unknown",
+		`prices: {"gpt-5": {input: 1, output: 1}}`:               "price/unknown",
+		`prices: {"azure:gpt-5": {input: 1, output: 1}}`:         "price/unknown",
+	} {
+		_, err := price.Parse("p.yaml", []byte(text))
+		if err == nil || want != "" && fault.Code(err) != want || !strings.Contains(err.Error(), "p.yaml:1:") {
+			t.Errorf("Parse(%s): %v, want %s at p.yaml:1", text, err, want)
+		}
+	}
+	if _, err := price.Like("claude-sonnet-4-5"); fault.Code(err) != "price/unknown" {
+		t.Errorf("Like a model without its provider: %v, want price/unknown", err)
+	}
+	if _, err := price.Read("absent.yaml"); fault.Code(err) != "price/file" || !strings.Contains(err.Error(), "absent.yaml") {
+		t.Errorf("Read of an absent file: %v, want price/file", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/model/anthropic"
 	"github.com/loomrun/loom/internal/model/google"
 	"github.com/loomrun/loom/internal/model/openai"
+	"github.com/loomrun/loom/internal/model/price"
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/model/scripted"
 	"github.com/loomrun/loom/internal/model/window"
@@ -32,6 +33,14 @@ type Config struct {
 
 	// Limits bound each request; its zero value is the default.
 	Limits wire.Limits
+
+	// Prices say what models cost, at whatever address they are asked. The zero
+	// value has the list prices.
+	Prices price.List
+
+	// NoCacheMarks leaves out the marks of what a server is to keep, for one
+	// that refuses them.
+	NoCacheMarks bool
 
 	// Gates keep all models that are opened with them under the rate limits of
 	// the keys that they share. Nil means that each keeps its own.
@@ -77,14 +86,12 @@ func (c Config) one(spec string) (model.Provider, error) {
 		return openScript(name)
 	case "replay":
 		return c.replay(name)
-	case "anthropic":
-		return c.remote(spec, name, "ANTHROPIC", anthropic.Origin, anthropic.New)
-	case "google":
-		return c.remote(spec, name, "GOOGLE", google.Origin, google.New)
-	case "openai":
-		return c.remote(spec, name, "OPENAI", openai.Origin, openai.New)
 	}
-	return nil, unknown(spec)
+	s, err := c.server(spec)
+	if err != nil {
+		return nil, err
+	}
+	return keyed(s, protocols[kind].prefix+"_API_KEY", protocols[kind].open)
 }
 
 func unknown(spec string) *fault.Error {
@@ -141,26 +148,43 @@ func openScript(name string) (model.Provider, error) {
 	return scripted.New(name, policy), nil
 }
 
-// remote opens a model behind HTTP; prefix names its variables.
-func (c Config) remote(spec, name, prefix, origin string, open func(wire.Server) model.Provider) (model.Provider, error) {
-	if !modelName(name) {
-		return nil, unknown(spec)
+// protocol is how models of a kind are reached.
+type protocol struct {
+	prefix string // of its variables
+	origin string // the provider's own address
+	marks  bool   // it has marks of what a server is to keep
+	open   func(wire.Server) model.Provider
+}
+
+// protocols are the kinds of models behind HTTP.
+var protocols = map[string]protocol{
+	"anthropic": {"ANTHROPIC", anthropic.Origin, true, anthropic.New},
+	"google":    {"GOOGLE", google.Origin, false, google.New},
+	"openai":    {"OPENAI", openai.Origin, false, openai.New},
+}
+
+// server says where a model behind HTTP is asked and what holds there.
+func (c Config) server(spec string) (wire.Server, error) {
+	kind, name, _ := strings.Cut(spec, ":")
+	p, ok := protocols[kind]
+	if !ok || !modelName(name) {
+		return wire.Server{}, unknown(spec)
 	}
 	s := wire.Server{
-		Spec: spec, Model: name, Base: origin, Key: c.env(prefix + "_API_KEY"),
-		Limits: c.Limits, Gates: c.Gates, Client: c.Client,
+		Spec: spec, Provider: kind, Model: name, Base: p.origin, Key: c.env(p.prefix + "_API_KEY"),
+		Limits: c.Limits, Gates: c.Gates, Client: c.Client, CacheMarks: p.marks && !c.NoCacheMarks,
 	}
-	if base := c.env(prefix + "_BASE_URL"); base != "" {
+	if base := c.env(p.prefix + "_BASE_URL"); base != "" {
 		s.Base = strings.TrimRight(base, "/")
 	}
-	if err := s.CheckBase(prefix + "_BASE_URL"); err != nil {
-		return nil, err
+	if err := s.CheckBase(p.prefix + "_BASE_URL"); err != nil {
+		return s, err
 	}
-	s.Official = s.Base == origin
-	if err := c.window(&s, strings.ToLower(prefix)); err != nil {
-		return nil, err
+	s.Official = s.Base == p.origin
+	if q, ok := c.Prices.Of(kind, name); ok {
+		s.Price = &q
 	}
-	return keyed(s, prefix+"_API_KEY", open)
+	return s, c.window(&s)
 }
 
 func keyed(s wire.Server, variable string, open func(wire.Server) model.Provider) (model.Provider, error) {
@@ -180,8 +204,8 @@ func keyed(s wire.Server, variable string, open func(wire.Server) model.Provider
 // windowVariable says how many tokens a model takes that is not in the table.
 const windowVariable = "LOOM_CONTEXT_WINDOW"
 
-func (c Config) window(s *wire.Server, provider string) error {
-	s.Window = window.Of(provider, s.Model)
+func (c Config) window(s *wire.Server) error {
+	s.Window = window.Of(s.Provider, s.Model)
 	given := c.env(windowVariable)
 	if given == "" || s.Official && s.Window != window.Unknown {
 		return nil

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -157,7 +158,7 @@ func (a atHome) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
+func TestAGENT02_ListPricesHoldAtAnyAddress(t *testing.T) {
 	reported := &modeltest.Reported{Input: 1000, CacheRead: 10_000, Output: 100}
 	reply := modeltest.Reply{Text: "yes", Reported: reported}
 	for _, tt := range []struct {
@@ -176,14 +177,20 @@ func TestAGENT02_PricesAtTheProvidersOwnAddress(t *testing.T) {
 	} {
 		t.Run("AGENT02 "+tt.spec, func(t *testing.T) {
 			s := tt.start(t, modeltest.Sequence(reply))
-			p := openAt(t, s, tt.spec, map[string]string{"ANTHROPIC_API_KEY": key, "GOOGLE_API_KEY": key, "OPENAI_API_KEY": key})
-			got, err := p.Ask(context.Background(), conversation(), nil)
-			if err != nil {
-				t.Fatal(err)
+			keys := map[string]string{"ANTHROPIC_API_KEY": key, "GOOGLE_API_KEY": key, "OPENAI_API_KEY": key}
+			gateway := maps.Clone(keys)
+			for _, p := range protocols {
+				gateway[p.prefix+"_BASE_URL"] = s.URL
 			}
-			want := &loomv1.Usage{InputTokens: 11_000, CacheReadTokens: 10_000, OutputTokens: 100, CostMicroUsd: tt.cost, CostKnown: tt.known}
-			if diff := cmp.Diff(want, got.Usage, protocmp.Transform()); diff != "" {
-				t.Errorf("usage (-want +got):\n%s", diff)
+			for name, env := range map[string]map[string]string{"its own": keys, "a gateway": gateway} {
+				got, err := openAt(t, s, tt.spec, env).Ask(context.Background(), conversation(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := &loomv1.Usage{InputTokens: 11_000, CacheReadTokens: 10_000, OutputTokens: 100, CostMicroUsd: tt.cost, CostKnown: tt.known}
+				if diff := cmp.Diff(want, got.Usage, protocmp.Transform()); diff != "" {
+					t.Errorf("usage at %s address (-want +got):\n%s", name, diff)
+				}
 			}
 		})
 	}

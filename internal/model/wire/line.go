@@ -29,7 +29,7 @@ type Line struct {
 // NewLine returns a line to s.
 func NewLine(s Server) *Line {
 	return &Line{
-		server: s, limits: s.Limits.withDefaults(s.Loopback()), client: client(s.Client), gate: s.Gates.Of(s),
+		server: s, limits: s.Limits.WithDefaults(s.Loopback()), client: client(s.Client), gate: s.Gates.Of(s),
 		now: time.Now, pause: pause, chance: rand.Float64,
 	}
 }

@@ -3,7 +3,7 @@
 // an error may say.
 //
 // It promises that an answer is whole or an error, that nothing is asked more
-// than five times, that giving up closes the connection, and that no error
+// than its limits allow, that giving up closes the connection, and that no error
 // holds a key or more than 200 bytes of what a server said. It knows no
 // protocol; a protocol's package decodes the stream and reports to a [Call].
 package wire
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model/price"
 )
 
 // Server says where a model is asked, and within which limits.
@@ -32,8 +33,15 @@ type Server struct {
 	Base string
 
 	// Official says that Base is the provider's own address, so that its
-	// prices and its newest fields hold.
+	// newest fields hold.
 	Official bool
+
+	// Price is what the model costs there, nil where that is not known.
+	Price *price.Quote
+
+	// CacheMarks says that the protocol's marks of what the server is to keep
+	// are sent, where the protocol has such.
+	CacheMarks bool
 
 	// Window is how many tokens the model takes, the question and the answer
 	// together. Zero means that it is not known.
@@ -74,7 +82,9 @@ type Limits struct {
 	Patience time.Duration
 }
 
-func (l Limits) withDefaults(loopback bool) Limits {
+// WithDefaults returns l with its defaults in the place of zeros; loopback says
+// that the server is on this machine.
+func (l Limits) WithDefaults(loopback bool) Limits {
 	l.Idle = either(l.Idle, time.Minute)
 	l.Total = either(l.Total, 10*time.Minute)
 	l.Tries = either(l.Tries, 5)

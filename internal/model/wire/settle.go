@@ -2,7 +2,6 @@ package wire
 
 import (
 	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/price"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -28,7 +27,7 @@ func (a *asking) usage(c *Call, r *model.Response) *loomv1.Usage {
 		CacheReadTokens: c.tokens.CacheRead, CacheWriteTokens: c.tokens.CacheWrite,
 	}
 	honest := c.counted && c.tokens.Prompt() >= prompt && c.tokens.Output >= wrote
-	if rate, ok := price.Of(a.server.Provider, a.server.Model); ok && a.server.Official {
+	if rate := a.server.Price; rate != nil {
 		raised := c.tokens
 		raised.Input += u.InputTokens - c.tokens.Prompt()
 		raised.Output = u.OutputTokens
@@ -69,9 +68,8 @@ func add(u, more *loomv1.Usage) *loomv1.Usage {
 
 // MostCost is documented at [model.Priced].
 func (s Server) MostCost(input, output uint64) (microUSD uint64, known bool) {
-	rate, ok := price.Of(s.Provider, s.Model)
-	if !ok || !s.Official {
+	if s.Price == nil {
 		return 0, false
 	}
-	return rate.Most(input, output), true
+	return s.Price.Most(input, output), true
 }

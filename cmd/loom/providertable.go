@@ -1,0 +1,144 @@
+package main
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loomrun/loom/internal/config"
+	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/model/price"
+	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/model/wire"
+	"github.com/loomrun/loom/internal/suggest"
+)
+
+// providerTable says, in a configuration, how models behind HTTP are asked and
+// what they cost: [provider] prices = "FILE or MODEL". It is no flag of a host's.
+const providerTable = "provider"
+
+// providerSetting is an entry of the table.
+type providerSetting struct {
+	kind  config.Kind
+	usual string // what holds where nothing is said
+	want  string // what would be right
+	set   func(c *provider.Config, value string) bool
+}
+
+const pricesKey = "prices"
+
+// providerSettings are the entries of the table but for prices.
+var providerSettings = map[string]providerSetting{
+	pricesKey: {config.Text, "list prices of " + price.AsOf, "a file, or a model of the list as in anthropic:claude-sonnet-4-5", func(_ *provider.Config, v string) bool {
+		return v != ""
+	}},
+	"cache-marks": {config.Switch, "true", "true or false", func(c *provider.Config, v string) bool {
+		on, err := strconv.ParseBool(v)
+		c.NoCacheMarks = !on
+		return err == nil
+	}},
+	"tries": {config.Whole, strconv.Itoa(usualLimits.Tries), "1 to 20", func(c *provider.Config, v string) (ok bool) {
+		n, err := strconv.Atoi(v)
+		c.Limits.Tries = n
+		return err == nil && n >= 1 && n <= 20
+	}},
+	"timeout":             bounded(func(l *wire.Limits) *time.Duration { return &l.Total }),
+	"idle-timeout":        bounded(func(l *wire.Limits) *time.Duration { return &l.Idle }),
+	"first-event-timeout": bounded(func(l *wire.Limits) *time.Duration { return &l.First }).or("the idle-timeout; on this machine the timeout"),
+	"max-wait":            bounded(func(l *wire.Limits) *time.Duration { return &l.Patience }),
+}
+
+// usualLimits are those of a server elsewhere.
+var usualLimits = wire.Limits{}.WithDefaults(false)
+
+// bounded is a setting that is one of the durations of the limits.
+func bounded(of func(*wire.Limits) *time.Duration) providerSetting {
+	return providerSetting{config.Text, of(&usualLimits).String(), "1s to 24h, as in \"90s\"", func(c *provider.Config, v string) bool {
+		d, err := time.ParseDuration(v)
+		*of(&c.Limits) = d
+		return err == nil && d >= time.Second && d <= 24*time.Hour
+	}}
+}
+
+// or returns s with other words for what holds where nothing is said.
+func (s providerSetting) or(usual string) providerSetting {
+	s.usual = usual
+	return s
+}
+
+// providerKey describes the table.
+func providerKey() config.Key {
+	k := config.Key{Name: providerTable, Keyed: true, Kinds: map[string]config.Kind{}, Check: checkProvider}
+	for name, s := range providerSettings {
+		k.Kinds[name] = s.kind
+	}
+	return k
+}
+
+func checkProvider(entry string, values []string) error {
+	s, ok := providerSettings[entry]
+	if !ok {
+		return fault.New("config/unknown-key", "nothing reads this key").Got(entry).
+			Want("%s", suggest.Among(entry, slices.Sorted(maps.Keys(providerSettings))))
+	}
+	if !s.set(&provider.Config{}, values[0]) {
+		return fault.New("config/value", "not a value of %q", providerTable+"."+entry).Got(config.Shown(values[0])).Want("%s", s.want)
+	}
+	return nil
+}
+
+// providers returns how models behind HTTP are asked, as it is configured.
+//
+// Errors: those of the prices, with the place that names them.
+func (a *app) providers() (provider.Config, error) {
+	c := provider.Config{Env: a.env}
+	if a.config == nil {
+		return c, nil
+	}
+	for _, s := range a.config.Get(providerTable) {
+		if s.Entry != pricesKey {
+			providerSettings[s.Entry].set(&c, s.Values[0]) // it was checked when it was read
+			continue
+		}
+		var err error
+		if c.Prices, err = prices(s); err != nil {
+			e := *fault.From(err)
+			if e.Where == "" {
+				e.Where = s.Origin.String()
+			}
+			return c, &e
+		}
+	}
+	return c, nil
+}
+
+// prices reads those that a setting names: a model, PROVIDER:MODEL, or a file,
+// relative to the one that the setting stands in.
+func prices(s config.Setting) (price.List, error) {
+	value := s.Values[0]
+	if strings.Contains(value, ":") {
+		return price.Like(value)
+	}
+	if s.Origin.From == config.FromFile && !filepath.IsAbs(value) {
+		value = filepath.Join(filepath.Dir(s.Origin.Name), value)
+	}
+	return price.Read(value)
+}
+
+// providerValues lists the table's entries, also those that nobody has set.
+func (a *app) providerValues() []effective {
+	var list []effective
+	for name, s := range providerSettings {
+		one := effective{providerTable + "." + name, s.usual, config.Origin{From: config.FromDefault}}
+		for _, said := range a.config.Get(providerTable) {
+			if said.Entry == name {
+				one.Value, one.Origin = said.Values[0], said.Origin
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}
