@@ -1,9 +1,11 @@
 package tool_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,8 +206,10 @@ func TestTOOL01_FileSearch(t *testing.T) {
 func TestTOOL01_ContentSearch(t *testing.T) {
 	s, _ := workspace(t, map[string]string{
 		"a.go": "package a\nfunc One() {}\n", "b/b.go": "package b\r\nfunc one() {}\r\n", "c.txt": "func One\n",
-		"bin": "func One\x00", "large": strings.Repeat("x", 1<<20) + "\nfunc One\n", "wide.txt": strings.Repeat("y", 5000) + "func One\n",
+		"bin": "func One\x00", "large": strings.Repeat("x", 8<<20) + "\nfunc One\n", "wide.txt": strings.Repeat("y", 65<<10) + "func One\n",
+		"near.txt": "1\n2 here\n3\n4 here\n5\n6\n7\n8\n9 here",
 	})
+	const passed = "[1 files over 8 MiB were not searched: large]\n"
 	for _, tt := range []struct {
 		args args
 		want string
@@ -213,9 +217,17 @@ func TestTOOL01_ContentSearch(t *testing.T) {
 		{args{"pattern": `func One`, "glob": "**/*.go"}, "a.go:2: func One() {}\n"},
 		{args{"pattern": `(?i)^func one\(`, "glob": "**/*.go"}, "a.go:2: func One() {}\nb/b.go:2: func one() {}\n"},
 		{args{"pattern": `^package`, "path": "b"}, "b/b.go:1: package b\n"},
+		{args{"pattern": `^package`, "path": "b/b.go"}, "b/b.go:1: package b\n"},
+		{args{"pattern": `^package`, "path": "b/b.go", "glob": "*.go", "mode": "count"}, "b/b.go: 1\n"},
+		{args{"pattern": `x`, "path": "bin"}, "no line matches in 0 files\n[1 binary files were not searched: bin]\n"},
 		{args{"pattern": `zzz`, "glob": "*.go"}, "no line matches in 1 files\n"},
-		{args{"pattern": `func One`}, "a.go:2: func One() {}\nc.txt:1: func One\n[1 binary files were passed over]\n[1 files over 1 MiB were passed over]\n[1 lines were searched only in their first 4 KiB]\n"},
-		{args{"pattern": `func`, "limit": 1}, "a.go:2: func One() {}\n[there may be more: the search ended after 1 lines in 2 files]\n"},
+		{args{"pattern": `func One`}, "a.go:2: func One() {}\nc.txt:1: func One\n" + passed + "[in 1 files lines were searched only in their first 64 KiB: wide.txt]\n[1 binary files were not searched: bin]\n"},
+		{args{"pattern": `func`, "limit": 1, "glob": "**/*.{go,txt}"}, "a.go:2: func One() {}\n[1 of 3 lines are given]\n[in 1 files lines were searched only in their first 64 KiB: wide.txt]\n"},
+		{args{"pattern": `(?i)one|pack`, "mode": "files", "glob": "**/*.go"}, "a.go\nb/b.go\n"},
+		{args{"pattern": `(?i)one|pack`, "mode": "files", "glob": "**/*.go", "limit": 1}, "a.go\n[1 of 2 files are given]\n"},
+		{args{"pattern": `(one|One)+|pack`, "mode": "count", "glob": "**/*.go"}, "a.go: 2\nb/b.go: 2\n"},
+		{args{"pattern": `here`, "context": 1, "glob": "near.txt"}, "near.txt-1- 1\nnear.txt:2: 2 here\nnear.txt-3- 3\nnear.txt:4: 4 here\nnear.txt-5- 5\n--\nnear.txt-8- 8\nnear.txt:9: 9 here\n"},
+		{args{"pattern": `here|^3$`, "context": 2, "glob": "near.txt", "limit": 3}, "near.txt-1- 1\nnear.txt:2: 2 here\nnear.txt:3: 3\nnear.txt:4: 4 here\nnear.txt-5- 5\nnear.txt-6- 6\n[3 of 4 lines are given]\n"},
 	} {
 		if r := do(t, s, "content_search", tt.args); r.Output != tt.want {
 			t.Errorf("content_search %v:\n%s\nwant\n%s", tt.args, r.Output, tt.want)
@@ -224,6 +236,72 @@ func TestTOOL01_ContentSearch(t *testing.T) {
 	for _, p := range []string{"(", strings.Repeat("a", 513), `(a{1000}){1000}`, `\1`} {
 		if r := do(t, s, "content_search", args{"pattern": p}); r.Code != "tool/arguments" {
 			t.Errorf("content_search %.20s: %s", p, r.Output)
+		}
+	}
+}
+
+// A whole tree is searched, in the order of its paths: what stands in its last
+// directory is found behind more than any bound of bytes that there was, and
+// each bound that was met is in the answer and in the line for people.
+func TestTOOL01_NoSearchStopsInSilence(t *testing.T) {
+	files := map[string]string{"zz/last/last.go": "func Last() {}\n", "large.bin": strings.Repeat("l", 8<<20+1)}
+	for i := range 40 {
+		files[fmt.Sprintf("d%02d/sub/f.txt", i)] = strings.Repeat(strings.Repeat("x", 99)+"\n", 20_000)
+	}
+	s, root := workspace(t, files)
+
+	t.Run("the last directory of 80 MB", func(t *testing.T) {
+		r := ok(t, do(t, s, "content_search", args{"pattern": "func Last"}))
+		says(t, r, "zz/last/last.go:1: func Last() {}\n")
+		if want := "func Last: 1 lines in 1 files; 1 files over 8 MiB were not searched: large.bin"; r.Summary != want {
+			t.Errorf("summary %q, want %q", r.Summary, want)
+		}
+	})
+	t.Run("more lines than are given", func(t *testing.T) {
+		r := ok(t, do(t, s, "content_search", args{"pattern": "xx", "limit": 5, "path": "d07"}))
+		if want := "xx: 20000 lines in 1 files; 5 of 20000 lines are given"; r.Summary != want {
+			t.Errorf("summary %q, want %q", r.Summary, want)
+		}
+	})
+	t.Run("the time is over", func(t *testing.T) {
+		var list []string
+		for name := range files {
+			list = append(list, name)
+		}
+		slices.Sort(list)
+		r, err := tool.New(tool.Workspace{Root: root}, nil).SearchListed(&expiring{Context: t.Context(), left: 10}, "func", list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "the time was over before 32 files were searched, in ., d10, d11,"
+		if says(t, r, want, "and 12 more, up to zz; search there with path"); !strings.Contains(r.Summary, want) {
+			t.Errorf("summary %q, want %q", r.Summary, want)
+		}
+	})
+}
+
+// expiring is a context whose time is over after so many looks at it.
+type expiring struct {
+	context.Context
+	left int
+}
+
+func (e *expiring) Err() error {
+	if e.left--; e.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func TestTOOL01_FileSearchFindsNamesBelow(t *testing.T) {
+	s, _ := workspace(t, map[string]string{"inner/median.go": "", "a.go": "", "b/a.go": ""})
+	for pattern, want := range map[string]string{
+		"median.go": "inner/median.go\n[nothing matches median.go from the top; these match **/median.go]\n",
+		"a.go":      "a.go\n",
+		"none.go":   "no file matches\n",
+	} {
+		if r := ok(t, do(t, s, "file_search", args{"pattern": pattern})); r.Output != want {
+			t.Errorf("file_search %s: %q, want %q", pattern, r.Output, want)
 		}
 	}
 }

@@ -119,10 +119,11 @@ func TestTOOL01_SearchAsGitDoes(t *testing.T) {
 	r := newRepository(t)
 	put(t, r.Root, map[string]string{"out.log": "var X\n", "build/x.go": "var X\n", "new.go": "var X\n", "nested/.git/x": "var X\n"})
 	s := tool.New(r.Workspace, nil)
-	if got := ok(t, do(t, s, "file_search", args{"pattern": "**"})).Output; got != ".gitignore\na.go\nb/b.go\nnew.go\n" {
+	const left = "[ignored and not searched, unless path names it: build/, out.log]\n"
+	if got := ok(t, do(t, s, "file_search", args{"pattern": "**"})).Output; got != ".gitignore\na.go\nb/b.go\nnew.go\n"+left {
 		t.Errorf("file_search: %s", got)
 	}
-	if got := ok(t, do(t, s, "content_search", args{"pattern": "var X"})).Output; got != "a.go:3: var X = 1\nnew.go:1: var X\n" {
+	if got := ok(t, do(t, s, "content_search", args{"pattern": "var X"})).Output; got != "a.go:3: var X = 1\nnew.go:1: var X\n"+left {
 		t.Errorf("content_search: %s", got)
 	}
 	if got := ok(t, do(t, s, "file_search", args{"pattern": "*.go", "path": "b"})).Output; got != "b/b.go\n" {
@@ -165,5 +166,37 @@ func TestP11_GitRunsNothing(t *testing.T) {
 	says(t, ok(t, do(t, s, "file_search", args{"pattern": "*.go"})), "a.go")
 	if data, err := os.ReadFile(hit); err == nil {
 		t.Errorf("git ran a program:\n%s", data)
+	}
+}
+
+// What git ignores, and dependencies that nobody ignored, are left out of
+// searches, which say so; a path that names them has them searched.
+func TestTOOL01_WhatSearchesLeaveOut(t *testing.T) {
+	r := newRepository(t)
+	put(t, r.Root, map[string]string{
+		"build/out.go": "package out\n", "x.log": "package log\n", "web/node_modules/p/index.js": "package p\n",
+		".venv/lib/q.py": "package q\n", "b/.gitkeep": "",
+	})
+	s := tool.New(r.Workspace, nil)
+	const left = "ignored and not searched, unless path names it: "
+	for _, tt := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"content_search", args{"pattern": "^package"}, "a.go:1: package a\nb/b.go:1: package b\n[" + left + ".venv/, build/, web/node_modules/, x.log]\n"},
+		{"content_search", args{"pattern": "^package", "path": "b"}, "b/b.go:1: package b\n"},
+		{"content_search", args{"pattern": "^package", "path": "build"}, "build/out.go:1: package out\n"},
+		{"content_search", args{"pattern": "^package", "path": "x.log"}, "x.log:1: package log\n"},
+		{"content_search", args{"pattern": "^package", "path": "web/node_modules/p"}, "web/node_modules/p/index.js:1: package p\n"},
+		{"file_search", args{"pattern": "**/*.go"}, "a.go\nb/b.go\n[" + left + ".venv/, build/, web/node_modules/, x.log]\n"},
+	} {
+		res := ok(t, do(t, s, tt.tool, tt.args))
+		if res.Output != tt.want {
+			t.Errorf("%s %v:\n%s\nwant\n%s", tt.tool, tt.args, res.Output, tt.want)
+		}
+		if strings.Contains(tt.want, left) != strings.Contains(res.Summary, left) {
+			t.Errorf("%s %v: summary %q", tt.tool, tt.args, res.Summary)
+		}
 	}
 }

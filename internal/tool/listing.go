@@ -3,37 +3,126 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loomrun/loom/internal/fault"
 )
 
-const maxFiles = 50_000 // files that a search looks at
+const (
+	maxFiles   = 500_000 // files that a search looks at
+	maxIgnored = 1 << 20 // bytes of git's list of what it ignores
+)
 
-// files returns the paths of the files under a directory, sorted: those that
-// git knows or would take, where there is a git directory, else all but what
-// is git's own. more says that there are others beyond maxFiles.
-func (s *Set) files(ctx context.Context, under string) (list []string, more bool, err error) {
+// cutListing is said where a tree has more files than are listed.
+var cutListing = fmt.Sprintf("the tree has more files than the %d that were looked at; search in parts of it with path", maxFiles)
+
+// listing is the files that a search looks at, and what it leaves out.
+type listing struct {
+	files   []string // sorted
+	prefix  string   // of all of them, up to the directory that was asked for
+	more    bool     // there are others beyond maxFiles
+	ignored []string // by git, or dependencies; directories end with a slash
+}
+
+// notes says what is not among the files.
+func (l listing) notes() (list []string) {
+	if l.more {
+		list = append(list, cutListing)
+	}
+	if len(l.ignored) > 0 {
+		list = append(list, "ignored and not searched, unless path names it: "+some(l.ignored))
+	}
+	return list
+}
+
+// searchable lists the files to search under a directory, or the one file that
+// is named: those that git knows or would take, where there is a git directory,
+// else all but what is git's own. Dependencies that a package manager has
+// installed are left out. What git ignores can be searched by its own path.
+func (s *Set) searchable(ctx context.Context, under string) (listing, error) {
 	p, err := s.locate(under, how{links: true})
 	if err != nil {
-		return nil, false, err
+		return listing{}, err
 	}
 	defer p.close()
 	info, err := p.dir.Lstat(p.name)
 	switch {
 	case err != nil:
-		return nil, false, trouble(under, err)
+		return listing{}, trouble(under, err)
+	case info.Mode().IsRegular():
+		if err := p.single(info); err != nil {
+			return listing{}, err
+		}
+		return listing{files: []string{p.path}, prefix: strings.TrimSuffix(p.path, p.name)}, nil
 	case !info.IsDir():
-		return nil, false, fault.New("tool/not-found", "it is not a directory").At("path").Got(under)
+		return listing{}, fault.New("tool/not-found", "it is neither a directory nor a regular file").At("path").Got(under)
 	}
+	l := listing{prefix: p.path + "/"}
+	if p.path == "." {
+		l.prefix = ""
+	}
+	if l.files, l.more, err = s.files(ctx, p.path); err != nil {
+		return listing{}, err
+	}
+	if len(l.files) == 0 && s.ws.GitDir != "" {
+		l.files, l.more, err = s.walk(ctx, p.path) // git ignores all of it
+	} else {
+		l.ignored, err = s.ignored(ctx, p.path, l.prefix)
+	}
+	l.leaveOutDependencies()
+	return l, err
+}
+
+// leaveOutDependencies drops what lies in a directory of dependencies below the
+// one that was asked for.
+func (l *listing) leaveOutDependencies() {
+	l.files = slices.DeleteFunc(l.files, func(f string) bool {
+		below := strings.TrimPrefix(f, l.prefix)
+		for _, name := range []string{"node_modules/", ".venv/"} {
+			if at := strings.Index("/"+below, "/"+name); at >= 0 {
+				l.ignored = append(l.ignored, l.prefix+below[:at]+name)
+				return true
+			}
+		}
+		return false
+	})
+	slices.Sort(l.ignored)
+	l.ignored = slices.Compact(l.ignored)
+}
+
+// ignored names what git ignores under a directory, a directory of such files
+// as one. Git also lists directories whose names begin like that of under.
+func (s *Set) ignored(ctx context.Context, under, prefix string) ([]string, error) {
+	if s.ws.GitDir == "" {
+		return nil, nil
+	}
+	out, err := s.git(ctx, maxIgnored, "ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard", "--", under)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(strings.Split(out.text, "\x00"), func(f string) bool { return f == "" || !strings.HasPrefix(f, prefix) })
+	if out.cut > 0 && len(list) > 0 {
+		list = list[:len(list)-1]
+	}
+	return list, nil
+}
+
+// files returns the paths of the files under a directory, sorted: those that
+// git knows or would take, where there is a git directory, else all but what
+// is git's own. more says that there are others beyond maxFiles.
+func (s *Set) files(ctx context.Context, under string) (list []string, more bool, err error) {
 	if s.ws.GitDir != "" {
-		return s.gitFiles(ctx, p.path)
+		return s.gitFiles(ctx, under)
 	}
-	return s.walk(ctx, p.path)
+	return s.walk(ctx, under)
 }
 
 func (s *Set) gitFiles(ctx context.Context, under string) ([]string, bool, error) {
@@ -89,30 +178,51 @@ func skip(e fs.DirEntry) error {
 }
 
 // stamps tells the files of the workspace apart by size, mode and time, to see
-// later which have changed. ok is false when there are too many.
+// later which have changed. ok is false when they cannot all be looked at
+// before ctx ends.
 func (s *Set) stamps(ctx context.Context) (stamps map[string]stamp, ok bool) {
-	const most = 20_000
 	list, more, err := s.files(ctx, ".")
-	if err != nil || more || len(list) > most {
+	if err != nil || more {
 		return nil, false
 	}
-	root, err := os.OpenRoot(s.ws.Root)
-	if err != nil {
+	found := make([]stamp, len(list))
+	var looking sync.WaitGroup
+	share := max(1, (len(list)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for first := 0; first < len(list); first += share {
+		looking.Go(func() {
+			for i := first; i < min(first+share, len(list)) && ctx.Err() == nil; i++ {
+				found[i] = stampOf(filepath.Join(s.ws.Root, list[i]))
+			}
+		})
+	}
+	looking.Wait()
+	if ctx.Err() != nil {
 		return nil, false
 	}
-	defer root.Close()
 	stamps = make(map[string]stamp, len(list))
-	for _, f := range list {
-		if ctx.Err() != nil {
-			return nil, false
-		}
-		if info, err := root.Lstat(f); err == nil {
-			stamps[f] = stamp{info.Size(), info.Mode(), info.ModTime().UnixNano()}
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			stamps[f] = stamp{}
+	for i, f := range list {
+		if found[i] != noFile {
+			stamps[f] = found[i]
 		}
 	}
 	return stamps, true
+}
+
+// noFile is the stamp of what git lists and the directory does not have.
+var noFile = stamp{time: -1}
+
+// stampOf looks at an entry by its whole path: only whether the answer differs
+// from an earlier one is told, so a link on the way, which an os.Root would
+// find at five times the price, gives nothing away.
+func stampOf(path string) stamp {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return noFile
+	case err != nil:
+		return stamp{}
+	}
+	return stamp{info.Size(), info.Mode(), info.ModTime().UnixNano()}
 }
 
 type stamp struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 )
 
-const maxListing = 8 << 20 // bytes of git's list of files
+const maxListing = 128 << 20 // bytes of git's list of files
 
 var shell = &tool{
 	Spec: Spec{
@@ -81,14 +81,17 @@ func told(out outcome) Result {
 	return r
 }
 
-// report adds which files the command changed. It takes a second at most, even
-// after ctx has ended.
+// report adds which files the command changed. After ctx has ended it takes a
+// second at most.
 func (s *Set) report(ctx context.Context, r *Result, before map[string]stamp, known bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+	}
 	after, ok := s.stamps(ctx)
 	if !known || !ok {
-		r.Output += "[which files changed was not looked at: there are too many]\n"
+		r.Output += "[which files changed is not known: the workspace could not be listed in time; see git_status]\n"
 		return
 	}
 	r.Changed = changes(before, after)
