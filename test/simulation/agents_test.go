@@ -422,7 +422,8 @@ func (a *agent) move() (*loomv1.Outcome, error) {
 	out := succeeded(a)
 	if a.brief.Node.Kind == loomv1.NodeKind_NODE_KIND_COMMIT {
 		if x.Change == nil {
-			return failed(a, "git/no-change"), nil
+			out.Candidate = &loomv1.Candidate{Commit: a.w.git.head, Base: a.w.git.head, Token: a.token, Present: true}
+			return out, nil
 		}
 		c, err := a.w.git.candidate(id, a.sign(), x.Id, x.Change.PatchDigest, a.token)
 		out.Candidate = proto.CloneOf(c)

@@ -77,6 +77,7 @@ func (a *agent) outcome() *loomv1.Outcome {
 		}
 	case (a.role != "qa-engineer" || a.w.one(4)) && (a.w.one(2) || a.brief.Execution.Change == nil):
 		out.Change = a.change()
+		out.Unchanged = a.w.one(40)
 	}
 	return out
 }

@@ -43,10 +43,10 @@ func (o *oracle) halted(x *execution) bool {
 	return slices.ContainsFunc(o.inbox, func(a *asked) bool { return a.Execution == x.id && a.Halts })
 }
 
-// taken reads the condition of an edge that was not taken on the CEO's word,
-// nor past a gap.
+// taken reads the condition of an edge that was not taken on the CEO's word, past a
+// gap, or past a node that had nothing left to do.
 func (o *oracle) taken(x *execution, n *nodeOracle, s *loomv1.EdgeSettled) {
-	if !s.Taken || s.Outcome == "override" || s.Outcome == "gap" {
+	if !s.Taken || s.Outcome == "override" || s.Outcome == "gap" || s.Outcome == "nothing left" {
 		return
 	}
 	i := slices.IndexFunc(x.def.Edges, func(e *loomv1.EdgeDefinition) bool { return e.Id == s.Edge })

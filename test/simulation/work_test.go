@@ -271,14 +271,18 @@ func (o *oracle) completed(x *execution, n *nodeOracle, e *loomv1.Event, f *loom
 
 func (o *oracle) rework(x *execution, n *nodeOracle, e *loomv1.Event, f *loomv1.ReworkStarted) {
 	o.w.see("rework")
+	most := n.def.OnFailure.GetMax()
 	switch {
 	case f.MovedFrom != "":
 		o.overtaken(x, n, e, f)
 	case o.byRule(x, n, e, f):
 		n.reworks++
+	case n.def.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && x.newest.GetPresent() && f.Count > 0:
+		o.w.see("the target did not pass as it is")
+		n.reworks, most = n.reworks+1, max(most, 1)
 	}
-	if n.reworks > n.def.OnFailure.GetMax() || f.Count != n.reworks {
-		o.broken(5, "%s sends work back for the %d. time, as it counts for the %d., it may %d times", e.Node, n.reworks, f.Count, n.def.OnFailure.GetMax())
+	if n.reworks > most || f.Count != n.reworks {
+		o.broken(5, "%s sends work back for the %d. time, as it counts for the %d., it may %d times", e.Node, n.reworks, f.Count, most)
 	}
 	x.replans = ""
 	for _, id := range f.ResetEdges {
