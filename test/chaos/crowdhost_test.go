@@ -83,6 +83,9 @@ func hostCrowd(ctx context.Context, dir string) error {
 	if os.Getenv(minuteHost) != "" {
 		beCommitter(&config)
 	}
+	if os.Getenv(atOnceHost) != "" {
+		beLander(&config)
+	}
 	if os.Getenv(teamHost) != "" {
 		beTeam(&config)
 	}
