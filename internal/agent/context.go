@@ -53,7 +53,7 @@ func (r *run) offered() []model.ToolSpec {
 	if turn.Planning(r.t) {
 		list = append(list, offer(turn.PlanTool()))
 	}
-	return append(list, offer(turn.FinishTool(r.brief.Node)))
+	return append(list, offer(turn.FinishTool()))
 }
 
 func offer(t turn.Tool) model.ToolSpec {

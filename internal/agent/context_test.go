@@ -218,3 +218,45 @@ func TestAGENT06_APlannedTurnGoesOnFromEveryStep(t *testing.T) {
 		}
 	}
 }
+
+// TestAGENT02_ARoleBeginsEveryPromptAlike asks a role at nodes that declare other
+// fields, other cycles and another attempt: tools and system text, which servers
+// keep, are the same to the byte, and the fields stand behind them.
+func TestAGENT02_ARoleBeginsEveryPromptAlike(t *testing.T) {
+	var prefix []string
+	for _, change := range []func(*loomv1.Brief){
+		func(*loomv1.Brief) {},
+		func(b *loomv1.Brief) { b.Node.Outcome = map[string]string{"severity": "string", "count": "int"} },
+		func(b *loomv1.Brief) {
+			b.Node.Outcome, b.Node.MultiDispatch, b.Node.Id = map[string]string{"sure": "bool"}, true, "other"
+			b.Attempt.Number = 2
+		},
+	} {
+		var fields map[string]string
+		b := newBench(t, func(r *model.Request) (*model.Response, error) {
+			tools, err := json.Marshal(r.Tools)
+			if err != nil {
+				return nil, err
+			}
+			prefix = append(prefix, string(tools)+r.System)
+			for name, kind := range fields {
+				if want := "  " + name + ": " + kind + "\n"; !strings.Contains(r.Messages[0].Text, want) {
+					t.Errorf("the first message lacks %q", want)
+				}
+			}
+			return says(call("finish", map[string]any{"status": "failure", "summary": "it cannot be done"})), nil
+		})
+		br := brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		change(br)
+		fields = br.Node.Outcome
+		b.must(br)
+	}
+	for i, p := range prefix {
+		if p != prefix[0] {
+			t.Errorf("prompt %d begins with\n%s\nand the first with\n%s", i+1, p, prefix[0])
+		}
+	}
+	if len(prefix) != 3 {
+		t.Errorf("%d prompts, want 3", len(prefix))
+	}
+}

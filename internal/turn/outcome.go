@@ -30,25 +30,29 @@ type Tool struct {
 	Schema json.RawMessage
 }
 
-// FinishTool returns the tool that ends a turn at node n: its arguments are the
-// status, a summary, notes, and the outcome fields that the node declares. The
-// same node gives the same bytes.
-func FinishTool(n *loomv1.NodeDefinition) Tool {
-	about := "End your turn with its outcome. Call it once, alone, when all other calls have ended."
-	properties := map[string]any{
-		"status":  map[string]any{"type": "string", "enum": statuses(n), "description": statusHelp(n)},
+// FinishTool returns the tool that ends a turn: its arguments are the status, a
+// summary, notes, and outcome fields. Which fields a node declares, and whether it
+// has cycles, stands in the assignment: tools come before everything else that a
+// server keeps, so they are the same at every node.
+func FinishTool() Tool {
+	fields := text("The fields that your assignment names under \"How to end\", each of its type. A success gives every one; leave it out where none is named.")
+	fields["type"] = "object"
+	schema, err := json.Marshal(object(map[string]any{
+		"status": map[string]any{
+			"type": "string", "enum": []string{"success", "failure", "continue"},
+			"description": "success: the task is done. failure: it cannot be done. continue, only where your assignment says so: you want another cycle, which gets your notes.",
+		},
 		"summary": text("One line: what you did and found, or why it could not be done."),
 		"notes":   text("What the next cycle or the next agent should know. It is all they get from you."),
-	}
-	if len(n.GetOutcome()) > 0 {
-		properties["fields"] = fieldsSchema(n)
-		about += " A success gives every field."
-	}
-	schema, err := json.Marshal(object(properties, "status", "summary"))
+		"fields":  fields,
+	}, "status", "summary"))
 	if err != nil {
 		panic(err) // strings alone
 	}
-	return Tool{Name: FinishName, Description: about, Schema: schema}
+	return Tool{
+		Name: FinishName, Schema: schema,
+		Description: "End your turn with its outcome. Call it once, alone, when all other calls have ended.",
+	}
 }
 
 func object(properties map[string]any, required ...string) map[string]any {
@@ -63,28 +67,11 @@ func text(about string) map[string]any {
 	return map[string]any{"type": "string", "description": about}
 }
 
-func fieldsSchema(n *loomv1.NodeDefinition) map[string]any {
-	kinds := map[string]string{"string": "string", "int": "integer", "double": "number", "bool": "boolean"}
-	properties := map[string]any{}
-	for name, kind := range n.Outcome {
-		properties[name] = map[string]any{"type": kinds[kind]}
-	}
-	return object(properties)
-}
-
 func statuses(n *loomv1.NodeDefinition) []string {
 	if n.GetMultiDispatch() {
 		return []string{"success", "failure", "continue"}
 	}
 	return []string{"success", "failure"}
-}
-
-func statusHelp(n *loomv1.NodeDefinition) string {
-	help := "success: the task is done. failure: it cannot be done."
-	if n.GetMultiDispatch() {
-		help += " continue: you want another cycle, which gets your notes."
-	}
-	return help
 }
 
 // ParseOutcome reads the arguments of a call of finish at node n. It returns
