@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/suggest"
@@ -116,6 +117,45 @@ func (t *tool) check(arguments string) error {
 		return unfit("arguments", "they are not one JSON object: %s", err)
 	}
 	return t.problems(t.schema.Validate(v))
+}
+
+// plainValues returns a call whose numbers and truth values are not in quotes:
+// some models write "10" where the schema says integer.
+func (t *tool) plainValues(call *loomv1.ToolCall) *loomv1.ToolCall {
+	var values map[string]json.RawMessage
+	if len(call.GetArguments()) > maxArguments || json.Unmarshal([]byte(call.GetArguments()), &values) != nil {
+		return call // check says so
+	}
+	changed := false
+	for name, value := range values {
+		var text string
+		property := t.schema.Properties[name]
+		if property == nil || property.Types == nil || json.Unmarshal(value, &text) != nil {
+			continue
+		}
+		types := property.Types.ToStrings()
+		number := slices.Contains(types, "integer") || slices.Contains(types, "number")
+		truth := slices.Contains(types, "boolean") && (text == "true" || text == "false")
+		if slices.Contains(types, "string") || !truth && !(number && isNumber(text)) {
+			continue
+		}
+		values[name], changed = json.RawMessage(text), true
+	}
+	if !changed {
+		return call
+	}
+	arguments, err := json.Marshal(values)
+	if err != nil {
+		return call
+	}
+	plain := proto.CloneOf(call)
+	plain.Arguments = string(arguments)
+	return plain
+}
+
+func isNumber(text string) bool {
+	var n json.Number
+	return !strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &n) == nil && n != ""
 }
 
 func unfit(where, format string, args ...any) *fault.Error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -15,31 +16,63 @@ var fileEdit = &tool{
 		Name:  "file_edit",
 		Class: writes,
 		Description: "Replace old_text by new_text in a text file of the workspace. old_text must stand in the file " +
-			"exactly once, to the last blank: give enough of the lines around it.",
-		Schema: schema(`"path","old_text","new_text"`, `
+			"exactly once, to the last blank: give enough of the lines around it. Several edits are made in their order, all or none.",
+		Schema: schema(`"path"`, `
 			"path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
 			"old_text": {"type": "string", "minLength": 1},
-			"new_text": {"type": "string"}`),
+			"new_text": {"type": "string"},
+			"replace_all": {"type": "boolean", "description": "wherever it stands"},
+			"edits": {"type": "array", "minItems": 1, "maxItems": 100, "description": "in place of the three above", "items": {
+				"type": "object", "additionalProperties": false, "required": ["old_text", "new_text"], "properties": {
+					"old_text": {"type": "string", "minLength": 1}, "new_text": {"type": "string"}, "replace_all": {"type": "boolean"}}}}`),
 	},
 	run:       with(editFile),
 	reconcile: reconcileEdit,
 }
 
 type editArguments struct {
-	Path string `json:"path"`
-	Old  string `json:"old_text"`
-	New  string `json:"new_text"`
+	Path  string        `json:"path"`
+	Old   *string       `json:"old_text"`
+	New   *string       `json:"new_text"`
+	All   bool          `json:"replace_all"`
+	Edits []replacement `json:"edits"`
+}
+
+// replacement is one edit: where says which argument it is.
+type replacement struct {
+	Old   string `json:"old_text"`
+	New   string `json:"new_text"`
+	All   bool   `json:"replace_all"`
+	where string
+}
+
+// replacements returns the edits of a call, at least one.
+func (a editArguments) replacements() ([]replacement, error) {
+	single := a.Old != nil || a.New != nil || a.All
+	switch {
+	case single && len(a.Edits) > 0:
+		return nil, unfit("edits", "they stand in place of old_text, new_text and replace_all, not beside them")
+	case len(a.Edits) > 0:
+		for i := range a.Edits {
+			a.Edits[i].where = fmt.Sprintf("edits/%d/", i)
+		}
+		return a.Edits, nil
+	case a.Old == nil || a.New == nil:
+		return nil, unfit("arguments", "old_text and new_text are needed, or edits")
+	}
+	return []replacement{{Old: *a.Old, New: *a.New, All: a.All}}, nil
 }
 
 func editFile(_ context.Context, j job, a editArguments) (Result, error) {
-	p, err := j.target(a.Path, a.New, false)
+	edits, err := a.replacements()
+	if err != nil {
+		return Result{}, err
+	}
+	p, err := j.target(a.Path, "", false)
 	if err != nil {
 		return Result{}, err
 	}
 	defer p.close()
-	if a.Old == a.New {
-		return Result{}, unfit("new_text", "it is the same as old_text")
-	}
 	data, _, err := p.content(maxWrite)
 	if err != nil {
 		return Result{}, err
@@ -47,25 +80,61 @@ func editFile(_ context.Context, j job, a editArguments) (Result, error) {
 	if binary(data) {
 		return Result{}, fault.New("tool/failed", "the file is not text").At("path").Got(a.Path)
 	}
-	text := string(data)
-	at := occurrences(text, a.Old)
-	if len(at) != 1 {
-		return Result{}, noMatch(text, a.Old, at)
+	text, lines := string(data), []int(nil)
+	for _, e := range edits {
+		var at []int
+		if text, at, err = e.apply(text); err != nil {
+			return Result{}, err
+		}
+		lines = append(lines, at...)
 	}
-	after := text[:at[0]] + a.New + text[at[0]+len(a.Old):]
-	if len(after) > maxWrite {
-		return Result{}, fault.New("tool/too-large", "the file would have %d bytes; at most %d are written", len(after), maxWrite).At("new_text")
-	}
-	if err := p.replace([]byte(after), j.id); err != nil {
+	if err := p.replace([]byte(text), j.id); err != nil {
 		return Result{}, err
 	}
-	return edited(p.path, lineAt(text, at[0])), nil
+	return edited(p.path, lines...), nil
 }
 
-func edited(path string, line int) Result {
-	r := done("", "%s: edited at line %d", path, line)
+// apply makes an edit in a text and returns the lines where it did, as they
+// were counted before it.
+func (e replacement) apply(text string) (after string, lines []int, err error) {
+	if e.Old == e.New {
+		return "", nil, unfit(e.where+"new_text", "it is the same as old_text")
+	}
+	at := occurrences(text, e.Old)
+	if len(at) == 0 || len(at) > 1 && !e.All {
+		return "", nil, noMatch(text, e, at)
+	}
+	size, end := len(text)+strings.Count(text, e.Old)*(len(e.New)-len(e.Old)), 0
+	if size > maxWrite {
+		return "", nil, fault.New("tool/too-large", "the file would have %d bytes; at most %d are written", size, maxWrite).At(e.where + "new_text")
+	}
+	for _, i := range at {
+		if i >= end { // not inside the one before
+			lines, end = append(lines, lineAt(text, i)), i+len(e.Old)
+		}
+	}
+	return strings.ReplaceAll(text, e.Old, e.New), lines, nil
+}
+
+func edited(path string, lines ...int) Result {
+	r := done("", "%s: edited at line %s", path, numbers(lines))
+	if len(lines) > 1 {
+		r = done("", "%s: %d edits, at lines %s", path, len(lines), numbers(lines))
+	}
 	r.Output, r.Changed = r.Summary+"\n", []string{path}
 	return r
+}
+
+// numbers lists the first of some lines.
+func numbers(lines []int) string {
+	var list []string
+	for _, n := range lines[:min(len(lines), 10)] {
+		list = append(list, fmt.Sprint(n))
+	}
+	if len(lines) > len(list) {
+		list = append(list, "...")
+	}
+	return strings.Join(list, ", ")
 }
 
 // occurrences returns where sub begins in text, overlapping ones too.
@@ -85,17 +154,17 @@ func occurrences(text, sub string) []int {
 func lineAt(text string, i int) int { return strings.Count(text[:i], "\n") + 1 }
 
 // noMatch says how often old stands in text, and where it nearly does.
-func noMatch(text, old string, at []int) error {
+func noMatch(text string, edit replacement, at []int) error {
 	if len(at) > 1 {
-		var lines []string
-		for _, i := range at[:min(len(at), 10)] {
-			lines = append(lines, fmt.Sprint(lineAt(text, i)))
+		var lines []int
+		for _, i := range at {
+			lines = append(lines, lineAt(text, i))
 		}
-		return fault.New("tool/no-match", "old_text stands in the file %d times, at lines %s", len(at), strings.Join(lines, ", ")).
-			At("old_text").Want("add lines around the one you mean")
+		return fault.New("tool/no-match", "old_text stands in the file %d times, at lines %s", len(at), numbers(lines)).
+			At(edit.where + "old_text").Want("add lines around the one you mean, or say replace_all")
 	}
-	e := fault.New("tool/no-match", "old_text does not stand in the file").At("old_text")
-	e.Hint = nearMiss(strings.Split(text, "\n"), strings.Split(strings.Trim(old, "\r\n"), "\n"))
+	e := fault.New("tool/no-match", "old_text does not stand in the file").At(edit.where + "old_text")
+	e.Hint = nearMiss(strings.Split(text, "\n"), strings.Split(strings.Trim(edit.Old, "\r\n"), "\n"))
 	return e
 }
 
@@ -147,28 +216,50 @@ func differing(lines, old []string, best int) int {
 	return best
 }
 
-// reconcileEdit looks at the file: new_text there once, and old_text nowhere
-// but inside of it, is an edit that was made; old_text once and not as a part of
-// new_text is one that was not. Of anything else it cannot tell.
+// reconcileEdit looks at the file that an edit which was cut off has left.
 func reconcileEdit(_ context.Context, s *Set, call *loomv1.ToolCall) (Result, bool) {
 	var a editArguments
-	if json.Unmarshal([]byte(call.Arguments), &a) != nil || s.ws.ReadOnly || a.Old == a.New {
+	if json.Unmarshal([]byte(call.Arguments), &a) != nil || s.ws.ReadOnly {
 		return Result{}, false
+	}
+	edits, err := a.replacements()
+	if err != nil || slices.ContainsFunc(edits, func(e replacement) bool { return e.Old == e.New }) {
+		return Result{}, false // it is refused again
 	}
 	data, path, err := s.left(a.Path, call.Id)
 	if err != nil {
 		return Result{}, false // it says so itself when it is made again
 	}
 	text := string(data)
-	old := len(occurrences(text, a.Old))
+	if len(edits) == 1 && !edits[0].All {
+		return reconcileOne(path, text, edits[0])
+	}
+	if last := edits[len(edits)-1].New; last != "" && !strings.Contains(text, last) {
+		return Result{}, false // the file is replaced in one step, and would have it
+	}
+	var lines []int
+	for _, e := range edits {
+		if e.New == "" || !strings.Contains(text, e.New) || strings.Contains(text, e.Old) {
+			return unknown("the file fits neither edits that were made nor ones that were not"), true
+		}
+		lines = append(lines, lineAt(text, strings.Index(text, e.New)))
+	}
+	return edited(path, lines...), true
+}
+
+// reconcileOne tells of one edit: new_text there once, and old_text nowhere
+// but inside of it, is an edit that was made; old_text once and not as a part of
+// new_text is one that was not. Of anything else it cannot tell.
+func reconcileOne(path, text string, e replacement) (Result, bool) {
+	old := len(occurrences(text, e.Old))
 	var added []int
-	if a.New != "" {
-		added = occurrences(text, a.New)
+	if e.New != "" {
+		added = occurrences(text, e.New)
 	}
 	switch {
-	case len(added) == 1 && old == len(occurrences(a.New, a.Old)):
+	case len(added) == 1 && old == len(occurrences(e.New, e.Old)):
 		return edited(path, lineAt(text, added[0])), true
-	case old == 1 && (len(added) == 0 || !strings.Contains(a.New, a.Old)):
+	case old == 1 && (len(added) == 0 || !strings.Contains(e.New, e.Old)):
 		return Result{}, false
 	}
 	return unknown("the file fits neither an edit that was made nor one that was not"), true

@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -133,7 +134,7 @@ func TestTOOL01_FileEdit(t *testing.T) {
 	}{
 		{"func a() {\n\treturn 1", "func a() {\n\treturn 2", strings.Replace(text, "1", "2", 1), "f: edited at line 1"},
 		{"func b() {\n", "", strings.Replace(text, "func b() {\n", "", 1), "f: edited at line 5"},
-		{"return 1", "return 2", "", "old_text stands in the file 2 times, at lines 2, 6; add lines around the one you mean"},
+		{"return 1", "return 2", "", "old_text stands in the file 2 times, at lines 2, 6; add lines around the one you mean, or say replace_all"},
 		{"aa", "b", "", "old_text stands in the file 2 times, at lines 8, 8"}, // they overlap
 		{"func a() {\n    return 1", "x", "", `line 2 differs in white space; it is "\treturn 1"`},
 		{"func a() {\r\n\treturn 1", "x", "", `line 1 differs in white space; it is "func a() {"`},
@@ -152,6 +153,55 @@ func TestTOOL01_FileEdit(t *testing.T) {
 		}
 		if edited := r.Status == loomv1.ToolStatus_TOOL_STATUS_OK; edited != (tt.want != "") || get(t, root, "f") != want {
 			t.Errorf("file_edit %q by %q: %v, the file is %q", tt.old, tt.new, r.Status, get(t, root, "f"))
+		}
+	}
+}
+
+// Several edits of one call are made in their order, or none of them is.
+func TestREAL05_SeveralEdits(t *testing.T) {
+	type edits = []args
+	const text = "one\ntwo\none\nthree\n"
+	for _, tt := range []struct {
+		args args
+		want string // of the file; "" when it stays
+		says string
+	}{
+		{args{"edits": edits{{"old_text": "two", "new_text": "2"}, {"old_text": "three", "new_text": "3"}}}, "one\n2\none\n3\n", "f: 2 edits, at lines 2, 4"},
+		{args{"edits": edits{{"old_text": "two", "new_text": "2"}, {"old_text": "2\none", "new_text": "2 1"}}}, "one\n2 1\nthree\n", "f: 2 edits, at lines 2, 2"},
+		{args{"edits": edits{{"old_text": "one", "new_text": "1", "replace_all": true}, {"old_text": "two", "new_text": ""}}}, "1\n\n1\nthree\n", "f: 3 edits, at lines 1, 3, 2"},
+		{args{"old_text": "one", "new_text": "oneone", "replace_all": true}, "oneone\ntwo\noneone\nthree\n", "f: 2 edits, at lines 1, 3"},
+		{args{"old_text": "two", "new_text": "2", "replace_all": "true"}, "one\n2\none\nthree\n", "f: edited at line 2"},
+		{args{"edits": edits{{"old_text": "two", "new_text": "2"}, {"old_text": "one", "new_text": "1"}}}, "", "edits/1/old_text: old_text stands in the file 2 times, at lines 1, 3"},
+		{args{"edits": edits{{"old_text": "two", "new_text": "2"}, {"old_text": "four", "new_text": "4"}}}, "", "edits/1/old_text: old_text does not stand in the file"},
+		{args{"edits": edits{{"old_text": "two", "new_text": "2"}}, "old_text": "one"}, "", "not beside them"},
+		{args{"old_text": "two"}, "", "old_text and new_text are needed, or edits"},
+		{args{"old_text": "none", "new_text": "x", "replace_all": true}, "", "not even the first line of old_text is there"},
+		{args{"old_text": "o", "new_text": strings.Repeat("x", 1<<19), "replace_all": true}, "", "the file would have"},
+	} {
+		s, root := workspace(t, map[string]string{"f": text})
+		tt.args["path"] = "f"
+		r := do(t, s, "file_edit", tt.args)
+		says(t, r, tt.says)
+		if want := cmp.Or(tt.want, text); get(t, root, "f") != want || (r.Status == loomv1.ToolStatus_TOOL_STATUS_OK) != (tt.want != "") {
+			t.Errorf("file_edit %v: %v, the file is %q", tt.args, r.Status, get(t, root, "f"))
+		}
+	}
+}
+
+// Numbers in quotes are taken where the schema says number, and only there.
+func TestREAL05_NumbersInQuotes(t *testing.T) {
+	s, _ := workspace(t, map[string]string{"f": "one\ntwo\nthree\n"})
+	for _, tt := range []struct {
+		args args
+		want string
+	}{
+		{args{"path": "f", "offset": "2", "limit": "1"}, "two\n[lines 2 to 2 of 3; go on with offset 3]\n"},
+		{args{"path": "f", "offset": "two"}, "tool/arguments: /offset: got string, want integer\n"},
+		{args{"path": "f", "offset": ""}, "tool/arguments: /offset: got string, want integer\n"},
+		{args{"path": "1"}, `tool/not-found: path: there is no such file or directory (got "1")` + "\n"},
+	} {
+		if r := do(t, s, "file_read", tt.args); r.Output != tt.want {
+			t.Errorf("file_read %v: %q, want %q", tt.args, r.Output, tt.want)
 		}
 	}
 }

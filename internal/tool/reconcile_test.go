@@ -10,6 +10,9 @@ import (
 
 func TestACT04_Reconcile(t *testing.T) {
 	edit := func(old, now string) args { return args{"path": "f", "old_text": old, "new_text": now} }
+	several := func(a, b, c, d string) args {
+		return args{"path": "f", "edits": []args{{"old_text": a, "new_text": b}, {"old_text": c, "new_text": d}}}
+	}
 	for _, tt := range []struct {
 		tool string
 		args args
@@ -39,6 +42,11 @@ func TestACT04_Reconcile(t *testing.T) {
 		{"file_edit", edit("old", ""), "old", "again"},
 		{"file_edit", edit("old", ""), "", "unknown"},
 		{"file_edit", edit("old", "old"), "old", "again"}, // is refused again
+		{"file_edit", several("a", "1", "b", "2"), "1 2", "ran"},
+		{"file_edit", several("a", "1", "b", "2"), "a b", "again"},
+		{"file_edit", several("a", "1", "b", "2"), "a 2", "unknown"},
+		{"file_edit", several("a", "1", "b", ""), "1 ", "unknown"},
+		{"file_edit", args{"path": "f", "old_text": "a", "new_text": "aa", "replace_all": true}, "aa", "unknown"},
 
 		{"file_read", args{"path": "f"}, "x", "again"},
 		{"content_search", args{"pattern": "f"}, "x", "again"},

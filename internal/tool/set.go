@@ -168,6 +168,7 @@ func (s *Set) Call(ctx context.Context, allow []string, timeout time.Duration, c
 	if err != nil {
 		return refused(err)
 	}
+	call = t.plainValues(call)
 	if err := t.check(call.GetArguments()); err != nil {
 		return refused(err)
 	}
@@ -219,6 +220,9 @@ func (s *Set) Reconcile(ctx context.Context, call *loomv1.ToolCall) (r Result, s
 		}
 	}()
 	t := s.find(call.GetTool())
+	if t != nil {
+		call = t.plainValues(call)
+	}
 	switch {
 	case t == nil || t.check(call.GetArguments()) != nil:
 		return Result{}, false // it cannot have run
