@@ -32,8 +32,8 @@ line, variable or flag that it came from. It takes the flags of "loom up", too.
 Values stand in loom.toml of the workspace, over the user's, over the machine's
 /etc/loom/loom.toml; LOOM_* variables go over files, flags over everything. With
 --config FILE, or LOOM_CONFIG, that file is read in the place of all three. Of a
-secret it is told whether it is set, and by what. Below stands what holds for each
-model that is asked over HTTP: address, price, cache marks and time-outs.`,
+secret it is told whether it is set, and by what. Below stands what holds for
+each model that is asked over HTTP: address, price, cache marks and time-outs.`,
 		Example: "  loom config show\n  loom config show --json\n  LOOM_LOCK_LEASE=2m loom config show",
 	}
 	a.hostFlags(cmd)
