@@ -204,10 +204,10 @@ func outlived(ends map[string]projection.End, now time.Time) []string {
 // long ago.
 func (h *Host) diskUse(ctx context.Context, within time.Duration) []*loomv1.ProjectDisk {
 	h.disk.mu.Lock()
-	fresh := time.Since(h.disk.at) < within
+	fresh, none := time.Since(h.disk.at) < within, h.disk.at.IsZero()
 	h.disk.mu.Unlock()
 	if !fresh {
-		h.measure(ctx)
+		h.measure(ctx, none)
 	}
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
@@ -219,10 +219,13 @@ func (h *Host) diskUse(ctx context.Context, within time.Duration) []*loomv1.Proj
 	return list
 }
 
-// measure adds up what lies in the data directory, by project.
-func (h *Host) measure(ctx context.Context) {
-	if !h.disk.one.TryLock() {
-		return // the figures of before do meanwhile
+// measure adds up what lies in the data directory, by project. While another removes
+// or measures, it waits for that or leaves the figures of before as they are.
+func (h *Host) measure(ctx context.Context, wait bool) {
+	if wait {
+		h.disk.one.Lock()
+	} else if !h.disk.one.TryLock() {
+		return
 	}
 	defer h.disk.one.Unlock()
 	at, figures := time.Now(), map[string]*loomv1.ProjectDisk{}

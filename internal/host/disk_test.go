@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -119,6 +120,29 @@ func TestREAL04_WorktreesGoWithTheirWork(t *testing.T) {
 	for h.diskUse(ctx, 0)[0].Caches > 0 && ctx.Err() == nil {
 	}
 	ended(ctx, t, ops, "there is room again")
+}
+
+// TestREAL04_TheFirstFiguresAreWaitedFor says nothing of a disk before something was
+// measured: whoever asks first waits for that, even while work is removed.
+func TestREAL04_TheFirstFiguresAreWaitedFor(t *testing.T) {
+	h, err := Start(t.Context(), quickConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Stop(context.Background())
+	h.disk.one.Lock()
+	h.disk.mu.Lock()
+	h.disk.figures, h.disk.at = nil, time.Time{}
+	h.disk.mu.Unlock()
+	use := make(chan []*loomv1.ProjectDisk)
+	go func() { use <- h.diskUse(t.Context(), measureAfter) }()
+	for range 1000 { // it may come to its answer, if it does not wait
+		runtime.Gosched()
+	}
+	h.disk.one.Unlock()
+	if list := <-use; len(list) != 1 || list[0].Project != "shop" {
+		t.Errorf("the first figures are %v", list)
+	}
 }
 
 // TestREAL04_WhatIsSavedIsBounded says whose saved work is given up: by age, by
