@@ -65,7 +65,7 @@ func TestF17_UnfitCalls(t *testing.T) {
 		{"file_read", `null`, "ERROR", "tool/arguments: /: got null, want object\n"},
 		{"file_read", `{}`, "ERROR", "tool/arguments: /: missing property 'path'\n"},
 		{"file_read", `{"path":""}`, "ERROR", "tool/arguments: /path: minLength: got 0, want 1\n"},
-		{"file_read", `{"file":"a.txt","offset":"2","limit":0}`, "ERROR", "tool/arguments: /: missing property 'path'\n" +
+		{"file_read", `{"file":"a.txt","offset":"two","limit":0}`, "ERROR", "tool/arguments: /: missing property 'path'\n" +
 			"tool/arguments: /: there is no such argument (got \"file\")\ntool/arguments: /limit: minimum: got 0, want 1\ntool/arguments: /offset: got string, want integer\n"},
 		{"file_read", `{"path":"a.txt","ofset":2}`, "ERROR", "tool/arguments: /: there is no such argument (got \"ofset\"); did you mean \"offset\"?\n"},
 		{"file_read", `{"path":"a.txt","offset":1e300}`, "ERROR", ""},
