@@ -50,17 +50,26 @@ func (r Run) withdrawChange(node, reason string) error {
 	}
 	for _, n := range r.Def.order {
 		st := r.state(n)
-		if st.GetApproval() == "" || st.Asks != loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL || !r.nothingToApprove(n) {
+		if st.GetApproval() == "" || st.Asks != loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL {
 			continue
 		}
 		if err := r.lapse(n, st.Approval, reason); err != nil {
 			return err
 		}
-		if err := r.doneWithout(n, "there is nothing to approve"); err != nil {
+		if err := r.askWithout(n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// askWithout goes on at an approval whose change is withdrawn: it is passed over
+// where that was what it is about, and otherwise asked without one.
+func (r Run) askWithout(n *node) error {
+	if r.nothingToApprove(n) {
+		return r.doneWithout(n, "there is nothing to approve")
+	}
+	return r.ask(n)
 }
 
 // nothingToApprove says whether an approval node is about the change that a commit
