@@ -30,7 +30,8 @@ type providerSetting struct {
 
 const pricesKey = "prices"
 
-// providerSettings are the entries of the table but for prices.
+// providerSettings are the entries of the table. That of prices checks and sets
+// nothing: a file is read where the place that names it is known.
 var providerSettings = map[string]providerSetting{
 	pricesKey: {config.Text, "list prices of " + price.AsOf, "a file, or a model of the list as in anthropic:claude-sonnet-4-5", func(_ *provider.Config, v string) bool {
 		return v != ""
