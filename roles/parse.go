@@ -111,6 +111,7 @@ func (c *checker) check() {
 	c.tools("allow", c.role.Tools.Allow)
 	c.tools("ask", c.role.Tools.Ask)
 	c.model()
+	c.thinking()
 	c.numbers()
 	c.sandbox()
 }
@@ -172,7 +173,7 @@ func (c *checker) personaTokens() int {
 }
 
 func (c *checker) human() {
-	for _, key := range []string{"tier", "model", "tools", "agents", "limits", "sandbox", "restart", "context", "architect"} {
+	for _, key := range []string{"tier", "model", "thinking", "tools", "agents", "limits", "sandbox", "restart", "context", "architect"} {
 		if c.given(key) {
 			c.doc.AddAtKey(fault.New("role/invalid", "a human role has no %s", key), key)
 		}
@@ -199,6 +200,16 @@ func (c *checker) model() {
 	}
 }
 
+// efforts are the words of Thinking.Effort.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// Efforts returns the words of Thinking.Effort, from the least to the most.
+func Efforts() []string { return slices.Clone(efforts) }
+
+func (c *checker) thinking() {
+	c.oneOf("effort", c.role.Thinking.Effort, efforts, "thinking", "effort")
+}
+
 func (c *checker) oneOf(what, value string, known []string, at ...any) {
 	if slices.Contains(known, value) || value == "" && !c.doc.Has(at...) {
 		return
@@ -214,6 +225,7 @@ func (c *checker) numbers() {
 	c.within(r.Limits.Tokens, 1, 1e12, "limits", "tokens")
 	c.within(r.Limits.MicroUSD, 1, 1e15, "limits", "micro_usd")
 	c.within(int64(r.Architect), 1, 3, "architect")
+	c.within(int64(r.Thinking.Tokens), 256, 128_000, "thinking", "tokens")
 	c.within(int64(r.Context.Window), 8192, 1e8, "context", "window")
 	c.within(int64(r.Context.System), 1024, 1e5, "context", "system")
 	c.within(int64(r.Context.Decisions), 1, 1e5, "context", "decisions")

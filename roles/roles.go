@@ -30,6 +30,8 @@ type Role struct {
 	// Model, PROVIDER:MODEL or several with commas between them, is asked in the
 	// place of its tier's.
 	Model string `yaml:"model"`
+	// Thinking says how its model reasons before it answers.
+	Thinking Thinking `yaml:"thinking"`
 	// Tools lists what the role may use; everything else is refused.
 	Tools Tools `yaml:"tools"`
 	// Limits bound one attempt.
@@ -47,6 +49,17 @@ type Role struct {
 	Human bool `yaml:"human"`
 	// Restart says how often an agent may crash.
 	Restart Restart `yaml:"restart"`
+}
+
+// Thinking says how a role's model reasons. Where it says nothing, the model's own
+// default holds.
+type Thinking struct {
+	// Effort is none, minimal, low, medium, high, xhigh or max, as far as the
+	// model knows it.
+	Effort string `yaml:"effort"`
+	// Tokens is what one answer may take for reasoning beside Context.Output: 256
+	// to 128,000, by default none of its own. Models that take a budget are given it.
+	Tokens int `yaml:"tokens"`
 }
 
 // Tools names tools, each at most once. Ask means that a human answers first.

@@ -103,6 +103,7 @@ func TestROLE01_Everything(t *testing.T) {
 	got, err := roles.Parse("poet.yaml", []byte(sound+`
 aliases: [bard]
 tier: 1
+thinking: {effort: xhigh, tokens: 128000}
 model: anthropic:a-1,openai:b/c:7b
 tools: {allow: [file_read], ask: [shell]}
 limits: {iterations: 200, tool_timeout: 1h, tokens: 1, micro_usd: 5000000, time: 168h}
@@ -113,9 +114,10 @@ restart: {max: 1, within: 1s, backoff: 1ms}
 `))
 	want := roles.Role{
 		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Aliases: []string{"bard"}, Tier: 1, Model: "anthropic:a-1,openai:b/c:7b", Agents: 64,
-		Tools:   roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
-		Limits:  roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
-		Context: roles.Context{Window: 8192, System: 1024, Decisions: 1, Map: 1, Tools: 256, Output: 256}, Architect: 1,
+		Thinking: roles.Thinking{Effort: "xhigh", Tokens: 128_000},
+		Tools:    roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
+		Limits:   roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
+		Context:  roles.Context{Window: 8192, System: 1024, Decisions: 1, Map: 1, Tools: 256, Output: 256}, Architect: 1,
 		Restart: roles.Restart{Max: 1, Within: time.Second, Backoff: time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -164,6 +166,7 @@ func TestROLE01_Parse_refuses(t *testing.T) {
 		{"limits too high", sound + "limits: {iterations: 201, tool_timeout: 61m}\nagents: 65\n", []string{
 			`r:4:22 role/invalid "201"`, `r:4:41 role/invalid "1h1m0s"`, `r:5:9 role/invalid "65"`,
 		}},
+		{"reasoning", sound + "thinking: {effort: hard, tokens: 255}\n", []string{`r:4:20 role/invalid "hard"`, `r:4:34 role/invalid "255"`}},
 		{"zones too small", sound + "context: {window: 8191, system: 1023, decisions: 0, map: 0, tools: 255, output: 255}\narchitect: 4\n", []string{
 			`r:4:19 role/invalid "8191"`, `r:4:33 role/invalid "1023"`, `r:4:50 role/invalid "0"`, `r:4:58 role/invalid "0"`, `r:4:68 role/invalid "255"`, `r:4:81 role/invalid "255"`, `r:5:12 role/invalid "4"`,
 		}},

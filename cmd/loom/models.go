@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -99,8 +100,20 @@ func (m *models) open(c *host.Config, set *roles.Set) error {
 		if spec, from := m.of(r); !r.Human && spec != m.spec {
 			c.Models[name] = o.open(spec, from)
 		}
+		o.reasons(r, cmp.Or(c.Models[name], c.Model))
+		o.reasons(r, c.Tiers[r.Architect])
 	}
 	return fault.Join(append(errs, o.errs...))
+}
+
+// reasons reports a role whose model cannot be asked to reason as its file says.
+func (o *opener) reasons(r roles.Role, p model.Provider) {
+	if p == nil {
+		return
+	}
+	if err := model.CanThink(p, model.Thinking(r.Thinking)); err != nil {
+		o.errs = append(o.errs, fault.From(err).At("role "+r.Name+", thinking"))
+	}
 }
 
 // opener opens each model once.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,7 +43,7 @@ func (a *app) printRole(r roles.Role, m *models) error {
 	if a.json {
 		return json.NewEncoder(a.out).Encode(map[string]any{
 			"name": r.Name, "summary": r.Summary, "aliases": r.Aliases, "human": r.Human, "persona": r.Persona,
-			"tier": r.Tier, "model": spec, "tools": r.Tools.Allow, "agents": r.Agents, "iterations": r.Limits.Iterations,
+			"tier": r.Tier, "model": spec, "thinking": map[string]any{"effort": r.Thinking.Effort, "tokens": r.Thinking.Tokens}, "tools": r.Tools.Allow, "agents": r.Agents, "iterations": r.Limits.Iterations,
 			"sandbox": r.Sandbox.Over(roles.DefaultSandbox()).String(),
 		})
 	}
@@ -54,9 +55,21 @@ func (a *app) printRole(r roles.Role, m *models) error {
 	if spec == "" {
 		from = "name one with --model, --tier or --role-model"
 	}
-	fmt.Fprintf(a.out, "tier %d\nmodel %s (%s)\ntools %s\nsandbox %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
-		r.Tier, dash(spec), from, dash(strings.Join(r.Tools.Allow, " ")), r.Sandbox.Over(roles.DefaultSandbox()), r.Agents, r.Limits.Iterations, r.Persona)
+	fmt.Fprintf(a.out, "tier %d\nmodel %s (%s)\nthinking %s\ntools %s\nsandbox %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
+		r.Tier, dash(spec), from, thinking(r.Thinking), dash(strings.Join(r.Tools.Allow, " ")), r.Sandbox.Over(roles.DefaultSandbox()), r.Agents, r.Limits.Iterations, r.Persona)
 	return nil
+}
+
+// thinking says how a role's model reasons.
+func thinking(t roles.Thinking) string {
+	said := []string{}
+	if t.Effort != "" {
+		said = append(said, "effort "+t.Effort)
+	}
+	if t.Tokens > 0 {
+		said = append(said, strconv.Itoa(t.Tokens)+" tokens of an answer")
+	}
+	return cmp.Or(strings.Join(said, ", "), "as the model does by itself")
 }
 
 // roleAgents writes how many agents of each role the deployment has, and on

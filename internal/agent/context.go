@@ -37,8 +37,11 @@ func (r *run) fixed() int {
 	return turn.Tokens(n)
 }
 
-// output is what is kept for an answer.
-func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) }
+// output is what is kept for an answer and the reasoning before it.
+func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) + j.role.Thinking.Tokens }
+
+// thinking is how the role's model reasons.
+func (j *job) thinking() model.Thinking { return model.Thinking(j.role.Thinking) }
 
 func specSize(t model.ToolSpec) int { return len(t.Name) + len(t.Description) + len(t.Schema) }
 

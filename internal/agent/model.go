@@ -120,11 +120,19 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 		}
 	}
 	if resp.Stop == model.StopLength {
-		a.Problem = fmt.Sprintf("your answer was cut off: it was longer than the %d tokens that one answer may have. Do the same in smaller steps: one file or one part of a file a call, and less text before it", r.output())
+		a.Problem = fmt.Sprintf("your answer was cut off: it was longer than the %d tokens that one answer may have%s. No tool was called. Do the same in smaller steps: one file or one part of a file a call, and less text before it", r.output(), reasoned(r.thinking()))
 		return nil
 	}
 	a.Calls = r.unique(resp.Calls)
 	return nil
+}
+
+// reasoned says that what an answer may have counts the reasoning before it.
+func reasoned(t model.Thinking) string {
+	if t == (model.Thinking{}) {
+		return ""
+	}
+	return ", its reasoning included"
 }
 
 // clean takes the secrets out of an answer. What its provider wants back cannot

@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // refuses is a model that gives no answer.
@@ -29,7 +32,7 @@ func (r refuses) Ask(context.Context, *model.Request, func(model.Chunk)) (*model
 
 // What the operator mends parks the work, and says how.
 func TestAGENT02_ARefusedKeyParks(t *testing.T) {
-	for _, code := range []string{"model/key-refused", "model/no-credit", "model/unknown", "model/no-key"} {
+	for _, code := range []string{"model/key-refused", "model/no-credit", "model/unknown", "model/no-key", "model/no-thinking"} {
 		b, br := newBench(t, script(finish("success"))), brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 		b.worker.Model = refuses{b.worker.Model, fault.New(code, "no")}
 		_, err := b.work(br)
@@ -53,6 +56,40 @@ func TestAGENT02_ARateLimitParksTheTurn(t *testing.T) {
 	b.worker.Model = answers
 	if out := b.must(br); out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		t.Errorf("outcome %v after the wait", out)
+	}
+}
+
+// What a role's file says of reasoning is asked for, with room for it beside the
+// answer's, and a cut answer is told that it counts.
+func TestAGENT02_ARoleReasonsAsItsFileSays(t *testing.T) {
+	if !slices.Equal(model.Efforts, roles.Efforts()) {
+		t.Errorf("a role knows the efforts %v, and models %v", roles.Efforts(), model.Efforts)
+	}
+	reasons, err := roles.Parse("poet.yaml", []byte("name: poet\nsummary: Writes odes.\npersona: You write odes.\nthinking: {effort: high, tokens: 3000}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []model.Request
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		if asked = append(asked, *r); len(asked) == 1 {
+			return &model.Response{Stop: model.StopLength, Usage: &loomv1.Usage{}}, nil
+		}
+		return says(call("finish", map[string]any{"status": "failure", "summary": "it cannot be done"})), nil
+	})
+	if b.worker.Roles, err = b.worker.Roles.With(reasons); err != nil {
+		t.Fatal(err)
+	}
+	b.must(brief("poet", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+	if len(asked) != 2 {
+		t.Fatalf("%d requests, want 2", len(asked))
+	}
+	for _, r := range asked {
+		if want := (model.Thinking{Effort: "high", Tokens: 3000}); r.Thinking != want || r.MaxTokens != 4096+3000 {
+			t.Errorf("asked to reason %+v in %d tokens, want %+v in 7096", r.Thinking, r.MaxTokens, want)
+		}
+	}
+	if last := asked[1].Messages; !strings.Contains(last[len(last)-1].Text, "longer than the 7096 tokens that one answer may have, its reasoning included") {
+		t.Errorf("a cut answer is told %q", last[len(last)-1].Text)
 	}
 }
 

@@ -183,7 +183,7 @@ func (r *run) unique(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
 // request builds what the model sees from what is recorded, and from nothing
 // else.
 func (r *run) request(ctx context.Context) (*model.Request, error) {
-	req := &model.Request{System: System(r.role, r.Roles), Tools: r.offered(), MaxTokens: r.output()}
+	req := &model.Request{System: System(r.role, r.Roles), Tools: r.offered(), MaxTokens: r.output(), Thinking: r.thinking()}
 	for _, m := range turn.Transcript(r.t, r.brief.Node, r.limits()) {
 		msg := model.Message{Role: model.Role(m.Role), Calls: m.Calls, Call: m.Call, Failed: m.Failed}
 		text, err := r.text(ctx, m.Blob)

@@ -24,10 +24,14 @@ const (
 // the conversation has used, or with one that not every provider takes, gets
 // a new one. It returns model/invalid-output for an answer that is empty or
 // too large, for two calls with one id, for a call without a tool's name, for
-// arguments that are no JSON object, and for calls that were cut off.
+// arguments that are no JSON object. An answer that was cut off keeps its text, if
+// any: the calls in it go, because the last one is not whole.
 func Clean(q *Request, r *Response) (*Response, error) {
 	if err := bounds(r); err != nil {
 		return nil, err
+	}
+	if r.Stop == StopLength {
+		r.Calls = nil
 	}
 	r.Text = cleanText(r.Text)
 	if err := cleanCalls(q, r.Calls); err != nil {
@@ -61,8 +65,7 @@ func bounds(r *Response) error {
 		return invalid("has %d tool calls; at most %d are taken", len(r.Calls), MaxCalls)
 	case arguments > MaxArguments:
 		return invalid("has %d bytes of arguments; at most %d are taken", arguments, MaxArguments)
-	case r.Stop == StopLength && len(r.Calls) > 0:
-		return invalid("was cut off inside a tool call").Want("allow more tokens, or ask for less at once")
+	case r.Stop == StopLength: // reasoning may have taken all of it
 	case strings.TrimSpace(r.Text) == "" && len(r.Calls) == 0:
 		return invalid("is empty")
 	}

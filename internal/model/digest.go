@@ -14,6 +14,7 @@ type canon struct {
 	Messages  []canonMessage `json:"messages"`
 	Tools     []ToolSpec     `json:"tools"`
 	MaxTokens int            `json:"max_tokens"`
+	Thinking  Thinking       `json:"thinking,omitzero"`
 }
 
 type canonMessage struct {
@@ -31,7 +32,7 @@ type canonCall struct {
 // JSON with sorted keys in schemas and arguments. Two requests that a model
 // would see as the same have the same digest; ID and Opaque do not count.
 func (r *Request) Digest() string {
-	c := canon{System: r.System, MaxTokens: r.MaxTokens}
+	c := canon{System: r.System, MaxTokens: r.MaxTokens, Thinking: r.Thinking}
 	for _, m := range r.Messages {
 		c.Messages = append(c.Messages, canonicalMessage(m))
 	}

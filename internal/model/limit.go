@@ -49,6 +49,8 @@ func Remedy(err error) string {
 		return "add credit to the account at the provider, or start the host with another key or model"
 	case "model/unknown":
 		return "start the host with a model that the provider has (--model, --tier, --role-model)"
+	case "model/no-thinking":
+		return "say below thinking in the role's file what its model takes, or start the host with another model for it"
 	case "model/no-key":
 		return "set the key in the environment, or name its file below [secret-files]"
 	}

@@ -75,8 +75,11 @@ type Request struct {
 	// Tools may be called in the answer, in this order.
 	Tools []ToolSpec
 
-	// MaxTokens bounds the answer. Zero means 8192.
+	// MaxTokens bounds the answer, reasoning included. Zero means 8192.
 	MaxTokens int
+
+	// Thinking says how the model is to reason.
+	Thinking Thinking
 
 	// ID names this request to the server, the same on every try. It is no
 	// part of the digest. Empty means one derived from the digest.
@@ -154,7 +157,7 @@ type Provider interface {
 	// says when to ask again; model/unavailable and model/timeout, which may
 	// pass; model/key-refused,
 	// model/no-credit and model/unknown, which the operator can mend, see [Remedy];
-	// model/refused, which will not pass; and
+	// model/refused and model/no-thinking, which will not pass; and
 	// model/invalid-output for an answer that nobody can act on.
 	Ask(ctx context.Context, r *Request, onChunk func(Chunk)) (*Response, error)
 }

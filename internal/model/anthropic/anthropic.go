@@ -29,6 +29,9 @@ type provider struct{ *wire.Line }
 
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
+	if err := p.CanThink(r.Thinking); err != nil {
+		return nil, err
+	}
 	params := p.params(r)
 	return p.Line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
 		client := p.client(c)
@@ -69,6 +72,7 @@ func (p *provider) params(r *model.Request) sdk.MessageNewParams {
 	for _, t := range r.Tools {
 		params.Tools = append(params.Tools, p.tool(t))
 	}
+	p.think(&params, r.Thinking)
 	if p.Server().CacheMarks {
 		mark(&params)
 	}

@@ -27,6 +27,9 @@ type provider struct{ *wire.Line }
 
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
+	if err := p.CanThink(r.Thinking); err != nil {
+		return nil, err
+	}
 	body, err := json.Marshal(p.request(r))
 	if err != nil {
 		return nil, err

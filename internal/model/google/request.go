@@ -18,7 +18,14 @@ type request struct {
 }
 
 type generation struct {
-	MaxTokens int `json:"maxOutputTokens"`
+	MaxTokens int       `json:"maxOutputTokens"`
+	Thinking  *thinking `json:"thinkingConfig,omitempty"`
+}
+
+// thinking is a level since Gemini 3, and a budget before.
+type thinking struct {
+	Level  string `json:"thinkingLevel,omitempty"`
+	Budget int    `json:"thinkingBudget,omitempty"`
 }
 
 type tools struct {
@@ -66,6 +73,7 @@ func (p *provider) request(r *model.Request) request {
 	if r.MaxTokens <= 0 {
 		out.Generation.MaxTokens = defaultTokens
 	}
+	out.Generation.Thinking = p.thinking(r.Thinking)
 	if r.System != "" {
 		out.System = &content{Parts: []part{{Text: r.System}}}
 	}
@@ -77,6 +85,27 @@ func (p *provider) request(r *model.Request) request {
 	}
 	return out
 }
+
+func (p *provider) thinking(t model.Thinking) *thinking {
+	switch {
+	case t.Effort != "":
+		return &thinking{Level: t.Effort}
+	case t.Tokens > 0 && p.budgets():
+		return &thinking{Budget: t.Tokens}
+	}
+	return nil
+}
+
+// CanThink is documented at [model.Thinker].
+func (p *provider) CanThink(t model.Thinking) error {
+	if p.strict() {
+		return t.Takes(p.Name(), "minimal", "low", "medium", "high")
+	}
+	return t.Takes(p.Name())
+}
+
+// budgets reports whether the model takes a number of tokens for reasoning.
+func (p *provider) budgets() bool { return strings.HasPrefix(p.Server().Model, "gemini-2.5") }
 
 // contents translates the conversation. Results of one answer's tools stand in
 // one message, as the protocol wants, each with its tool's name.

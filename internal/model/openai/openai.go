@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	sdk "github.com/sashabaranov/go-openai"
 
@@ -29,6 +30,9 @@ type provider struct{ *wire.Line }
 
 // Ask is documented at [model.Provider].
 func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
+	if err := p.CanThink(r.Thinking); err != nil {
+		return nil, err
+	}
 	request := p.request(r)
 	return p.Line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
 		config := sdk.DefaultConfig(p.Server().Key)
@@ -46,11 +50,14 @@ func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model
 // send, because the protocol cannot ask this model so.
 func beforehand(c *wire.Call, err error) error {
 	for _, limit := range []error{
-		sdk.ErrReasoningToolsRequireResponses, sdk.ErrChatCompletionInvalidModel, sdk.ErrReasoningModelMaxTokensDeprecated,
+		sdk.ErrChatCompletionInvalidModel, sdk.ErrReasoningModelMaxTokensDeprecated, sdk.ErrReasoningEffortUnsupported,
 	} {
 		if errors.Is(err, limit) {
 			return c.Refuse("invalid_request_error", err.Error())
 		}
+	}
+	if errors.Is(err, sdk.ErrReasoningToolsRequireResponses) {
+		return c.Refuse("invalid_request_error", err.Error()+"; without reasoning it can be asked here: thinking.effort none in the role's file, where the model takes that")
 	}
 	return err
 }
@@ -85,7 +92,7 @@ func kind(e *sdk.APIError) string {
 func (p *provider) request(r *model.Request) sdk.ChatCompletionRequest {
 	request := sdk.ChatCompletionRequest{
 		Model: p.Server().Model, Messages: messages(r),
-		StreamOptions: &sdk.StreamOptions{IncludeUsage: true},
+		StreamOptions: &sdk.StreamOptions{IncludeUsage: true}, ReasoningEffort: r.Thinking.Effort,
 	}
 	p.bound(&request, r.MaxTokens)
 	for _, t := range r.Tools {
@@ -117,6 +124,16 @@ func (p *provider) bound(request *sdk.ChatCompletionRequest, tokens int) {
 // the old name, as its own list of reasoning models has it.
 func refusesMaxTokens(request sdk.ChatCompletionRequest) bool {
 	return errors.Is(sdk.NewReasoningValidator().Validate(request), sdk.ErrReasoningModelMaxTokensDeprecated)
+}
+
+// CanThink is documented at [model.Thinker]. The protocol has no budget, so tokens
+// are room alone. OpenAI's own models without reasoning refuse an effort; which
+// words any other knows is known to its server.
+func (p *provider) CanThink(t model.Thinking) error {
+	if p.Server().Official && strings.HasPrefix(p.Server().Model, "gpt-4") {
+		return t.Takes(p.Name())
+	}
+	return t.Takes(p.Name(), model.Efforts...)
 }
 
 func messages(r *model.Request) []sdk.ChatCompletionMessage {

@@ -26,11 +26,13 @@ const key = "sk-test-0123456789abcdef"
 // quick are limits under which a test of waiting takes milliseconds.
 var quick = wire.Limits{Idle: 150 * time.Millisecond, First: 5 * time.Second, Total: 20 * time.Second, Patience: 4 * time.Millisecond}
 
-// protocols are the kinds of server that the same tests run against.
-var protocols = []struct {
+// protocolCase is a kind of server that the same tests run against.
+type protocolCase struct {
 	name, spec, prefix string
 	start              func(testing.TB, modeltest.Script) *modeltest.Server
-}{
+}
+
+var protocols = []protocolCase{
 	{"anthropic", "anthropic:claude-test", "ANTHROPIC", modeltest.Anthropic},
 	{"google", "google:gemini-3-test", "GOOGLE", modeltest.Google},
 	{"openai", "openai:gpt-test", "OPENAI", modeltest.OpenAI},
