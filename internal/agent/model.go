@@ -77,7 +77,7 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	answer := &loomv1.ModelAnswer{Milliseconds: took, Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
 	switch {
 	case fault.Code(err) == "model/invalid-output":
-		answer.Problem, answer.Usage = fault.From(err).Message, model.UsageOf(err)
+		answer.Problem, answer.Usage = useless(err), model.UsageOf(err)
 	case err != nil:
 		return nil, r.unanswered(ctx, m, req, err)
 	default:
@@ -125,6 +125,12 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 	}
 	a.Calls = r.unique(resp.Calls)
 	return nil
+}
+
+// useless is what a model is told of an answer that nobody can act on.
+func useless(err error) string {
+	e := fault.From(err)
+	return strings.TrimSuffix(fmt.Sprintf("%s. No tool was called; %s", e.Message, e.Hint), "; ")
 }
 
 // reasoned says that what an answer may have counts the reasoning before it.

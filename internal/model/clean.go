@@ -60,14 +60,14 @@ func bounds(r *Response) error {
 	}
 	switch {
 	case len(r.Text) > MaxText:
-		return invalid("has %d bytes of text; at most %d are taken", len(r.Text), MaxText)
+		return invalid("has %d bytes of text; at most %d are taken", len(r.Text), MaxText).Want("write what is long into files, in parts")
 	case len(r.Calls) > MaxCalls:
-		return invalid("has %d tool calls; at most %d are taken", len(r.Calls), MaxCalls)
+		return invalid("has %d tool calls; at most %d are taken", len(r.Calls), MaxCalls).Want("make fewer calls at once")
 	case arguments > MaxArguments:
-		return invalid("has %d bytes of arguments; at most %d are taken", arguments, MaxArguments)
+		return invalid("has %d bytes of arguments; at most %d are taken", arguments, MaxArguments).Want("write what is long in parts")
 	case r.Stop == StopLength: // reasoning may have taken all of it
 	case strings.TrimSpace(r.Text) == "" && len(r.Calls) == 0:
-		return invalid("is empty")
+		return invalid("is empty").Want("call a tool")
 	}
 	return nil
 }
@@ -84,11 +84,12 @@ func cleanCalls(q *Request, calls []*loomv1.ToolCall) error {
 	used := usedIDs(q)
 	for _, c := range calls {
 		if !plain(c.Tool) {
-			return invalid("calls a tool without a proper name").Got(c.Tool)
+			return invalid("calls a tool without a proper name").Got(c.Tool).Want("call one of those that are offered")
 		}
 		arguments, err := object(c.Arguments)
 		if err != nil {
-			return invalid("calls %s with arguments that are no JSON object: %s", c.Tool, err).Got(c.Arguments)
+			return invalid("calls %s with arguments that are no JSON object: %s", c.Tool, err).Got(c.Arguments).
+				Want("give one object, with quotes, backslashes and line breaks of texts escaped")
 		}
 		c.Arguments = arguments
 		c.Id = freshID(c.Id, used)
