@@ -223,7 +223,7 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 			return nil, err
 		}
 	}
-	tree, err := j.repo.Workspaces.Open(ctx, x.Id, j.brief.Bead.Id)
+	tree, err := j.worktrees().Open(ctx, x.Id, j.brief.Bead.Id)
 	if err == nil && shared {
 		j.share = tree.Share
 	}

@@ -22,22 +22,39 @@ func (j *job) checkout(ctx context.Context, commit string) (dir string, done fun
 	done = sync.OnceFunc(func() {
 		var kept error
 		if clean != nil {
-			kept = j.pool.Return(clean)
+			kept = j.pool.Return(context.WithoutCancel(ctx), clean)
 		}
 		if err := errors.Join(kept, git.Discard(top)); err != nil {
 			j.Logger.Warn("checkout not removed", "attempt", j.brief.Attempt.Id, "error", err)
 		}
 	})
 	dir = filepath.Join(top, j.brief.Project.Id)
-	if j.place.policy.Contain == nil { // what it started may live on, and write
+	if !j.contained() {
 		err = j.repo.Workspaces.Checkout(ctx, commit, dir)
 	} else {
-		j.pooled.Do(func() { j.pool.Dir = filepath.Join(j.Scratch, "pool") })
-		clean, err = j.pool.Checkout(ctx, j.repo.Workspaces, commit, dir)
+		clean, err = j.kept().Checkout(ctx, j.repo.Workspaces, commit, dir)
 	}
 	if err != nil {
 		done()
 		return "", nil, err
 	}
 	return dir, done, nil
+}
+
+// kept is the pool of this host's checkouts.
+func (w *Worker) kept() *git.Pool {
+	w.pooled.Do(func() { w.pool.Dir = filepath.Join(w.Scratch, "pool") })
+	return &w.pool
+}
+
+// contained says that what is started in a checkout ends with its command. What lives
+// on could write later, so that a checkout of a host without a sandbox serves once.
+func (j *job) contained() bool { return j.place.policy.Contain != nil }
+
+// worktrees makes and removes worktrees: in a sandbox, of files that the pool lends.
+func (j *job) worktrees() *git.Workspaces {
+	if !j.contained() {
+		return j.repo.Workspaces
+	}
+	return j.repo.Workspaces.Pooled(j.kept())
 }

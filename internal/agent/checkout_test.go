@@ -6,14 +6,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loomrun/loom/internal/model/scripted"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
 
-// TestREAL04_ALookCostsWhatDiffers has somebody look twice at a repository: the
-// checkout of the first serves the second, but only where nothing that was started
-// in it can live on.
+// TestREAL04_ALookCostsWhatDiffers has somebody look twice at a repository and an
+// author work on it: the checkout of the first serves the second and is the author's
+// worktree, and comes back from that, but only where nothing that was started in it
+// can live on.
 func TestREAL04_ALookCostsWhatDiffers(t *testing.T) {
 	contain := func(context.Context, string, []string, []string, []string) (*exec.Cmd, error) {
 		return nil, exec.ErrNotFound
@@ -36,6 +38,17 @@ func TestREAL04_ALookCostsWhatDiffers(t *testing.T) {
 			kept, err := filepath.Glob(filepath.Join(b.worker.Scratch, "pool", "*", "*"))
 			if err != nil || len(kept) != tt.kept {
 				t.Errorf("%d checkouts are kept (%v), want %d", len(kept), err, tt.kept)
+			}
+			b.seat, b.worker.Model = &seat{}, b.asks.count(scripted.New("test", writes()))
+			b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+			if kept, _ = filepath.Glob(filepath.Join(b.worker.Scratch, "pool", "*", "*")); len(kept) != 0 {
+				t.Errorf("%d checkouts are kept while an author has one", len(kept))
+			}
+			if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1"); !gone || err != nil {
+				t.Fatalf("gone %t, %v", gone, err)
+			}
+			if kept, _ = filepath.Glob(filepath.Join(b.worker.Scratch, "pool", "*", "*")); len(kept) != tt.kept {
+				t.Errorf("%d checkouts are kept after the author's work, want %d", len(kept), tt.kept)
 			}
 		})
 	}

@@ -8,5 +8,9 @@ import "context"
 func (w *Worker) Retire(ctx context.Context, repo *Repository, execution string) (gone bool, err error) {
 	entry, done := w.trees.use(execution)
 	defer done()
-	return entry.unused(func() error { return repo.Workspaces.Remove(ctx, execution) })
+	return entry.unused(func() error { return repo.Workspaces.Pooled(w.kept()).Remove(ctx, execution) })
 }
+
+// Trim removes checkouts of a project that are kept: those that nobody has wanted
+// for some time, or all. It returns how many.
+func (w *Worker) Trim(project string, all bool) (int, error) { return w.kept().Trim(project, all) }

@@ -3,42 +3,54 @@ package git
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/loomrun/loom/internal/fault"
 )
 
-// poolMost is how many checkouts are kept of a project.
-const poolMost = 2
+const (
+	poolMost = 32               // how many checkouts are kept of a project, at most
+	poolRest = 2                // how many of them though nobody wants them
+	poolIdle = 10 * time.Minute // when nobody has wanted one
+)
 
-// Pool lends clean checkouts and takes them back, so that one costs what differs
-// from an earlier one. It keeps only those that nobody has written to: each file
-// and directory is looked at before it is lent and when it comes back, and a
-// change of anything, also one that was undone, shows in the time at which the
-// inode changed, which no process can set. Its .git is made anew each time.
+// Pool lends checkouts and takes them back, so that one costs what differs from an
+// earlier one, and no more are written than are used at once. What somebody has
+// written to in one never serves another: a tree that comes back is compared with
+// what it was when it was lent, by inode and by the time at which the inode
+// changed, which no process in the sandbox can set, and whatever differs is
+// removed and written anew from the objects.
 //
 // Whoever had a checkout must have ended before it is given back: a process that
-// lives could write later. Its zero value keeps nothing in Dir "".
+// lives could write later. Its zero value keeps nothing.
 type Pool struct {
 	// Dir is where it keeps them, on the file system that they are lent to. What
 	// lies there from an earlier process is not used.
 	Dir string
 
-	mu   sync.Mutex
-	next int
-	kept map[string][]*Clean // by project, the newest last
+	mu       sync.Mutex
+	next     int
+	kept     map[string][]*Clean // by project, the newest last
+	reserved map[string]int      // by project: how many of those are for who holds the commit lock
+	lent     map[string]*Clean   // worktrees, by path
+
+	probed sync.Once
+	hidden bool // content can change on the file system without a trace
 }
 
-// Clean is a checkout that was lent.
+// Clean is a checkout that was lent, or is kept.
 type Clean struct {
 	mirror
-	dir, index, commit string
-	seal               map[string]stamp // nil where changes cannot be told for certain
+	dir, index string    // the index is out of reach of whoever works in dir
+	commit     string    // or the name of a tree
+	seal       inventory // nil where changes cannot be told for certain
+	returned   time.Time
 }
 
 // Checkout writes a commit to dir, which must not exist, with a detached .git of
@@ -47,33 +59,13 @@ func (p *Pool) Checkout(ctx context.Context, ws *Workspaces, commit, dir string)
 	if err := ws.fetch(ctx, commit); err != nil {
 		return nil, err
 	}
-	for c := p.take(ws.project); c != nil; c = p.take(ws.project) {
-		err := c.move(ctx, commit, dir)
-		if err == nil {
-			return c, c.close(ctx)
-		}
-		if gone := c.discard(); gone != nil || ctx.Err() != nil {
-			return nil, errors.Join(err, gone)
-		}
-	}
-	c := &Clean{mirror: ws.mirror, dir: dir, commit: commit}
-	index, err := os.CreateTemp(filepath.Dir(ws.path()), ".index-")
+	c, err := p.lay(ctx, ws.mirror, commit, dir, false)
 	if err != nil {
 		return nil, err
 	}
-	c.index = index.Name()
-	index.Close()
-	if err = os.Remove(c.index); err == nil { // git wants none or a whole one
-		err = os.MkdirAll(dir, 0o700)
-	}
+	err = c.giveGit(ctx, dir, c.index, "", commit)
 	if err == nil {
-		err = c.over(dir, c.index).writeTree(ctx, commit)
-	}
-	if err == nil {
-		err = c.giveGit(ctx, dir, c.index, "", commit)
-	}
-	if err == nil {
-		err = c.close(ctx)
+		err = p.close(ctx, c)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.discard())
@@ -81,12 +73,55 @@ func (p *Pool) Checkout(ctx context.Context, ws *Workspaces, commit, dir string)
 	return c, nil
 }
 
+// lay makes dir the files of a commit or tree that the mirror has, without a .git:
+// of a kept checkout by what differs, else whole. Only who holds the commit lock
+// gets one that is reserved.
+func (p *Pool) lay(ctx context.Context, m mirror, treeish, dir string, reserved bool) (*Clean, error) {
+	for c := p.take(m.project, reserved); c != nil; c = p.take(m.project, reserved) {
+		err := c.move(ctx, treeish, dir)
+		if err == nil {
+			return c, nil
+		}
+		if gone := c.discard(); gone != nil || ctx.Err() != nil {
+			return nil, errors.Join(err, gone)
+		}
+	}
+	index, err := p.newIndex(m)
+	if err != nil {
+		return nil, err
+	}
+	c := &Clean{mirror: m, dir: dir, index: index, commit: treeish}
+	if err = os.MkdirAll(dir, 0o700); err == nil {
+		err = c.over(dir, c.index).writeTree(ctx, treeish)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.discard())
+	}
+	return c, nil
+}
+
+// newIndex returns a name for an index: git wants none or a whole one.
+func (p *Pool) newIndex(m mirror) (string, error) {
+	dir := filepath.Dir(m.path())
+	if p.Dir != "" {
+		dir = p.Dir
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	index, err := os.CreateTemp(dir, ".index-")
+	if err != nil {
+		return "", err
+	}
+	return index.Name(), errors.Join(index.Close(), os.Remove(index.Name()))
+}
+
 // take returns a checkout of a project that is kept, or nil.
-func (p *Pool) take(project string) *Clean {
+func (p *Pool) take(project string, reserved bool) *Clean {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.kept[project]
-	if len(list) == 0 {
+	if n := len(list); n == 0 || !reserved && n <= p.reserved[project] {
 		return nil
 	}
 	c := list[len(list)-1]
@@ -94,9 +129,9 @@ func (p *Pool) take(project string) *Clean {
 	return c
 }
 
-// move takes a kept checkout to dir and to another commit.
-func (c *Clean) move(ctx context.Context, commit, dir string) error {
-	differs, err := readPatch(ctx, c.git(), c.commit, commit)
+// move takes a kept checkout to dir and to another commit or tree.
+func (c *Clean) move(ctx context.Context, treeish, dir string) error {
+	differs, err := readPatch(ctx, c.git(), c.commit, treeish)
 	if err != nil {
 		return err
 	}
@@ -109,110 +144,159 @@ func (c *Clean) move(ctx context.Context, commit, dir string) error {
 		return err
 	}
 	c.dir = dir
-	if _, err := c.over(dir, c.index).run(ctx, "read-tree", "-m", "-u", c.commit, commit); err != nil {
+	if _, err := c.over(dir, c.index).run(ctx, "read-tree", "-m", "-u", c.commit, treeish); err != nil {
 		return err
 	}
-	c.commit = commit
-	return c.giveGit(ctx, dir, c.index, "", commit)
+	c.commit = treeish
+	return nil
 }
 
 // close seals a checkout, and waits until the clock of the file system has gone
 // on: what is changed from then on has another time.
-func (c *Clean) close(ctx context.Context) error {
-	c.seal = sealOf(c.dir)
+func (p *Pool) close(ctx context.Context, c *Clean) error {
+	if p.Dir == "" {
+		return nil // it is not kept, whatever becomes of it
+	}
+	c.seal = sealOf(c.dir, p.hides(), c.seal)
 	if c.seal != nil && !wait(ctx, still) {
 		return ctx.Err()
 	}
 	return nil
 }
 
-// Return gives a checkout back. One that was written to is removed.
-func (p *Pool) Return(c *Clean) error {
-	if p.Dir == "" || !c.unchanged() {
+// hides says whether content can change on the pool's file system without moving
+// the time at which the inode changed.
+func (p *Pool) hides() bool {
+	p.probed.Do(func() { p.hidden = os.MkdirAll(p.Dir, 0o700) != nil || !mappingsTell(p.Dir) })
+	return p.hidden
+}
+
+// Return gives a checkout back. What was written to in it is written anew; where
+// that cannot be told, or cannot be done, it is removed.
+func (p *Pool) Return(ctx context.Context, c *Clean) error {
+	if p.Dir == "" || c.seal == nil || ctx.Err() != nil {
 		return c.discard()
 	}
-	if err := removeAll(filepath.Join(c.dir, ".git")); err != nil {
-		_ = c.discard()
-		return err
-	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.next++
 	to := filepath.Join(p.Dir, c.project, strconv.Itoa(p.next))
-	err := os.MkdirAll(filepath.Dir(to), 0o700)
-	if err == nil {
-		err = os.Rename(c.dir, to)
+	full := len(p.kept[c.project]) >= poolMost
+	p.mu.Unlock()
+	if full {
+		return c.discard()
 	}
-	if err != nil {
-		_ = c.discard()
-		return err
+	if err := c.salvage(ctx, to, p.hides()); err != nil {
+		return errors.Join(c.discard(), removeAll(to), notable(err))
 	}
-	c.dir = to
+	c.dir, c.returned = to, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.kept == nil {
 		p.kept = map[string][]*Clean{}
 	}
 	p.kept[c.project] = append(p.kept[c.project], c)
-	if list := p.kept[c.project]; len(list) > poolMost {
-		p.kept[c.project] = list[1:]
-		return list[0].discard()
-	}
 	return nil
 }
 
-// unchanged says whether everything but the .git is as it was when it was lent.
-func (c *Clean) unchanged() bool {
+// errSpoiled says that a tree is not kept; that is no failure.
+var errSpoiled = errors.New("the tree is not what it was")
+
+func notable(err error) error {
+	if errors.Is(err, errSpoiled) {
+		return nil
+	}
+	return err
+}
+
+// lend notes a worktree, whose .git stands, so that it can come back.
+func (p *Pool) lend(ctx context.Context, c *Clean) error {
+	if err := p.close(ctx, c); err != nil {
+		return errors.Join(err, c.discard())
+	}
 	if c.seal == nil {
-		return false
+		return os.Remove(c.index)
 	}
-	now := sealOf(c.dir)
-	if len(now) != len(c.seal) {
-		return false
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lent == nil {
+		p.lent = map[string]*Clean{}
 	}
-	for path, was := range c.seal {
-		if is, there := now[path]; !there || is != was {
-			return false
-		}
+	p.lent[c.dir] = c
+	return nil
+}
+
+// retake removes a worktree, and keeps its files where they were the pool's.
+func (p *Pool) retake(ctx context.Context, dir string) error {
+	p.mu.Lock()
+	c := p.lent[dir]
+	delete(p.lent, dir)
+	p.mu.Unlock()
+	if c == nil {
+		return removeAll(dir)
 	}
-	return true
+	return p.Return(ctx, c)
+}
+
+// Reserve makes sure that one checkout of a project is kept for who holds its
+// commit lock, until done is called, so that nobody waits for a whole one then.
+func (p *Pool) Reserve(ctx context.Context, ws *Workspaces) (done func(), err error) {
+	if p.Dir == "" {
+		return func() {}, nil
+	}
+	p.mu.Lock()
+	if p.reserved == nil {
+		p.reserved = map[string]int{}
+	}
+	p.reserved[ws.project]++
+	there := len(p.kept[ws.project]) >= p.reserved[ws.project]
+	p.next++
+	dir := filepath.Join(p.Dir, ws.project, strconv.Itoa(p.next))
+	p.mu.Unlock()
+	done = sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.reserved[ws.project]--
+	})
+	if there {
+		return done, nil
+	}
+	tip, err := ws.sync(ctx, ws.target)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	c, err := p.Checkout(ctx, ws, tip, dir)
+	if err == nil {
+		err = p.Return(ctx, c)
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+// Trim removes the kept checkouts of a project that nobody has wanted for some time,
+// but for two; all of them where the disk is wanted. It returns how many.
+func (p *Pool) Trim(project string, all bool) (int, error) {
+	p.mu.Lock()
+	var gone []*Clean
+	list := p.kept[project] // those at the end are taken first
+	for len(list) > p.reserved[project] && (all || len(list) > poolRest && time.Since(list[0].returned) > poolIdle) {
+		gone, list = append(gone, list[0]), list[1:]
+	}
+	if len(gone) > 0 {
+		p.kept[project] = slices.Clone(list)
+	}
+	p.mu.Unlock()
+	var err error
+	for _, c := range gone {
+		err = errors.Join(err, c.discard())
+	}
+	return len(gone), err
 }
 
 func (c *Clean) discard() error {
 	_ = os.Remove(c.index)
 	return removeAll(c.dir)
-}
-
-// sealOf describes everything under a directory but its .git; nil if that cannot
-// be told for certain: on file systems whose times are too coarse.
-func sealOf(root string) map[string]stamp {
-	seal, fine := map[string]stamp{}, false
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		if rel == ".git" {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		s, ok := stampOf(info)
-		if !ok {
-			return fs.ErrInvalid
-		}
-		fine = fine || s.fine()
-		seal[rel] = s
-		return nil
-	})
-	if err != nil || !fine {
-		return nil
-	}
-	return seal
 }

@@ -1,23 +1,25 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 // TestREAL04_NothingSurvivesInAPooledCheckout lends a checkout, lets somebody do
 // something to it, and lends one of another commit: whatever was done, that is
-// what git writes to an empty directory. Only a tree to which nothing was done
-// serves again; its .git never does.
+// what git writes to an empty directory. What nobody has touched is not written
+// again; a .git always is.
 func TestREAL04_NothingSurvivesInAPooledCheckout(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		do     func(t *testing.T, dir string)
-		serves bool // again
+		serves bool // dir/b.txt, again
 	}{
 		"nothing": {func(*testing.T, string) {}, true},
 		"reads":   {func(t *testing.T, dir string) { read(t, dir, "a.txt") }, true},
@@ -29,9 +31,9 @@ func TestREAL04_NothingSurvivesInAPooledCheckout(t *testing.T) {
 		"a .git of its own making": {func(t *testing.T, dir string) {
 			remove(t, dir, ".git")
 			link(t, "/nowhere", filepath.Join(dir, ".git"))
-		}, false},
-		"a file that git ignores": {func(t *testing.T, dir string) { write(t, dir, "x.log", "evil") }, false},
-		"an empty directory":      {func(t *testing.T, dir string) { mkdir(t, filepath.Join(dir, "empty")) }, false},
+		}, true},
+		"a file that git ignores": {func(t *testing.T, dir string) { write(t, dir, "x.log", "evil") }, true},
+		"an empty directory":      {func(t *testing.T, dir string) { mkdir(t, filepath.Join(dir, "empty")) }, true},
 		"as many bytes, and the time set back": {func(t *testing.T, dir string) {
 			path := filepath.Join(dir, "dir", "b.txt")
 			info, err := os.Lstat(path)
@@ -67,7 +69,19 @@ func TestREAL04_NothingSurvivesInAPooledCheckout(t *testing.T) {
 			remove(t, dir, "dir/b.txt")
 			link(t, "../a.txt", filepath.Join(dir, "dir", "b.txt"))
 		}, false},
-		"a repository inside": {func(t *testing.T, dir string) { gitIn(t, dir, "init", "-q", "inner") }, false},
+		"a repository inside": {func(t *testing.T, dir string) { gitIn(t, dir, "init", "-q", "inner") }, true},
+		"everything gone": {func(t *testing.T, dir string) {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		"a file beside": {func(t *testing.T, dir string) { write(t, dir, "dir/mine.txt", "evil") }, true},
+		"what hangs on a directory": {func(t *testing.T, dir string) {
+			if err := syscall.Setxattr(filepath.Join(dir, "dir"), "user.mine", []byte("evil"), 0); err != nil && !errors.Is(err, syscall.ENOTSUP) {
+				t.Fatal(err)
+			}
+		}, true},
+		"a change through a mapping": {func(t *testing.T, dir string) { mapped(t, filepath.Join(dir, "dir", "b.txt")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,16 +109,15 @@ func TestREAL04_NothingSurvivesInAPooledCheckout(t *testing.T) {
 			}
 			before := inode(c.dir)
 			tt.do(t, c.dir)
-			if err := pool.Return(c); err != nil {
+			if err := pool.Return(t.Context(), c); err != nil {
 				t.Fatal(err)
-			}
-			kept, _ := filepath.Glob(filepath.Join(pool.Dir, "*", "*"))
-			if got := len(kept) == 1; got != tt.serves {
-				t.Errorf("it is kept: %t, want %t", got, tt.serves)
 			}
 			c = lend(second, "two")
 			if tt.serves && inode(c.dir) != before {
-				t.Error("another tree was written")
+				t.Error("dir/b.txt was written again")
+			}
+			if n, _ := syscall.Listxattr(filepath.Join(c.dir, "dir"), make([]byte, 100)); n > 0 && unlabelled(t, scratch) {
+				t.Error("something hangs on dir")
 			}
 			fresh := filepath.Join(scratch, "fresh")
 			if err := f.ws.Checkout(t.Context(), second, fresh); err != nil {
@@ -134,7 +147,7 @@ func TestREAL04_AttributesChangeWhatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pool.Return(c); err != nil {
+	if err := pool.Return(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	c, err = pool.Checkout(t.Context(), f.ws, f.head("main"), filepath.Join(scratch, "two"))
@@ -144,6 +157,65 @@ func TestREAL04_AttributesChangeWhatIsWritten(t *testing.T) {
 	if got := read(t, c.dir, "dir/b.txt"); !strings.HasSuffix(got, "\r\n") {
 		t.Errorf("dir/b.txt is %q, want it as the attributes say", got)
 	}
+}
+
+// TestREAL04_AMappingThatLeavesNoTrace changes a file where the file system does not
+// tell of it.
+func TestREAL04_AMappingThatLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	scratch, err := os.MkdirTemp("/dev/shm", "loom-test-")
+	if err != nil {
+		t.Skip("no file system in memory:", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(scratch) })
+	f := newFixture(t)
+	f.data = filepath.Join(scratch, "data")
+	f.open(f.top)
+	pool := &Pool{Dir: filepath.Join(scratch, "pool")}
+	c, err := pool.Checkout(t.Context(), f.ws, f.head("main"), filepath.Join(scratch, "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, before := read(t, c.dir, "dir/b.txt"), c.seal.again(c.dir, false)
+	mapped(t, filepath.Join(c.dir, "dir", "b.txt"))
+	if now := c.seal.again(c.dir, false); now["dir/b.txt"] != before["dir/b.txt"] {
+		t.Log("the file system tells of it")
+	}
+	if err := pool.Return(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = pool.Checkout(t.Context(), f.ws, f.head("main"), filepath.Join(scratch, "two")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, c.dir, "dir/b.txt"); got != want {
+		t.Errorf("dir/b.txt is %q, want %q", got, want)
+	}
+}
+
+// mapped changes the first byte of a file through a mapping that was read before.
+func mapped(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	page, err := syscall.Mmap(int(f.Fd()), 0, 1, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page[0]++
+	if err := syscall.Munmap(page); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unlabelled says that the machine itself hangs nothing on a new directory.
+func unlabelled(t *testing.T, scratch string) bool {
+	t.Helper()
+	mkdir(t, filepath.Join(scratch, "plain"))
+	n, _ := syscall.Listxattr(filepath.Join(scratch, "plain"), make([]byte, 100))
+	return n <= 0
 }
 
 func mkdir(t *testing.T, path string) {

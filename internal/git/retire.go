@@ -32,7 +32,7 @@ func (ws *Workspaces) Remove(ctx context.Context, execution string) error {
 			return err
 		}
 	}
-	return w.erase(ctx)
+	return w.erase(ctx, ws.pool)
 }
 
 // rescue saves the content; what it cannot save stays, under another name.
@@ -77,11 +77,11 @@ func (w *Worktree) keep(path string) error {
 }
 
 // erase forgets a workspace whose work is saved, and tidies the mirror.
-func (w *Worktree) erase(ctx context.Context) error {
+func (w *Worktree) erase(ctx context.Context, pool *Pool) error {
 	if _, err := w.git().run(ctx, "update-ref", "-d", baseRef(w.execution)); err != nil {
 		return err
 	}
-	if err := removeAll(w.Path()); err != nil {
+	if err := pool.retake(ctx, w.Path()); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(w.indexPath(w.execution)); err != nil {

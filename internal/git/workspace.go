@@ -18,14 +18,19 @@ import (
 type Workspaces struct {
 	mirror
 	target string
+	pool   *Pool
 }
 
 // NewWorkspaces returns the workspaces of a project under the data directory
 // dir, for work that is meant for a target branch.
 func NewWorkspaces(dir, project, target string, repo *Repository) (*Workspaces, error) {
 	m, err := newMirror(dir, project, repo)
-	return &Workspaces{m, target}, err
+	return &Workspaces{m, target, &Pool{}}, err
 }
+
+// Pooled returns the same workspaces, whose files are taken from a pool and go back
+// to it: where whatever is started in them has ended when they are removed.
+func (ws *Workspaces) Pooled(p *Pool) *Workspaces { return &Workspaces{ws.mirror, ws.target, p} }
 
 // Worktree is the workspace of one execution: a work tree on branch loom/BEAD
 // with a .git directory of its own, which is there for the agent's convenience
@@ -122,7 +127,7 @@ func (ws *Workspaces) build(ctx context.Context, w *Worktree) error {
 	if err := removeAll(w.Path()); err != nil {
 		return err
 	}
-	if err := w.populate(ctx, content); err != nil {
+	if err := w.populate(ctx, content, ws.pool); err != nil {
 		return err
 	}
 	return w.set(ctx, baseRef(w.execution), w.base)
@@ -145,24 +150,38 @@ func (ws *Workspaces) start(ctx context.Context, w *Worktree) (content string, e
 	return w.base, err
 }
 
-// populate writes content to the work tree and both indexes of the base.
-func (w *Worktree) populate(ctx context.Context, content string) error {
-	for _, dir := range []string{w.Path(), filepath.Dir(w.indexPath(w.execution))} {
+// populate writes content to the work tree and both indexes of the base. The files
+// are the pool's until [Workspaces.Remove] gives them back.
+func (w *Worktree) populate(ctx context.Context, content string, pool *Pool) error {
+	index := w.indexPath(w.execution)
+	for _, dir := range []string{filepath.Dir(w.Path()), filepath.Dir(index)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	index := w.indexPath(w.execution)
 	for _, path := range []string{index, index + ".lock"} {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
-	files := w.over(w.Path(), index)
-	if err := files.writeTree(ctx, content); err != nil {
+	files, err := pool.lay(ctx, w.mirror, content, w.Path(), false)
+	if err != nil {
 		return err
 	}
-	if _, err := files.run(ctx, "read-tree", "-i", "-m", w.base); err != nil {
+	if err := w.furnishFrom(ctx, files.index); err != nil {
+		return errors.Join(err, files.discard())
+	}
+	return pool.lend(ctx, files)
+}
+
+// furnishFrom gives the work tree its .git and its index, which are of the base, by
+// the index of the files that stand there.
+func (w *Worktree) furnishFrom(ctx context.Context, laid string) error {
+	index := w.indexPath(w.execution)
+	if err := copyIndex(laid, index); err != nil {
+		return err
+	}
+	if _, err := w.over(w.Path(), index).run(ctx, "read-tree", "-i", "-m", w.base); err != nil {
 		return err
 	}
 	return w.giveGit(ctx, w.Path(), index, "refs/heads/loom/"+w.bead, w.base)

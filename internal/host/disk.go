@@ -240,7 +240,7 @@ func (h *Host) measure(ctx context.Context, wait bool) {
 		d.Repository = sizeOfTree(ctx, h.dir.Path("git", "repos", id+".git"))
 		d.Caches = sizeOfTree(ctx, h.dir.Path("caches", id))
 		d.Setups = sizeOfTree(ctx, h.dir.Path("setups", id))
-		d.Checkouts = sizeOfTree(ctx, h.dir.Path("git", "committer", id)) + sizeOfTree(ctx, h.dir.Path("scratch", "pool", id))
+		d.Checkouts = h.checkouts(ctx, id)
 	}
 	here := h.worktrees()
 	ends, err := h.projection.Ends(ctx, here)
@@ -258,10 +258,34 @@ func (h *Host) measure(ctx context.Context, wait bool) {
 	}
 	for _, d := range figures {
 		d.Total = d.Repository + d.Caches + d.Setups + d.Checkouts + d.WorktreeBytes
+		h.trim(ctx, d)
 	}
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	h.disk.figures, h.disk.at = figures, at
+}
+
+// trim removes kept checkouts of a project: those that nobody has wanted for some
+// time, and all of them where the project has more than half of its disk.
+func (h *Host) trim(ctx context.Context, d *loomv1.ProjectDisk) {
+	if h.worked == nil {
+		return
+	}
+	gone, err := h.worked.Trim(d.Project, d.Total > d.Limit/2)
+	if err != nil {
+		h.log.Warn("a kept checkout is not removed", "project", d.Project, "error", err)
+	}
+	if gone == 0 {
+		return
+	}
+	was := d.Checkouts
+	d.Checkouts = h.checkouts(ctx, d.Project)
+	d.Total += d.Checkouts - was
+}
+
+// checkouts is what stages and kept checkouts of a project take.
+func (h *Host) checkouts(ctx context.Context, id string) uint64 {
+	return sizeOfTree(ctx, h.dir.Path("git", "committer", id)) + sizeOfTree(ctx, h.dir.Path("scratch", "pool", id))
 }
 
 func (h *Host) projectDisk() uint64 {
@@ -280,8 +304,8 @@ func (h *Host) roomFor(id string) error {
 	if d == nil || d.Total < d.Limit {
 		return nil
 	}
-	return fault.New("data/project-full", "project %q has %s of the %s that it may have on the disk of this host: %s of %d worktrees, %s of its repository, %s of caches, %s of setups",
-		id, mebibytes(d.Total), mebibytes(d.Limit), mebibytes(d.WorktreeBytes), d.Worktrees, mebibytes(d.Repository), mebibytes(d.Caches), mebibytes(d.Setups)).
+	return fault.New("data/project-full", "project %q has %s of the %s that it may have on the disk of this host: %s of %d worktrees, %s of its repository, %s of caches, %s of setups, %s of checkouts",
+		id, mebibytes(d.Total), mebibytes(d.Limit), mebibytes(d.WorktreeBytes), d.Worktrees, mebibytes(d.Repository), mebibytes(d.Caches), mebibytes(d.Setups), mebibytes(d.Checkouts)).
 		At("project "+id).Want("%s", h.makeRoom(d))
 }
 

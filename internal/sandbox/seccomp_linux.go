@@ -121,12 +121,30 @@ func (a *assembler) onSocket() {
 	}
 }
 
-// onControl refuses to put words into a terminal's input.
+// The requests that exchange the contents of two files of ext4, XFS and F2FS, for
+// defragmentation: a file has other content after them and tells nobody so by its
+// times, nor at once by what is read of it.
+const (
+	ext4MoveExtents  = 0xc028660f
+	xfsSwapExtents   = 0xc0c0586d
+	xfsExchangeRange = 0x40285881
+	xfsCommitRange   = 0x40585883
+	f2fsMoveRange    = 0xc020f509
+)
+
+// controls are the requests of ioctl that are refused: those that put words into a
+// terminal's input, and exchanges of contents.
+var controls = []uint32{
+	unix.TIOCSTI, unix.TIOCLINUX, ext4MoveExtents, xfsSwapExtents, xfsExchangeRange, xfsCommitRange, f2fsMoveRange,
+}
+
+// onControl refuses some requests of ioctl.
 func (a *assembler) onControl() {
-	a.jump(unix.BPF_JEQ, unix.SYS_IOCTL, 6)
+	a.jump(unix.BPF_JEQ, unix.SYS_IOCTL, uint8(2+2*len(controls)))
 	a.load(atArg1)
-	a.when(unix.TIOCSTI, answerEPERM)
-	a.when(unix.TIOCLINUX, answerEPERM)
+	for _, request := range controls {
+		a.when(request, answerEPERM)
+	}
 	a.answer(answerAllow)
 }
 

@@ -41,6 +41,7 @@ func kernel() []Probe {
 		{"name-of-the-machine", p, false, call(unix.SYS_SETHOSTNAME, bad, 1)},
 		{"accounting", p, false, call(unix.SYS_ACCT, bad)},
 		{"type-into-terminal", p, false, call(unix.SYS_IOCTL, 0, unix.TIOCSTI, bad)},
+		{"exchange-contents", p, false, call(unix.SYS_IOCTL, 0, 0xc028660f, bad)}, // of ext4: with no trace in a file's times
 		{"regain-privileges", p, false, regain},
 	}
 }
