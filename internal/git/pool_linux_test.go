@@ -165,7 +165,7 @@ func TestREAL04_AMappingThatLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	scratch, err := os.MkdirTemp("/dev/shm", "loom-test-")
 	if err != nil {
-		t.Skip("no file system in memory:", err)
+		scratch = t.TempDir() // no file system in memory: it has to hold on this one as well
 	}
 	t.Cleanup(func() { os.RemoveAll(scratch) })
 	f := newFixture(t)
