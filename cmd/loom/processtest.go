@@ -20,6 +20,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/model/scripted"
 	"github.com/loomrun/loom/internal/plan"
 	"github.com/loomrun/loom/processes"
@@ -27,7 +28,7 @@ import (
 )
 
 func (a *app) testProcess() *cobra.Command {
-	var only, keep string
+	var only, keep, record string
 	var unsandboxed bool
 	cmd := &cobra.Command{
 		Use: "test NAME|FILE [flags]", Short: "try a process from goal to deliverables", Args: takes("NAME|FILE"),
@@ -43,12 +44,16 @@ Tools of the package are trusted for the length of the test alone.`,
 				return err
 			}
 			t := &trial{app: a, catalog: c, entry: e, keep: keep, unsandboxed: unsandboxed || e.Layer == "built in" && !host.CanSandbox()}
-			return t.all(cmd.Context(), only)
+			return a.recorded(record, "process test "+e.Name, scripted.New(e.Name, nil), func(w *recording.Writer) error {
+				t.tape = w
+				return t.all(cmd.Context(), only)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&only, "only", "", "only the test of this `NAME`")
 	cmd.Flags().StringVar(&keep, "keep", "", "work in `DIR`, which must not exist, and leave everything there")
 	cmd.Flags().BoolVar(&unsandboxed, "unsandboxed", false, "let tools run on this machine as it is")
+	recordFlag(cmd.Flags(), &record)
 	return cmd
 }
 
@@ -59,6 +64,7 @@ type trial struct {
 	entry       *processes.Entry
 	keep        string
 	unsandboxed bool
+	tape        *recording.Writer
 }
 
 // verdict is what became of a test.
@@ -220,7 +226,7 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 		Data:     data, Workspace: work, Out: filepath.Join(top, "out"), Submission: s,
 		Processes: t.catalog.Library().With(processes.NewLibrary(t.entry.Definition)), Checks: test.Checks,
 		Model: scripted.New(name, policy), CEOKey: filepath.Join(top, "ceo.nk"), Unsandboxed: t.unsandboxed,
-		Logger: slog.New(slog.DiscardHandler), View: &errandView{demoView: &demoView{app: t.quiet(), auto: true, spin: newSpinner(t.app)}},
+		Tape: t.tape, Logger: slog.New(slog.DiscardHandler), View: &errandView{demoView: &demoView{app: t.quiet(), auto: true, spin: newSpinner(t.app)}},
 	}, nil
 }
 

@@ -7,13 +7,16 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/model/price"
 	"github.com/loomrun/loom/internal/model/recording"
 )
 
@@ -68,18 +71,43 @@ func standIn(m model.Provider) string {
 }
 
 func (a *app) replay() *cobra.Command {
-	return &cobra.Command{
-		Use: "replay FILE", Short: "go through a recording, and say where a run departs from it", Args: takes("FILE"),
+	var prompts bool
+	var priced string
+	cmd := &cobra.Command{
+		Use: "replay FILE [flags]", Short: "go through a recording, and say where a run departs from it", Args: takes("FILE"),
 		Long: `Replay goes through every turn of a recording as a host would, with the answers
 and results that were recorded: no model is asked, no tool is run, nothing is
 changed. Where this release asks a model anything else than was recorded, it
 stops, names the request and shows the difference, and exits with 5.
 
 "loom demo|run|up --record FILE" make a recording. With --model replay:FILE they
-answer from one, and run their tools.`,
-		Example: "  loom demo --approve auto --record demo.jsonl\n  loom replay demo.jsonl",
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.playBack(cmd.Context(), args[0]) },
+answer from one, and run their tools. --prompts writes all that models were asked
+as a Markdown document instead, with its tokens and what they cost.`,
+		Example: "  loom demo --approve auto --record demo.jsonl\n  loom replay demo.jsonl\n  loom replay demo.jsonl --prompts > prompts.md",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if prompts {
+				return a.prompts(args[0], priced)
+			}
+			return a.playBack(cmd.Context(), args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&prompts, "prompts", false, "write what models were asked, as Markdown")
+	cmd.Flags().StringVar(&priced, "price-of", "anthropic:claude-sonnet-4-5", "`MODEL` whose prices --prompts counts with")
+	return cmd
+}
+
+// prompts writes what models were asked in a recording.
+func (a *app) prompts(file, spec string) error {
+	rec, err := recording.Open(file, a.confidential())
+	if err != nil {
+		return err
+	}
+	kind, name, _ := strings.Cut(spec, ":")
+	rate, ok := price.Of(kind, name)
+	if !ok {
+		return fault.New("price/unknown", "no price is known").At("--price-of").Got(spec).Want("PROVIDER:MODEL of a model that has a list price")
+	}
+	return rec.Prompts(a.out, spec, rate)
 }
 
 func (a *app) playBack(ctx context.Context, file string) error {

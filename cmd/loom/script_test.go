@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/loomrun/loom/internal/mcp/mcptest"
+	"github.com/loomrun/loom/internal/model/recording"
 )
 
 var update = flag.Bool("update", false, "write what the stories see as what they expect")
@@ -55,10 +56,11 @@ func TestCLI01_Stories(t *testing.T) {
 		Setup:              settle,
 		Deadline:           deadline,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"mask":  mask,
-			"big":   big,
-			"set":   set,
+			"exits":    exits,
+			"mask":     mask,
+			"big":      big,
+			"set":      set,
+			"document": document,
 		},
 	})
 }
@@ -79,6 +81,7 @@ func settle(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("PROCESSES", scripts)
+	env.Setenv("PROMPTS", filepath.Join(filepath.Dir(scripts), "docs", "prompts"))
 	env.Setenv("LOOM_HTTP", "off")            // stories run side by side
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector each command would stay for a second
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN"} {
@@ -149,6 +152,47 @@ func mask(ts *testscript.TestScript, neg bool, args []string) {
 		text = m.what.ReplaceAllString(text, m.with)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// changing is what differs in prompts from run to run, with something that does not.
+var changing = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`now: \w+day \d+ \w+ \d{4} \d\d:\d\d UTC; this attempt ends at \d\d:\d\d UTC`), "now: Monday 1 January 2026 12:00 UTC; this attempt ends at 12:10 UTC"},
+	{regexp.MustCompile(`\bworkspace-[0-9a-f]{8}\b`), "workspace-00000000"},
+	{regexp.MustCompile(`\bh-[a-z2-7]{16}\b`), "h-aaaaaaaaaaaaaaaa"},
+	{regexp.MustCompile(`\d+\.\d\d\d?s\b`), "0.01s"},
+	{regexp.MustCompile(`\b\d+ms\b`), "0ms"},
+	{regexp.MustCompile(`\b[0-9a-f]{40}\b`), strings.Repeat("c", 40)},
+	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), strings.Repeat("d", 64)},
+	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), strings.Repeat("e", 12)},
+	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), strings.Repeat("f", 16)},
+}
+
+// document holds a document of what models are asked against the one in docs/prompts,
+// or writes it there with -update:
+//
+//	document FILE DOCUMENT
+func document(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: document FILE DOCUMENT")
+	}
+	text := ts.ReadFile(args[0])
+	for _, m := range changing {
+		text = m.what.ReplaceAllString(text, m.with)
+	}
+	file := filepath.Join(ts.Getenv("PROMPTS"), args[1])
+	if *update {
+		ts.Check(os.WriteFile(file, []byte(text), 0o644)) //nolint:gosec // a document for everybody
+		return
+	}
+	was, err := os.ReadFile(file)
+	ts.Check(err)
+	if string(was) != text {
+		ts.Fatalf("docs/prompts/%s is not what models are asked now; write it anew with go test ./cmd/loom -run Stories/prompts -update, and look at the difference:\n%s",
+			args[1], recording.Diff(string(was), text))
+	}
 }
 
 // big writes a submission of exactly that many bytes:

@@ -200,23 +200,29 @@ func (j *job) filesOf(n *loomv1.NodeDefinition) []string {
 // earlierPhases returns the phases before the job's node that came to a good
 // end, in the order of the process.
 func (j *job) earlierPhases() []*loomv1.NodeDefinition {
-	def := j.brief.Definition
-	before := map[string]bool{j.brief.Attempt.Node: true}
-	for changed := true; changed; {
-		changed = false
-		for _, e := range def.GetEdges() {
-			if before[e.To] && !before[e.From] {
-				before[e.From], changed = true, true
-			}
-		}
-	}
+	before := upstream(j.brief)
 	var list []*loomv1.NodeDefinition
-	for _, n := range def.GetNodes() {
+	for _, n := range j.brief.Definition.GetNodes() {
 		if before[n.Id] && n.Id != j.brief.Attempt.Node && isWork(n) && j.succeeded(n.Id) {
 			list = append(list, n)
 		}
 	}
 	return list
+}
+
+// upstream returns the job's node and those from which work comes to it, at once or
+// over others.
+func upstream(b *loomv1.Brief) map[string]bool {
+	before := map[string]bool{b.Attempt.Node: true}
+	for changed := true; changed; {
+		changed = false
+		for _, e := range b.Definition.GetEdges() {
+			if before[e.To] && !before[e.From] {
+				before[e.From], changed = true, true
+			}
+		}
+	}
+	return before
 }
 
 // questionText asks a verifier.

@@ -196,10 +196,16 @@ func (p *prompt) gaps(b *loomv1.Brief) {
 	p.WriteByte('\n')
 }
 
-// before tells what other nodes found, and what went wrong on earlier visits.
+// before tells what the nodes found that work came from, and what went wrong on
+// earlier visits, in the order in which that was begun. What goes on beside it does
+// not matter here.
 func (p *prompt) before(b *loomv1.Brief) {
 	var lines []*loomv1.Attempt
+	from := upstream(b)
 	for id, n := range b.Execution.Nodes {
+		if !from[id] && len(b.Definition.GetEdges()) > 0 {
+			continue
+		}
 		for _, a := range n.History {
 			if id != b.Attempt.Node || a.Visit != b.Attempt.Visit {
 				lines = append(lines, a)
@@ -207,7 +213,7 @@ func (p *prompt) before(b *loomv1.Brief) {
 		}
 	}
 	slices.SortFunc(lines, func(x, y *loomv1.Attempt) int {
-		return cmp.Or(x.EndedAt.AsTime().Compare(y.EndedAt.AsTime()), cmp.Compare(len(x.Id), len(y.Id)), cmp.Compare(x.Id, y.Id))
+		return cmp.Or(cmp.Compare(len(x.Id), len(y.Id)), strings.Compare(x.Id, y.Id))
 	})
 	if len(lines) == 0 && b.Comment == "" {
 		return
