@@ -26,11 +26,15 @@ const (
 	stageEnter = "loom-sandbox-enter" // gives up what it may, then becomes the command
 )
 
+// firstExtra is the descriptor of the order; what else is handed on follows it.
+const firstExtra = 3
+
 // order is what the first process is told, as JSON on its descriptor 3.
 type order struct {
 	Spec    Spec
 	Argv    []string
 	Grouped bool // 4 is where it moves into its group, 5 tells what the kernel did to keep its memory
+	Serve   int  // a socket to which it hands a listener on ServeAddress; 0 for none
 }
 
 // groups is where each command gets a control group of its own; nil for none.
@@ -62,7 +66,24 @@ const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_N
 	syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 
 func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
-	data, err := json.Marshal(order{Spec: spec, Argv: argv, Grouped: Grouped()})
+	group, err := enclosed(ctx, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	var extra []*os.File
+	if group != nil {
+		extra = append(extra, group.Procs, group.Events)
+	}
+	o := order{Spec: spec, Argv: argv, Grouped: group != nil}
+	if spec.Serve != nil {
+		end, err := serve(ctx, spec.Serve)
+		if err != nil {
+			return nil, fault.New("sandbox/unavailable", "nothing can be served to the command").Because(err)
+		}
+		extra = append(extra, end)
+		o.Serve = firstExtra + len(extra)
+	}
+	data, err := json.Marshal(o)
 	if err != nil {
 		return nil, fault.New("sandbox/spec", "the command cannot be written down").Because(err)
 	}
@@ -71,19 +92,12 @@ func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
 		return nil, fault.New("sandbox/unavailable", "the first process cannot be told what to do").Because(err)
 	}
 	context.AfterFunc(ctx, func() { _ = told.Close() })
-	group, err := enclosed(ctx, spec.Limits)
-	if err != nil {
-		return nil, err
-	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{stageSetup}
 	cmd.Dir, cmd.Env = "/", []string{}
-	cmd.ExtraFiles = []*os.File{told}
+	cmd.ExtraFiles = append([]*os.File{told}, extra...)
 	cmd.WaitDelay = 500 * time.Millisecond
 	cmd.SysProcAttr = attributes(spec.Network)
-	if group != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, group.Procs, group.Events)
-	}
 	return cmd, nil
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,16 @@ type Spec struct {
 	Network bool
 	// Silent leaves even that loopback out. It means nothing with Network.
 	Silent bool
+	// Serve, where it is not nil, is called once with a listener of this process on
+	// [ServeAddress] of the command's own loopback, in a goroutine of its own: what
+	// it answers is all that the command reaches. The listener is closed when the
+	// command's context ends. It goes with neither Network nor Silent.
+	Serve func(net.Listener) `json:"-"`
 	Limits Limits
 }
+
+// ServeAddress is where a command finds what its [Spec] serves.
+const ServeAddress = "127.0.0.1:3128"
 
 // Layer is a directory whose changes are kept apart from it, in another one:
 // caches that are shared for reading alone.
@@ -131,6 +140,9 @@ func (s Spec) check(argv []string) error {
 		if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || strings.ContainsRune(path, 0) {
 			return fault.New("sandbox/spec", "not a clean absolute path below /").Got(path)
 		}
+	}
+	if s.Serve != nil && (s.Network || s.Silent) {
+		return fault.New("sandbox/spec", "what is served needs a loopback of the command's own").At("serve")
 	}
 	if !slices.ContainsFunc(slices.Concat(s.Write, s.Read), func(dir string) bool { return within(s.Dir, dir) }) {
 		return fault.New("sandbox/spec", "the command would start where it may not be").At("dir").Got(s.Dir)

@@ -53,6 +53,9 @@ func setup() int {
 	if err == nil {
 		err = build(o.Spec)
 	}
+	if err == nil && o.Serve != 0 {
+		err = handListener(o.Serve)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		return ExitSetup
