@@ -27,7 +27,7 @@ var (
 		"internal/sheet", "internal/statistics",
 	}
 	effects = []string{
-		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
+		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/egress", "internal/git", "internal/identity", "internal/mcp",
 		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap", "internal/retention",
 		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/toolkit", "internal/web",
 	}

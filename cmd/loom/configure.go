@@ -12,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/internal/config"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/patchscan"
 	"github.com/loomrun/loom/internal/suggest"
 	"github.com/loomrun/loom/proto/subject"
@@ -284,6 +285,11 @@ func checkBy(f *pflag.Flag, k config.Key) func(string, []string) error {
 		if k.Name == "patch" {
 			_, err := patchscan.ParsePolicy(values)
 			return err
+		}
+		if k.Name == "setup-registry" {
+			if err := host.CheckRegistries(values); err != nil {
+				return err
+			}
 		}
 		for _, v := range values {
 			arg := v

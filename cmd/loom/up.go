@@ -23,7 +23,7 @@ import (
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, setups, processes, routes, remotes, patches, sources, servers []string
+	var projects, checks, setups, registries, processes, routes, remotes, patches, sources, servers []string
 	var limits map[string]string
 	var disk uint64
 	chosen := models{app: a}
@@ -38,7 +38,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fillProjects(&c, projects, checks, setups); err != nil {
+			if err := fillProjects(&c, projects, checks, setups, registries); err != nil {
 				return err
 			}
 			if err := fillLanguageServers(&c, servers); err != nil {
@@ -103,6 +103,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's work must pass")
 	f.StringArrayVar(&setups, "setup", nil, "`NAME=COMMAND` that makes a checkout ready for its own code")
 	_ = f.MarkHidden("setup") // docs/setup.md says what it is
+	f.StringArrayVar(&registries, "setup-registry", nil, "`NAME=HOST` that a project's setup may reach")
+	_ = f.MarkHidden("setup-registry")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&processes, "process-for", nil, "process of what names none, `NAME=[RULE=]PROCESS`")
 	_ = f.MarkHidden("process-for") // docs/operating.md says what it is
@@ -153,45 +155,38 @@ func fillHTTP(c *host.Config, asked bool) {
 	}
 }
 
-func fillProjects(c *host.Config, projects, checks, setups []string) error {
-	checksOf, err := byProject("--check", checks)
-	if err != nil {
-		return err
-	}
-	setupOf, err := byProject("--setup", setups)
-	if err != nil {
-		return err
-	}
+func fillProjects(c *host.Config, projects, checks, setups, registries []string) error {
 	for _, s := range projects {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
 			return fault.New("usage/argument", "not NAME=PATH").At("--project").Got(s)
 		}
 		path, branch := cutBranch(path)
-		c.Projects = append(c.Projects, host.Project{ID: name, Repository: path, Branch: branch, Checks: checksOf[name], Setup: setupOf[name]})
-		delete(checksOf, name)
-		delete(setupOf, name)
+		c.Projects = append(c.Projects, host.Project{ID: name, Repository: path, Branch: branch})
 	}
-	for name := range checksOf {
-		return fault.New("usage/argument", "a check for project %q, which no --project names", name).At("--check")
-	}
-	for name := range setupOf {
-		return fault.New("usage/argument", "a setup for project %q, which no --project names", name).At("--setup")
+	for _, given := range []struct {
+		flag, what string
+		values     []string
+		of         func(*host.Project) *[]string
+	}{
+		{"--check", "COMMAND", checks, func(p *host.Project) *[]string { return &p.Checks }},
+		{"--setup", "COMMAND", setups, func(p *host.Project) *[]string { return &p.Setup }},
+		{"--setup-registry", "HOST", registries, func(p *host.Project) *[]string { return &p.Registries }},
+	} {
+		for _, s := range given.values {
+			name, value, ok := strings.Cut(s, "=")
+			if !ok || value == "" {
+				return fault.New("usage/argument", "not NAME=%s", given.what).At(given.flag).Got(s)
+			}
+			i := slices.IndexFunc(c.Projects, func(p host.Project) bool { return p.ID == name })
+			if i < 0 {
+				return fault.New("usage/argument", "a value for project %q, which no --project names", name).At(given.flag).Got(value)
+			}
+			list := given.of(&c.Projects[i])
+			*list = append(*list, value)
+		}
 	}
 	return nil
-}
-
-// byProject reads the values of a flag that gives projects commands.
-func byProject(flag string, values []string) (map[string][]string, error) {
-	commands := map[string][]string{}
-	for _, s := range values {
-		name, command, ok := strings.Cut(s, "=")
-		if !ok || command == "" {
-			return nil, fault.New("usage/argument", "not NAME=COMMAND").At(flag).Got(s)
-		}
-		commands[name] = append(commands[name], command)
-	}
-	return commands, nil
 }
 
 // fillRemotes gives projects the remotes that they land on.

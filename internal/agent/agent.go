@@ -51,6 +51,9 @@ type Worker struct {
 	// change caches only in changes, an existing directory; commands with one of
 	// their own start from the caches as the host has them.
 	Exec func(project string, role roles.Role, changes string) tool.Policy
+	// ExecSetup is Exec for the setup of a project that names registries: its commands
+	// reach these and nothing else, and where that cannot be had, none runs.
+	ExecSetup func(p *loomv1.ProjectConfig, role roles.Role, changes string) tool.Policy
 	// Servers are the language servers that roles may ask. Nil means
 	// tool.LanguageServers.
 	Servers []tool.LanguageServer

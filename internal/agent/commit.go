@@ -94,6 +94,8 @@ func hookText(hooks []git.HookRun) string {
 	var b strings.Builder
 	for _, h := range hooks {
 		switch {
+		case h.Name == git.SetupName:
+			fmt.Fprintf(&b, "setup for the hooks\n%s", h.Output)
 		case h.Skipped:
 			fmt.Fprintf(&b, "hook %s is not executable and was not run\n", h.Name)
 		default:

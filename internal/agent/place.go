@@ -33,6 +33,16 @@ func (p *place) close() {
 	}
 }
 
+// setup is how the commands of a setup run in this place: as the role's commands
+// do or, where the project names registries, with a way to them.
+func (p *place) setup() tool.Policy {
+	j := p.job
+	if len(j.brief.Project.GetSetupRegistries()) == 0 {
+		return p.policy
+	}
+	return j.ExecSetup(j.brief.Project, j.role, p.changes)
+}
+
 // look is a checkout that is thrown away, as commands in this place see it.
 func (p *place) look(dir string) tool.Workspace {
 	j := p.job
@@ -41,7 +51,11 @@ func (p *place) look(dir string) tool.Workspace {
 
 // hooks is how a repository's hooks run in this place: as the role's commands do.
 func (p *place) hooks() git.HookPolicy {
-	h := git.HookPolicy{Contain: p.policy.Contain, Allow: p.policy.Allow, Timeout: p.job.HookTimeout, Setup: p.job.scripts}
+	setup := p.setup()
+	h := git.HookPolicy{
+		Contain: p.policy.Contain, Allow: p.policy.Allow, Timeout: p.job.HookTimeout,
+		Setup: git.Setup{Commands: p.job.scripts, Contain: setup.Contain, Allow: setup.Allow, Told: setup.Told},
+	}
 	if h.Contain != nil {
 		h.Env = p.policy.Env
 	}

@@ -23,7 +23,7 @@ func (j *job) scripts(dir string) []string {
 	}
 	defer root.Close()
 	var all []string
-	for _, s := range setup.Plan(j.brief.Project.GetSetup(), root.FS()) {
+	for _, s := range setup.Plan(j.brief.Project.GetSetup(), len(j.brief.Project.GetSetupRegistries()) > 0, root.FS()) {
 		all = append(all, s.Script())
 	}
 	return all
@@ -50,7 +50,7 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 		return nil, err
 	}
 	defer p.close()
-	ws.Exec = p.policy
+	ws.Exec = p.setup()
 	set := tool.New(ws, nil)
 	for i, script := range scripts {
 		id := fmt.Sprintf("%s-%d", prefix, i+1)

@@ -239,8 +239,10 @@ func (r *ride) test(ctx context.Context, n int) (passed, ran bool, err error) {
 	}
 	defer p.close()
 	set := tool.New(p.look(dir), nil)
+	ready := p.look(dir)
+	ready.Exec = p.setup()
 	for _, script := range r.scripts(dir) {
-		if res := runScript(ctx, set, "setup", script); !ranWell(res) {
+		if res := runScript(ctx, tool.New(ready, nil), "setup", script); !ranWell(res) {
 			r.Logger.Warn("a train could not be tested", "code", "setup/failed", "command", script, "output", res.Output)
 			return false, false, context.Cause(ctx)
 		}

@@ -37,15 +37,30 @@ type HookPolicy struct {
 	// Timeout is for each hook. Zero means 5 minutes.
 	Timeout time.Duration
 
-	// Setup returns the command lines that make a work tree at dir ready for its
-	// own code; they run before the first hook, as hooks do. Nil means none.
-	Setup func(dir string) []string `json:"-"`
+	// Setup makes a work tree ready for its own code before the first hook.
+	Setup Setup `json:"-"`
 
 	// Env is the environment, as "KEY=value". Nil means PATH, HOME, the
 	// locale, and where Go keeps its caches, taken from this process. In a
 	// sandbox HOME is the stage's own.
 	Env []string
 }
+
+// Setup makes a work tree ready for its own code. The zero value does nothing.
+type Setup struct {
+	// Commands returns the command lines for a work tree at dir; each runs as a hook
+	// does.
+	Commands func(dir string) []string
+	// Contain and Allow are for them what those of the policy are for hooks.
+	Contain func(ctx context.Context, dir string, write, env, argv []string) (*exec.Cmd, error)
+	Allow   bool
+	// Told returns, and forgets, what there is to say of those that have run, in
+	// lines. Nil means nothing.
+	Told func() []string
+}
+
+// SetupName is the name of the run that says what Setup.Told did.
+const SetupName = "setup"
 
 // limit is how long a hook may take.
 func (p HookPolicy) limit() time.Duration { return cmp.Or(p.Timeout, hookTimeout) }

@@ -2,9 +2,11 @@ package git
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
 )
@@ -98,23 +100,38 @@ func (s *stage) close() { _ = removeAll(s.room) }
 
 // setUp has the stage made ready for the hooks, within the time of one for each
 // command.
-func (s *stage) setUp(ctx context.Context) error {
-	if s.policy.Setup == nil {
-		return nil
+func (s *stage) setUp(ctx context.Context) ([]HookRun, error) {
+	setup := s.policy.Setup
+	if setup.Commands == nil {
+		return nil, nil
 	}
-	for _, command := range s.policy.Setup(s.dir) {
+	if setup.Contain == nil && !setup.Allow {
+		return nil, fault.New("setup/failed", "the setup for the hooks may not run here without a sandbox")
+	}
+	as := *s
+	as.policy.Contain = setup.Contain
+	var said strings.Builder
+	for _, command := range setup.Commands(s.dir) {
 		timed, cancel := context.WithTimeout(ctx, s.policy.limit())
 		out := &bounded{most: hookOutput, tail: hookOutput}
-		err := s.start(timed, out, "/bin/sh", []string{"-c", command})
+		err := as.start(timed, out, "/bin/sh", []string{"-c", command})
 		cancel()
+		if setup.Told != nil {
+			for _, line := range setup.Told() {
+				fmt.Fprintf(&said, "%s\n", line)
+			}
+		}
 		if err != nil && ctx.Err() == nil {
-			return fault.New("setup/failed", "%q for the hooks: %v\n%s", command, plain(err), out.String())
+			return nil, fault.New("setup/failed", "%q for the hooks: %v\n%s%s", command, plain(err), out.String(), said.String())
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	if said.Len() == 0 {
+		return nil, nil
+	}
+	return []HookRun{{Name: SetupName, Output: said.String()}}, nil
 }
 
 // rehearse runs the hooks on the change and returns the message they leave.
@@ -126,10 +143,10 @@ func (s *stage) rehearse(ctx context.Context, message string) (string, []HookRun
 	if err := os.WriteFile(file, []byte(message), 0o600); err != nil {
 		return "", nil, err
 	}
-	if err := s.setUp(ctx); err != nil {
+	runs, err := s.setUp(ctx)
+	if err != nil {
 		return "", nil, err
 	}
-	var runs []HookRun
 	for _, name := range commitHooks {
 		run, err := s.run(ctx, name, hookArguments(name)...)
 		if run.Skipped || run.Took > 0 {
@@ -143,7 +160,7 @@ func (s *stage) rehearse(ctx context.Context, message string) (string, []HookRun
 		}
 		s.step("hook " + name)
 	}
-	message, err := readMessage(file)
+	message, err = readMessage(file)
 	return message, runs, err
 }
 

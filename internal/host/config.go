@@ -46,6 +46,9 @@ type Project struct {
 	// Setup are commands that make a checkout ready for its own code. Empty means
 	// what its lock files ask for.
 	Setup []string
+	// Registries are hosts that commands of the setup may reach, through a proxy:
+	// HOST or HOST:PORT. Empty means none. They need the sandbox.
+	Registries []string
 	// Remote is where work lands before the branch here follows: the name of a
 	// remote of the repository, or a URL. Empty means nowhere.
 	Remote string
@@ -291,6 +294,7 @@ func (c Config) check() error {
 			add(fault.New("usage/argument", "project %q is named twice", p.ID).At("project"))
 		}
 		seen[p.ID] = true
+		errs = append(errs, c.checkRegistries(p)...)
 	}
 	return fault.Join(errs)
 }

@@ -282,7 +282,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		return nil, err
 	}
 	w := &agent.Worker{
-		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec,
+		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec, ExecSetup: h.execSetup,
 		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets,
 	}

@@ -88,13 +88,23 @@ func (h *Host) Sandboxed() bool {
 // read the programs on the PATH, Go's module cache, what the operator named, and the
 // project's git objects.
 func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox, c cache, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+	spec, err := h.spec(project, limit, c, env)
+	if err != nil {
+		return nil, err
+	}
+	return confine(ctx, spec, dir, write, argv)
+}
+
+// spec is what a command for a project may do, as far as that does not depend on
+// where it runs.
+func (h *Host) spec(project string, limit roles.Sandbox, c cache, env []string) (sandbox.Spec, error) {
 	spec := limited(sandbox.Spec{Env: slices.Clone(env), Read: append(h.readable(), h.objects(project)...)}, limit)
 	if c != "" {
 		if err := c.use(&spec); err != nil {
-			return nil, fault.New("sandbox/spec", "no cache").At(string(c)).Because(err)
+			return spec, fault.New("sandbox/spec", "no cache").At(string(c)).Because(err)
 		}
 	}
-	return confine(ctx, spec, dir, write, argv)
+	return spec, nil
 }
 
 // objects is what git needs to read in the workspaces of a project, and only in

@@ -38,7 +38,7 @@ type Spec struct {
 	// [ServeAddress] of the command's own loopback, in a goroutine of its own: what
 	// it answers is all that the command reaches. The listener is closed when the
 	// command's context ends. It goes with neither Network nor Silent.
-	Serve func(net.Listener) `json:"-"`
+	Serve  func(net.Listener) `json:"-"`
 	Limits Limits
 }
 

@@ -435,9 +435,11 @@ func TestTOOL03_SpecsThatMakeNoSense(t *testing.T) {
 		{Dir: "/tmp/x", Write: []string{"/tmp/y"}},
 		{Dir: "/tmp/x/../y", Write: []string{"/tmp"}},
 		{Dir: "/tmp/xy", Write: []string{"/tmp/x"}},
+		{Dir: "/tmp/x", Write: []string{"/tmp/x"}, Network: true, Serve: func(net.Listener) {}},
+		{Dir: "/tmp/x", Write: []string{"/tmp/x"}, Silent: true, Serve: func(net.Listener) {}},
 	} {
 		if _, err := sandbox.Command(t.Context(), s, "true"); fault.From(err).Code != "sandbox/spec" {
-			t.Errorf("%+v: %v", s, err)
+			t.Errorf("%v: %v", s.Dir, err)
 		}
 	}
 	if _, err := sandbox.Command(t.Context(), sandbox.Spec{Dir: "/tmp/x", Write: []string{"/tmp/x"}}); fault.From(err).Code != "sandbox/spec" {

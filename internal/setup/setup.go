@@ -35,7 +35,9 @@ func (s Step) Script() string {
 
 // Plan returns the steps of a checkout: the commands that its project names or,
 // where it names none, what the lock files at the top of the checkout ask for.
-func Plan(named []string, files fs.FS) []Step {
+// Online says that they can reach registries; otherwise they must do with what has
+// been fetched before.
+func Plan(named []string, online bool, files fs.FS) []Step {
 	var steps []Step
 	for _, command := range named {
 		steps = append(steps, Step{Command: command})
@@ -43,8 +45,8 @@ func Plan(named []string, files fs.FS) []Step {
 	if len(named) > 0 {
 		return steps
 	}
-	for _, kind := range []func(fs.FS) Step{node, python, ruby} {
-		if s := kind(files); s.Command != "" {
+	for _, kind := range []func(fs.FS, bool) Step{node, python, ruby} {
+		if s := kind(files, online); s.Command != "" {
 			steps = append(steps, s)
 		}
 	}
@@ -52,16 +54,20 @@ func Plan(named []string, files fs.FS) []Step {
 }
 
 // node is for the lock file of the package manager that a JavaScript project has.
-func node(files fs.FS) Step {
+func node(files fs.FS, online bool) Step {
 	const modules = "node_modules"
-	yarn := "yarn install --frozen-lockfile --offline"
+	offline, without := "--offline", "YARN_ENABLE_NETWORK=0 "
+	if online {
+		offline, without = "--prefer-offline", ""
+	}
+	yarn := "yarn install --frozen-lockfile " + offline
 	if has(files, ".yarnrc.yml") {
-		yarn = "YARN_ENABLE_NETWORK=0 yarn install --immutable"
+		yarn = without + "yarn install --immutable"
 	}
 	for _, s := range []Step{
-		{"npm ci --offline --no-audit --no-fund", "npm-shrinkwrap.json", modules},
-		{"npm ci --offline --no-audit --no-fund", "package-lock.json", modules},
-		{"pnpm install --frozen-lockfile --offline", "pnpm-lock.yaml", modules},
+		{"npm ci " + offline + " --no-audit --no-fund", "npm-shrinkwrap.json", modules},
+		{"npm ci " + offline + " --no-audit --no-fund", "package-lock.json", modules},
+		{"pnpm install --frozen-lockfile " + offline, "pnpm-lock.yaml", modules},
 		{yarn, "yarn.lock", modules},
 	} {
 		if has(files, s.For) && has(files, "package.json") {
@@ -73,9 +79,11 @@ func node(files fs.FS) Step {
 
 // python is for a lock file, or else for lists of requirements, which go into a
 // virtual environment that sees the packages of the system.
-func python(files fs.FS) Step {
+func python(files fs.FS, online bool) Step {
 	const venv = ".venv"
 	switch {
+	case has(files, "uv.lock") && online:
+		return Step{"uv sync --frozen", "uv.lock", venv}
 	case has(files, "uv.lock"):
 		return Step{"uv sync --frozen --offline", "uv.lock", venv}
 	case has(files, "poetry.lock"):
@@ -92,11 +100,15 @@ func python(files fs.FS) Step {
 	return Step{install, lists[0], venv}
 }
 
-func ruby(files fs.FS) Step {
+func ruby(files fs.FS, online bool) Step {
 	if !has(files, "Gemfile.lock") {
 		return Step{}
 	}
-	return Step{"BUNDLE_PATH=vendor/bundle bundle install --local", "Gemfile.lock", path.Join("vendor", "bundle")}
+	install := "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install"
+	if !online {
+		install += " --local"
+	}
+	return Step{install, "Gemfile.lock", path.Join("vendor", "bundle")}
 }
 
 func has(files fs.FS, name string) bool {

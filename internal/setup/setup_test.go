@@ -27,7 +27,7 @@ func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
 		{"yarn 1", nil, "package.json yarn.lock", []string{"yarn install --frozen-lockfile --offline"}},
 		{"yarn 2 and later", nil, "package.json yarn.lock .yarnrc.yml", []string{"YARN_ENABLE_NETWORK=0 yarn install --immutable"}},
 		{"uv goes before requirements", nil, "uv.lock requirements.txt", []string{"uv sync --frozen --offline"}},
-		{"two languages", nil, "package.json package-lock.json Gemfile.lock", []string{npm, "BUNDLE_PATH=vendor/bundle bundle install --local"}},
+		{"two languages", nil, "package.json package-lock.json Gemfile.lock", []string{npm, "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install --local"}},
 		{"what the project names is all", []string{"make deps"}, "package.json package-lock.json", []string{"make deps"}},
 	} {
 		files := fstest.MapFS{}
@@ -35,7 +35,7 @@ func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
 			files[name] = &fstest.MapFile{}
 		}
 		var got []string
-		for _, s := range setup.Plan(tt.named, files) {
+		for _, s := range setup.Plan(tt.named, false, files) {
 			got = append(got, s.Command)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -45,7 +45,7 @@ func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
 }
 
 func TestREAL02_RequirementsGoIntoOneEnvironment(t *testing.T) {
-	plan := setup.Plan(nil, fstest.MapFS{"requirements.txt": {}, "requirements-dev.txt": {}, "requirements-it's.txt": {}, "requirements.txt.d/x": {}})
+	plan := setup.Plan(nil, false, fstest.MapFS{"requirements.txt": {}, "requirements-dev.txt": {}, "requirements-it's.txt": {}, "requirements.txt.d/x": {}})
 	if len(plan) != 1 || !strings.HasSuffix(plan[0].Command, ` -r 'requirements-dev.txt' -r 'requirements-it'\''s.txt' -r 'requirements.txt'`) || plan[0].Leaves != ".venv" {
 		t.Errorf("the plan is %+v", plan)
 	}

@@ -90,6 +90,10 @@ type Policy struct {
 	// host's own, they get only PATH and LANG. Names that look like those
 	// of secrets (such as *_KEY and *_TOKEN) are left out.
 	Env []string
+
+	// Told returns, and forgets, what there is to say of the commands that have run
+	// since, in lines: it goes to the end of a command's output. Nil means nothing.
+	Told func() []string
 }
 
 // Decisions is the decision graph, as far as tools use it.

@@ -59,6 +59,11 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if j.ws.Exec.Told != nil {
+		for _, line := range j.ws.Exec.Told() {
+			out.text = strings.TrimSuffix(out.text, "\n") + "\n[" + line + "]\n"
+		}
+	}
 	r := told(out)
 	r.Ran = j.ws.Exec.Ran
 	j.report(ctx, &r, before, known)

@@ -63,9 +63,12 @@ type ProjectConfig struct {
 	Setup []string `protobuf:"bytes,750,rep,name=setup,proto3" json:"setup,omitempty"`
 	// What becomes of what a proposed change contains, by the kind of warning;
 	// kinds that are not named have their defaults.
-	Patch         map[string]PatchAction `protobuf:"bytes,10,rep,name=patch,proto3" json:"patch,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=loom.v1.PatchAction"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Patch map[string]PatchAction `protobuf:"bytes,10,rep,name=patch,proto3" json:"patch,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=loom.v1.PatchAction"`
+	// Hosts that setup commands may reach, through a proxy of the host's: HOST or
+	// HOST:PORT. Empty means none.
+	SetupRegistries []string `protobuf:"bytes,11,rep,name=setup_registries,json=setupRegistries,proto3" json:"setup_registries,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ProjectConfig) Reset() {
@@ -199,6 +202,13 @@ func (x *ProjectConfig) GetSetup() []string {
 func (x *ProjectConfig) GetPatch() map[string]PatchAction {
 	if x != nil {
 		return x.Patch
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetSetupRegistries() []string {
+	if x != nil {
+		return x.SetupRegistries
 	}
 	return nil
 }
@@ -965,7 +975,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x04\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa1\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -984,7 +994,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\tprocesses\x18\xbe\x05 \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\x12\x15\n" +
 	"\x05setup\x18\xee\x05 \x03(\tR\x05setup\x127\n" +
 	"\x05patch\x18\n" +
-	" \x03(\v2!.loom.v1.ProjectConfig.PatchEntryR\x05patch\x1aN\n" +
+	" \x03(\v2!.loom.v1.ProjectConfig.PatchEntryR\x05patch\x12)\n" +
+	"\x10setup_registries\x18\v \x03(\tR\x0fsetupRegistries\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
