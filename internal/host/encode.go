@@ -63,5 +63,6 @@ func toolEnv() []string {
 	if home, err := os.UserHomeDir(); err == nil && os.Getenv("GOPATH") == "" {
 		env = append(env, "GOPATH="+filepath.Join(home, "go"))
 	}
-	return append(env, managersEnv()...)
+	_, links := wheels()
+	return append(append(env, managersEnv()...), links...)
 }

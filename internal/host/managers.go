@@ -27,6 +27,7 @@ var managers = []manager{
 	{"SDKMAN_DIR", ".sdkman", []string{"candidates", "libexec"}},
 	{"RUSTUP_HOME", ".rustup", []string{"toolchains", "settings.toml"}},
 	{"UV_PYTHON_INSTALL_DIR", ".local/share/uv/python", nil},
+	{"MIX_HOME", ".mix", []string{"archives", "elixir", "escripts"}},
 }
 
 // choices are variables by which managers choose a version.

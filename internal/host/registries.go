@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,6 +42,7 @@ func (h *Host) execSetup(p *loomv1.ProjectConfig, role roles.Role, changes strin
 		if file, shown := credentialsIn(spec.Read); shown {
 			return nil, showsCredentials(file)
 		}
+		spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return e == "PIP_NO_INDEX=1" })
 		spec.Env = append(spec.Env, proxied()...)
 		spec.Serve = proxies.next().Serve
 		return confine(ctx, spec, dir, write, argv)

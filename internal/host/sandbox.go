@@ -92,6 +92,7 @@ func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox,
 	if err != nil {
 		return nil, err
 	}
+	useFetched(&spec, dir)
 	return confine(ctx, spec, dir, write, argv)
 }
 
@@ -176,7 +177,7 @@ func (c cache) use(spec *sandbox.Spec) error {
 		}
 	}
 	spec.Env = append(spec.Env, "XDG_CACHE_HOME="+own)
-	return nil
+	return c.useHomes(spec, own)
 }
 
 // overlap reports whether one of two paths lies in the other.
@@ -214,6 +215,9 @@ func readable(data string, more []string) []string {
 		case "GOPATH":
 			add(filepath.Join(value, "pkg", "mod"))
 		}
+	}
+	if links, _ := wheels(); links != "" {
+		add(links)
 	}
 	for _, path := range versionsOf(filepath.SplitList(os.Getenv("PATH"))) {
 		add(path)

@@ -49,7 +49,7 @@ func landlock(s Spec) error {
 	}
 	dirs := append([]string{"/tmp", "/dev", "/proc"}, s.Write...)
 	for _, l := range s.Layers {
-		dirs = append(dirs, l.Path)
+		dirs = append(dirs, l.at())
 	}
 	for _, dir := range dirs {
 		if err := allow(fd, dir, handled); err != nil && !errors.Is(err, os.ErrNotExist) {

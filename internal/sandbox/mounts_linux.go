@@ -153,7 +153,7 @@ func bindAll(s Spec) error {
 
 // layer shows a directory with what is kept of its changes on top.
 func layer(l Layer) error {
-	upper, work, to := "/old"+l.Keep+"/changed", "/old"+l.Keep+"/pending", "/new"+l.Path
+	upper, work, to := "/old"+l.Keep+"/changed", "/old"+l.Keep+"/pending", "/new"+l.at()
 	for _, dir := range []string{upper, work, to} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err

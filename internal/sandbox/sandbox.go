@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"os/exec"
@@ -48,13 +49,16 @@ const ServeAddress = "127.0.0.1:3128"
 // Layer is a directory whose changes are kept apart from it, in another one:
 // caches that are shared for reading alone.
 type Layer struct {
-	// Path is the directory, at its own place.
-	Path string
+	// Path is the directory, and At where the command sees it: a place within
+	// Write, made if absent; empty means at Path.
+	Path, At string
 	// Keep is an existing directory for the changes; the next command with it
 	// sees them again. Nothing else may be kept in it, and two commands at once
 	// cannot have it.
 	Keep string
 }
+
+func (l Layer) at() string { return cmp.Or(l.At, l.Path) }
 
 // Limits bound what a command uses. Zero means the default, see [Limits.or].
 type Limits struct {
@@ -153,7 +157,7 @@ func (s Spec) check(argv []string) error {
 func (s Spec) layered() []string {
 	var paths []string
 	for _, l := range s.Layers {
-		paths = append(paths, l.Path, l.Keep)
+		paths = append(paths, l.Path, l.Keep, l.at())
 	}
 	return paths
 }

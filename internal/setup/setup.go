@@ -45,7 +45,7 @@ func Plan(named []string, online bool, files fs.FS) []Step {
 	if len(named) > 0 {
 		return steps
 	}
-	for _, kind := range []func(fs.FS, bool) Step{node, python, ruby} {
+	for _, kind := range []func(fs.FS, bool) Step{node, python, ruby, rust, elixir} {
 		if s := kind(files, online); s.Command != "" {
 			steps = append(steps, s)
 		}
@@ -109,6 +109,33 @@ func ruby(files fs.FS, online bool) Step {
 		install += " --local"
 	}
 	return Step{install, "Gemfile.lock", path.Join("vendor", "bundle")}
+}
+
+// rust fetches crates. From the user's caches they are looked for there alone, and
+// are then readable for every command; from a registry they go into the checkout.
+func rust(files fs.FS, online bool) Step {
+	switch {
+	case !has(files, "Cargo.lock") || !has(files, "Cargo.toml"):
+		return Step{}
+	case online:
+		return Step{`CARGO_HOME="$PWD/` + CargoHome + `" cargo fetch --locked`, "Cargo.lock", CargoHome}
+	}
+	return Step{"cargo fetch --locked --offline", "Cargo.lock", ""}
+}
+
+// CargoHome is the directory of a checkout with the crates that its setup has
+// fetched from a registry: where it is there, Cargo's home is in it.
+const CargoHome = ".cargo-home"
+
+func elixir(files fs.FS, online bool) Step {
+	if !has(files, "mix.lock") || !has(files, "mix.exs") {
+		return Step{}
+	}
+	get := "mix deps.get --check-locked"
+	if !online {
+		get = "HEX_OFFLINE=1 " + get
+	}
+	return Step{get, "mix.lock", "deps"}
 }
 
 func has(files fs.FS, name string) bool {

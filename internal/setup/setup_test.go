@@ -28,6 +28,9 @@ func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
 		{"yarn 2 and later", nil, "package.json yarn.lock .yarnrc.yml", []string{"YARN_ENABLE_NETWORK=0 yarn install --immutable"}},
 		{"uv goes before requirements", nil, "uv.lock requirements.txt", []string{"uv sync --frozen --offline"}},
 		{"two languages", nil, "package.json package-lock.json Gemfile.lock", []string{npm, "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install --local"}},
+		{"crates of the user", nil, "Cargo.toml Cargo.lock", []string{"cargo fetch --locked --offline"}},
+		{"a lock file of no crate", nil, "Cargo.lock", nil},
+		{"Elixir", nil, "mix.exs mix.lock", []string{"HEX_OFFLINE=1 mix deps.get --check-locked"}},
 		{"what the project names is all", []string{"make deps"}, "package.json package-lock.json", []string{"make deps"}},
 	} {
 		files := fstest.MapFS{}
@@ -54,5 +57,31 @@ func TestREAL02_RequirementsGoIntoOneEnvironment(t *testing.T) {
 	}
 	if script := (setup.Step{Command: "make deps"}).Script(); script != "make deps" {
 		t.Errorf("the script is %s", script)
+	}
+}
+
+// With registries the same files ask for commands that fetch what is missing.
+func TestREAL02_APlanThatReachesRegistries(t *testing.T) {
+	for files, want := range map[string]string{
+		"package.json package-lock.json":     "npm ci --prefer-offline --no-audit --no-fund",
+		"package.json pnpm-lock.yaml":        "pnpm install --frozen-lockfile --prefer-offline",
+		"package.json yarn.lock":             "yarn install --frozen-lockfile --prefer-offline",
+		"package.json yarn.lock .yarnrc.yml": "yarn install --immutable",
+		"uv.lock":                            "uv sync --frozen",
+		"Gemfile.lock":                       "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install",
+		"Cargo.toml Cargo.lock":              `CARGO_HOME="$PWD/.cargo-home" cargo fetch --locked`,
+		"mix.exs mix.lock":                   "mix deps.get --check-locked",
+	} {
+		all := fstest.MapFS{}
+		for name := range strings.FieldsSeq(files) {
+			all[name] = &fstest.MapFile{}
+		}
+		plan := setup.Plan(nil, true, all)
+		if len(plan) != 1 || plan[0].Command != want || plan[0].Leaves == "" {
+			t.Errorf("%s: %+v, want %s", files, plan, want)
+		}
+	}
+	if plan := setup.Plan([]string{"npm ci --offline"}, true, fstest.MapFS{}); len(plan) != 1 || plan[0].Command != "npm ci --offline" {
+		t.Errorf("what the project names: %+v", plan)
 	}
 }
