@@ -37,7 +37,7 @@ func crowded(t *testing.T) *bench {
 	policy := func(r *model.Request) (*model.Response, error) {
 		last := r.Messages[len(r.Messages)-1]
 		var n int
-		if _, err := fmt.Sscanf(last.Text, "file %d", &n); err != nil || last.Role != model.RoleTool {
+		if _, err := fmt.Sscanf(strings.TrimSpace(last.Text), "1 file %d", &n); err != nil || last.Role != model.RoleTool {
 			n = 0
 		}
 		if n == 9 {

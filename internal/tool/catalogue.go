@@ -37,7 +37,6 @@ const maxArguments = 2 << 20 // bytes
 type tool struct {
 	Spec
 	schema *jsonschema.Schema
-	keys   []string // of its arguments
 	run    func(context.Context, *Set, *loomv1.ToolCall) Result
 	// reconcile is set for tools that can tell what became of a call.
 	reconcile func(context.Context, *Set, *loomv1.ToolCall) (Result, bool)
@@ -97,11 +96,8 @@ func (t *tool) prepare() error {
 	if err := c.AddResource("loom:"+t.Name, doc); err != nil {
 		return err
 	}
-	if t.schema, err = c.Compile("loom:" + t.Name); err != nil {
-		return err
-	}
-	t.keys = slices.Sorted(maps.Keys(t.schema.Properties))
-	return nil
+	t.schema, err = c.Compile("loom:" + t.Name)
+	return err
 }
 
 // check returns tool/arguments with all that is wrong with the arguments.
@@ -194,12 +190,30 @@ func (t *tool) problem(e *jsonschema.ValidationError) []*fault.Error {
 		return []*fault.Error{unfit(where, "%s", e.ErrorKind.LocalizedString(english))}
 	}
 	var list []*fault.Error
+	keys := t.keys(e.InstanceLocation)
 	for _, p := range extra.Properties {
 		f := unfit(where, "there is no such argument").Got(p)
-		f.Hint = suggest.Hint(p, t.keys)
+		if f.Hint = suggest.Hint(p, keys); f.Hint == "" {
+			f.Hint = "the arguments are " + strings.Join(keys, ", ")
+		}
 		list = append(list, f)
 	}
 	return list
+}
+
+// keys returns the names that an object among the arguments can have: those of
+// the arguments themselves where location is empty.
+func (t *tool) keys(location []string) []string {
+	at := t.schema
+	for _, step := range location {
+		switch {
+		case at.Properties[step] != nil:
+			at = at.Properties[step]
+		case at.Items2020 != nil:
+			at = at.Items2020
+		}
+	}
+	return slices.Sorted(maps.Keys(at.Properties))
 }
 
 // job is one call at work.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -97,6 +99,9 @@ func editFile(_ context.Context, j job, a editArguments) (Result, error) {
 // apply makes an edit in a text and returns the lines where it did, as they
 // were counted before it.
 func (e replacement) apply(text string) (after string, lines []int, err error) {
+	if e, err = e.meant(text); err != nil {
+		return "", nil, err
+	}
 	if e.Old == e.New {
 		return "", nil, unfit(e.where+"new_text", "it is the same as old_text")
 	}
@@ -114,6 +119,55 @@ func (e replacement) apply(text string) (after string, lines []int, err error) {
 		}
 	}
 	return strings.ReplaceAll(text, e.Old, e.New), lines, nil
+}
+
+// numbered is the beginning of a line as file_read shows it.
+var numbered = regexp.MustCompile(`^ *([0-9]+)\t`)
+
+// meant returns an edit without the line numbers of file_read, where its texts
+// were pasted with them: neither text stands in the file as it is, and each line
+// of old_text has the next number. Where new_text has numbers on some lines alone,
+// what was meant cannot be told.
+func (e replacement) meant(text string) (replacement, error) {
+	plainOld, all, _ := unnumbered(e.Old, true)
+	if !all || strings.Contains(text, e.Old) {
+		return e, nil
+	}
+	plainNew, all, some := unnumbered(e.New, false)
+	if some && strings.Contains(text, e.New) { // the numbers are the file's own
+		return e, nil
+	}
+	if some && !all {
+		return e, fault.New("tool/no-match", "some lines of the text begin with the line numbers of file_read, which are no part of the file").
+			At(e.where + "new_text").Want("give old_text and new_text without the numbers and the tabs behind them")
+	}
+	if all {
+		e.New = plainNew
+	}
+	e.Old = plainOld
+	return e, nil
+}
+
+// unnumbered returns a text without the line numbers of file_read, and whether
+// all of its lines, or some, have one: in a row, each is one more than the one
+// before.
+func unnumbered(text string, row bool) (bare string, all, some bool) {
+	var out strings.Builder
+	all, last := true, 0
+	for line := range strings.Lines(text) {
+		m := numbered.FindStringSubmatch(line)
+		if m == nil {
+			all = false
+			continue
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil || row && last > 0 && n != last+1 {
+			all = false
+		}
+		some, last = true, n
+		out.WriteString(line[len(m[0]):])
+	}
+	return out.String(), all && some, some
 }
 
 func edited(path string, lines ...int) Result {
@@ -231,6 +285,14 @@ func reconcileEdit(_ context.Context, s *Set, call *loomv1.ToolCall) (Result, bo
 		return Result{}, false // it says so itself when it is made again
 	}
 	text := string(data)
+	for i, e := range edits {
+		if edits[i], err = e.meant(text); err != nil || edits[i].Old == edits[i].New {
+			return Result{}, false // it is refused again
+		}
+		if edits[i].Old != e.Old && strings.Contains(text, edits[i].Old) && strings.Contains(text, edits[i].New) {
+			return unknown("the numbers in old_text may have been the file's own, and be gone"), true
+		}
+	}
 	if len(edits) == 1 && !edits[0].All {
 		return reconcileOne(path, text, edits[0])
 	}

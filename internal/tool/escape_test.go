@@ -120,7 +120,7 @@ func TestF38_Inside(t *testing.T) {
 		"inside": "hello\n", "insidedir/b.txt": "hello\n", "dir/up/a.txt": "hello\n", "self/self/a.txt": "hello\n",
 		"sub/.GIT.d/fine": "hello\n", "./a.txt": "hello\n",
 	} {
-		if r := ok(t, do(t, s, "file_read", args{"path": path})); r.Output != want {
+		if r := ok(t, do(t, s, "file_read", args{"path": path})); r.Output != "     1\t"+want+"[end of the file, 1 lines]\n" {
 			t.Errorf("file_read %s: %q", path, r.Output)
 		}
 	}

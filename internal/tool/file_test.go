@@ -19,18 +19,22 @@ func TestTOOL01_FileRead(t *testing.T) {
 	s, _ := workspace(t, map[string]string{
 		"a.txt": "one\ntwo\nthree\n", "open.txt": "one\ntwo", "empty": "", "bin": "a\x00b", "latin": strings.Repeat("\xe9\xe8", 50),
 		"dir/b.txt": "b\n", "wide": wide, "long": strings.Repeat("line of text\n", 40_000),
+		"crlf": "one\r\n\n\n", "broad": strings.Repeat("é", 999) + "x" + strings.Repeat("é", 250) + "z\ny\n",
 	})
 	for _, tt := range []struct {
 		args args
 		want string // the whole output
 	}{
-		{args{"path": "a.txt"}, "one\ntwo\nthree\n"},
-		{args{"path": "./dir//b.txt"}, "b\n"},
-		{args{"path": "open.txt"}, "one\ntwo"},
-		{args{"path": "a.txt", "limit": 2}, "one\ntwo\n[lines 1 to 2 of 3; go on with offset 3]\n"},
-		{args{"path": "a.txt", "limit": 3}, "one\ntwo\nthree\n"},
-		{args{"path": "a.txt", "offset": 2, "limit": 1}, "two\n[lines 2 to 2 of 3; go on with offset 3]\n"},
-		{args{"path": "open.txt", "offset": 2}, "two\n[lines 2 to 2 of 2]\n"},
+		{args{"path": "a.txt"}, "     1\tone\n     2\ttwo\n     3\tthree\n[end of the file, 3 lines]\n"},
+		{args{"path": "./dir//b.txt"}, "     1\tb\n[end of the file, 1 lines]\n"},
+		{args{"path": "open.txt"}, "     1\tone\n     2\ttwo\n[end of the file, 2 lines, the last without a line break]\n"},
+		{args{"path": "a.txt", "limit": 2}, "     1\tone\n     2\ttwo\n[lines 1 to 2 of 3; go on with offset 3]\n"},
+		{args{"path": "a.txt", "limit": 3}, "     1\tone\n     2\ttwo\n     3\tthree\n[end of the file, 3 lines]\n"},
+		{args{"path": "a.txt", "offset": 2, "limit": 1}, "     2\ttwo\n[lines 2 to 2 of 3; go on with offset 3]\n"},
+		{args{"path": "open.txt", "offset": 2}, "     2\ttwo\n[end of the file, 2 lines, the last without a line break]\n"},
+		{args{"path": "crlf"}, "     1\tone\r\n     2\t\n     3\t\n[end of the file, 3 lines]\n"},
+		{args{"path": "broad", "limit": 2}, "     1\t" + strings.Repeat("é", 999) + "x [501 more bytes in this line]\n     2\ty\n[end of the file, 2 lines]\n"},
+		{args{"path": "broad", "limit": 1}, "     1\t" + strings.Repeat("é", 999) + "x" + strings.Repeat("é", 250) + "z\n[lines 1 to 1 of 2; go on with offset 2]\n"},
 		{args{"path": "empty"}, "[the file is empty]\n"},
 		{args{"path": "a.txt", "offset": 4}, `tool/arguments: offset: the file has 3 lines (got "4")` + "\n"},
 		{args{"path": "bin"}, `tool/failed: path: the file is not text; it has 3 bytes (got "bin")` + "\n"},
@@ -43,14 +47,14 @@ func TestTOOL01_FileRead(t *testing.T) {
 			t.Errorf("file_read %v:\n%q, want\n%q", tt.args, r.Output, tt.want)
 		}
 	}
-	for _, name := range []string{"wide", "long"} {
-		r := ok(t, do(t, s, "file_read", args{"path": name}))
-		if len(r.Output) > tool.MaxOutput || len(r.Output) < 200<<10 {
-			t.Errorf("file_read %s: %d bytes", name, len(r.Output))
+	for _, args := range []args{{"path": "wide", "limit": 1}, {"path": "long"}} {
+		r := ok(t, do(t, s, "file_read", args))
+		if len(r.Output) > tool.MaxOutput || len(r.Output) < tool.MaxOutput-4<<10 {
+			t.Errorf("file_read %v: %d bytes", args, len(r.Output))
 		}
 	}
-	says(t, do(t, s, "file_read", args{"path": "wide"}), "[cut inside line 1 of 1, which is too long to show]")
-	says(t, do(t, s, "file_read", args{"path": "long"}), "[lines 1 to 20086 of 40000; go on with offset 20087]")
+	says(t, do(t, s, "file_read", args{"path": "wide"}), "x [305200 more bytes in this line]\n[end of the file, 1 lines, the last without a line break]\n")
+	says(t, do(t, s, "file_read", args{"path": "long", "offset": 39_999}), " 39999\tline of text\n 40000\tline of text\n[end of the file, 40000 lines]\n")
 }
 
 // Reading on from where the last part ended gives the whole file.
@@ -63,13 +67,21 @@ func TestTOOL02_FileReadInParts(t *testing.T) {
 	var got strings.Builder
 	for offset := 1; offset <= 60_000; {
 		r := ok(t, do(t, s, "file_read", args{"path": "f", "offset": offset}))
-		body, note, _ := strings.Cut(r.Output, "[lines ")
-		got.WriteString(body)
-		var first, last, all int
-		if _, err := fmt.Sscanf(note, "%d to %d of %d", &first, &last, &all); err != nil || first != offset || all != 60_000 {
-			t.Fatalf("note %q at offset %d: %v", note, offset, err)
+		for line := range strings.Lines(r.Output) {
+			var n int
+			number, body, isLine := strings.Cut(line, "\t")
+			if !isLine {
+				continue
+			}
+			if _, err := fmt.Sscan(number, &n); err != nil || n != offset {
+				t.Fatalf("line %q, want number %d: %v", line, offset, err)
+			}
+			got.WriteString(body)
+			offset++
 		}
-		offset = last + 1
+		if want := fmt.Sprintf("of 60000; go on with offset %d]\n", offset); offset <= 60_000 && !strings.HasSuffix(r.Output, want) {
+			t.Fatalf("a part ends with %q, want %q", r.Output[len(r.Output)-60:], want)
+		}
 	}
 	if got.String() != text.String() {
 		t.Error("the parts are not the file")
@@ -188,6 +200,38 @@ func TestREAL05_SeveralEdits(t *testing.T) {
 	}
 }
 
+// Text that was pasted with the line numbers of file_read is taken without them
+// where that is the one thing it can mean.
+func TestREAL05_EditsWithLineNumbers(t *testing.T) {
+	const text = "one\ntwo\nthree\ntwo\n"
+	for _, tt := range []struct {
+		file, old, new string
+		want           string // of the file; "" when it stays
+		says           string
+	}{
+		{text, "     2\ttwo\n     3\tthree\n", "     2\t2\n     3\t3\n", "one\n2\n3\ntwo\n", "edited at line 2"},
+		{text, "     3\tthree", "one", "one\ntwo\none\ntwo\n", "edited at line 3"},
+		{text, "3\tthree", "a\nb", "one\ntwo\na\nb\ntwo\n", "edited at line 3"},
+		{text, "     1\tone\n     2\ttwo", "     1\tone\na half\n     2\ttwo", "", "new_text: some lines of the text begin with the line numbers of file_read"},
+		{text, "     2\ttwo\n     9\tthree", "x", "", "does not stand in the file"},
+		{text, "     2\ttwo", "x", "", "stands in the file 2 times, at lines 2, 4"},
+		{text, "     3\tthree", "three", "", "the same as old_text"},
+		{text, "     1\tone\ntwo", "x", "", "does not stand in the file"},
+		{"a\n     7\tb\nb\n", "     7\tb", "c", "a\nc\nb\n", "edited at line 2"}, // the file's own
+	} {
+		s, root := workspace(t, map[string]string{"f": tt.file})
+		c := call(t, "file_edit", args{"path": "f", "old_text": tt.old, "new_text": tt.new})
+		r := s.Call(t.Context(), everything, 0, c)
+		says(t, r, tt.says)
+		if want := cmp.Or(tt.want, tt.file); get(t, root, "f") != want || (r.Status == loomv1.ToolStatus_TOOL_STATUS_OK) != (tt.want != "") {
+			t.Errorf("file_edit %q by %q: %v, the file is %q", tt.old, tt.new, r.Status, get(t, root, "f"))
+		}
+		if _, settled := s.Reconcile(t.Context(), c); settled != (tt.want != "") && r.Code == "" {
+			t.Errorf("file_edit %q by %q, cut off after it ended: settled %t", tt.old, tt.new, settled)
+		}
+	}
+}
+
 // Numbers in quotes are taken where the schema says number, and only there.
 func TestREAL05_NumbersInQuotes(t *testing.T) {
 	s, _ := workspace(t, map[string]string{"f": "one\ntwo\nthree\n"})
@@ -195,7 +239,7 @@ func TestREAL05_NumbersInQuotes(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{"path": "f", "offset": "2", "limit": "1"}, "two\n[lines 2 to 2 of 3; go on with offset 3]\n"},
+		{args{"path": "f", "offset": "2", "limit": "1"}, "     2\ttwo\n[lines 2 to 2 of 3; go on with offset 3]\n"},
 		{args{"path": "f", "offset": "two"}, "tool/arguments: /offset: got string, want integer\n"},
 		{args{"path": "f", "offset": ""}, "tool/arguments: /offset: got string, want integer\n"},
 		{args{"path": "1"}, `tool/not-found: path: there is no such file or directory (got "1")` + "\n"},

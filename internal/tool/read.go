@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	maxRead = MaxOutput - 1<<10 // bytes of one file_read
-	maxScan = 64 << 20          // bytes of a file that is looked through for lines
+	maxRead   = MaxOutput - 1<<10 // bytes of one file_read
+	maxScan   = 64 << 20          // bytes of a file that is looked through for lines
+	lineWidth = 2000              // bytes of a line that are shown among others
 )
 
 var fileRead = &tool{
 	Spec: Spec{
 		Name:  "file_read",
 		Class: reads,
-		Description: "Read a text file of the workspace, whole or from line offset on. " +
-			"At most 255 KiB are given at once; what was cut is said in a last line in brackets.",
+		Description: "Read a text file of the workspace, whole or from line offset on. Each line comes behind its number and a tab, " +
+			"which are no part of the file. The last line, in brackets, says whether there is more.",
 		Schema: schema(`"path"`, `
 			"path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
 			"offset": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
@@ -55,20 +56,33 @@ func readFile(ctx context.Context, j job, a readArguments) (Result, error) {
 	if head, _ := in.Peek(8 << 10); binary(head) {
 		return Result{}, fault.New("tool/failed", "the file is not text; it has %d bytes", info.Size()).At("path").Got(a.Path)
 	}
-	w := window{first: max(a.Offset, 1), most: a.Limit}
+	w := newWindow(a)
 	if err := w.scan(ctx, in); err != nil {
 		return Result{}, err
 	}
 	return w.result(p.path)
 }
 
-// window is the lines of a file that were asked for.
+// window is the lines of a file that were asked for, as they are shown: each
+// behind its number and a tab.
 type window struct {
 	first, most int // lines; most 0 is no bound
+	width       int // bytes of a line that are shown
 	text        bytes.Buffer
-	kept, lines int // lines in text; of the file
-	cut         bool
-	half        bool // the last line in text is not whole
+	kept, lines int  // lines in text; of the file
+	cut         bool // the file goes on behind text
+	shown, left int  // bytes of the line at hand in text; not in it
+	whole       bool // the line at hand ended with a line break
+}
+
+// newWindow returns the window of some arguments. A line that is asked for alone
+// is shown as far as there is room.
+func newWindow(a readArguments) *window {
+	w := &window{first: max(a.Offset, 1), most: a.Limit, width: lineWidth}
+	if w.most == 1 {
+		w.width = maxRead - 1<<10
+	}
+	return w
 }
 
 // scan reads all lines and keeps those of the window, as far as there is room.
@@ -86,6 +100,7 @@ func (w *window) scan(ctx context.Context, in *bufio.Reader) error {
 		}
 		begin = err == nil
 		if errors.Is(err, io.EOF) {
+			w.endLine()
 			return nil
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -94,26 +109,53 @@ func (w *window) scan(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
+// take shows the next piece of a line, the first when it begins.
 func (w *window) take(piece []byte, begin bool) {
 	if w.lines < w.first || w.cut {
 		return
 	}
-	if begin && w.most > 0 && w.kept == w.most {
-		w.cut = true
+	if begin && !w.beginLine(len(piece)) {
 		return
 	}
-	room := maxRead - w.text.Len()
-	if len(piece) > room && (begin && w.kept > 0) {
+	body, whole := bytes.CutSuffix(piece, []byte("\n"))
+	w.whole = whole
+	n := len(body)
+	if room := w.width - w.shown; n > room {
+		n = runeStart(string(body), max(room, 0))
+	}
+	if w.left > 0 {
+		n = 0 // what was cut off stays so
+	}
+	w.text.Write(body[:n])
+	w.shown, w.left = w.shown+n, w.left+len(body)-n
+	if whole {
+		w.endLine()
+	}
+}
+
+// beginLine begins to show a line of at least size bytes, if it belongs to the
+// window and there is room for it.
+func (w *window) beginLine(size int) bool {
+	const beside = 64 // bytes of a number, and of the word on what is cut
+	if w.most > 0 && w.kept == w.most || w.kept > 0 && w.text.Len()+min(size, w.width)+beside > maxRead {
 		w.cut = true
+		return false
+	}
+	w.kept++
+	w.shown, w.left = 0, 0
+	fmt.Fprintf(&w.text, "%6d\t", w.lines)
+	return true
+}
+
+// endLine ends the line that was shown last, if it was not ended yet.
+func (w *window) endLine() {
+	if b := w.text.Bytes(); w.cut || len(b) == 0 || b[len(b)-1] == '\n' {
 		return
 	}
-	if begin {
-		w.kept++
+	if w.left > 0 {
+		fmt.Fprintf(&w.text, " [%d more bytes in this line]", w.left)
 	}
-	if len(piece) > room {
-		piece, w.cut, w.half = piece[:room], true, true
-	}
-	w.text.Write(piece)
+	w.text.WriteByte('\n')
 }
 
 func (w *window) result(path string) (Result, error) {
@@ -123,22 +165,12 @@ func (w *window) result(path string) (Result, error) {
 		return done("[the file is empty]\n", "%s: empty", path), nil
 	case w.kept == 0:
 		return Result{}, fault.New("tool/arguments", "the file has %d lines", w.lines).At("offset").Got(fmt.Sprint(w.first))
-	case w.half:
-		fmt.Fprintf(&w.text, "\n[cut inside line %d of %d, which is too long to show]\n", last, w.lines)
-	case w.cut || w.first > 1:
-		w.note(last)
+	case last < w.lines:
+		fmt.Fprintf(&w.text, "[lines %d to %d of %d; go on with offset %d]\n", w.first, last, w.lines, last+1)
+	case !w.whole:
+		fmt.Fprintf(&w.text, "[end of the file, %d lines, the last without a line break]\n", w.lines)
+	default:
+		fmt.Fprintf(&w.text, "[end of the file, %d lines]\n", w.lines)
 	}
 	return done(w.text.String(), "%s: lines %d to %d of %d", path, w.first, last, w.lines), nil
-}
-
-// note says which part of the file this is.
-func (w *window) note(last int) {
-	if b := w.text.Bytes(); b[len(b)-1] != '\n' {
-		w.text.WriteByte('\n')
-	}
-	fmt.Fprintf(&w.text, "[lines %d to %d of %d", w.first, last, w.lines)
-	if last < w.lines {
-		fmt.Fprintf(&w.text, "; go on with offset %d", last+1)
-	}
-	w.text.WriteString("]\n")
 }

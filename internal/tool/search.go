@@ -50,18 +50,23 @@ func (a searchArguments) limit() int {
 }
 
 func searchFiles(ctx context.Context, j job, a searchArguments) (Result, error) {
-	a.Glob = a.Pattern
-	list, err := j.matching(ctx, a, "pattern")
+	glob, err := soundGlob(a.Pattern, "pattern")
+	if err != nil {
+		return Result{}, err
+	}
+	all, err := j.searchable(ctx, cmp.Or(a.Path, "."))
+	if err != nil {
+		return Result{}, err
+	}
+	list, err := all.matching(ctx, glob)
 	if err != nil {
 		return Result{}, err
 	}
 	var out strings.Builder
 	given := 0
 	anywhere := false
-	if len(list.files) == 0 && !strings.HasPrefix(a.Glob, "**/") {
-		deeper := a
-		deeper.Glob = "**/" + strings.TrimPrefix(a.Glob, "./")
-		if list, err = j.matching(ctx, deeper, "pattern"); err != nil {
+	if len(list.files) == 0 && !strings.HasPrefix(glob, "**/") {
+		if list, err = all.matching(ctx, "**/"+glob); err != nil {
 			return Result{}, err
 		}
 		anywhere = len(list.files) > 0
@@ -77,7 +82,7 @@ func searchFiles(ctx context.Context, j job, a searchArguments) (Result, error) 
 		fmt.Fprintf(&out, "[%d of %d paths]\n", given, len(list.files))
 	}
 	if anywhere {
-		fmt.Fprintf(&out, "[nothing matches %s from the top; these match **/%s]\n", a.Pattern, strings.TrimPrefix(a.Glob, "./"))
+		fmt.Fprintf(&out, "[nothing matches %s from the top; these match **/%s]\n", a.Pattern, glob)
 	}
 	if len(list.files) == 0 {
 		out.WriteString("no file matches\n")
@@ -93,16 +98,32 @@ func searchFiles(ctx context.Context, j job, a searchArguments) (Result, error) 
 	return done(out.String(), "%s", summary), nil
 }
 
+// soundGlob returns a glob pattern as it is tried on paths, or says in which
+// argument it is not sound.
+func soundGlob(pattern, argument string) (string, error) {
+	glob := strings.TrimPrefix(pattern, "./")
+	if pattern != "" && (len(glob) > maxPattern || strings.Count(glob, "{") > 4 || !doublestar.ValidatePattern(glob)) {
+		return "", unfit("/"+argument, "it is not a sound glob pattern of at most %d bytes and 4 groups", maxPattern).Got(pattern)
+	}
+	return glob, nil
+}
+
 // matching lists the files below a.Path that a.Glob matches, all without one.
 func (s *Set) matching(ctx context.Context, a searchArguments, argument string) (listing, error) {
-	glob := strings.TrimPrefix(a.Glob, "./")
-	if a.Glob != "" && (len(glob) > maxPattern || strings.Count(glob, "{") > 4 || !doublestar.ValidatePattern(glob)) {
-		return listing{}, unfit("/"+argument, "it is not a sound glob pattern of at most %d bytes and 4 groups", maxPattern).Got(a.Glob)
+	glob, err := soundGlob(a.Glob, argument)
+	if err != nil {
+		return listing{}, err
 	}
 	l, err := s.searchable(ctx, cmp.Or(a.Path, "."))
 	if err != nil || glob == "" {
 		return l, err
 	}
+	return l.matching(ctx, glob)
+}
+
+// matching returns the listing with those of its files alone that a sound glob
+// pattern matches.
+func (l listing) matching(ctx context.Context, glob string) (listing, error) {
 	var list []string
 	for i, f := range l.files {
 		if i%256 == 0 && ctx.Err() != nil {

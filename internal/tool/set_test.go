@@ -56,8 +56,8 @@ func TestF17_UnfitCalls(t *testing.T) {
 		want            string // the output
 	}{
 		{"file_raed", `{}`, "DENIED", "tool/unknown: tool: there is no tool of this name (got \"file_raed\"); did you mean \"file_read\"?\n"},
-		{"rm", `{}`, "DENIED", "tool/unknown: tool: there is no tool of this name (got \"rm\"); you have file_read, content_search\n"},
-		{"shell", `{"command":"x"}`, "DENIED", "tool/denied: tool: your role may not use shell; you have file_read, content_search\n"},
+		{"rm", `{}`, "DENIED", "tool/unknown: tool: there is no tool of this name (got \"rm\"); you have file_read, file_edit\n"},
+		{"shell", `{"command":"x"}`, "DENIED", "tool/denied: tool: your role may not use shell; you have file_read, file_edit\n"},
 		{"file_read", ``, "ERROR", "tool/arguments: arguments: they are not one JSON object: EOF\n"},
 		{"file_read", `{"path":"a`, "ERROR", "tool/arguments: arguments: they are not one JSON object: unexpected EOF\n"},
 		{"file_read", `{"path":"a.txt"} {}`, "ERROR", "tool/arguments: arguments: they are not one JSON object: invalid character after top-level value\n"},
@@ -66,8 +66,11 @@ func TestF17_UnfitCalls(t *testing.T) {
 		{"file_read", `{}`, "ERROR", "tool/arguments: /: missing property 'path'\n"},
 		{"file_read", `{"path":""}`, "ERROR", "tool/arguments: /path: minLength: got 0, want 1\n"},
 		{"file_read", `{"file":"a.txt","offset":"two","limit":0}`, "ERROR", "tool/arguments: /: missing property 'path'\n" +
-			"tool/arguments: /: there is no such argument (got \"file\")\ntool/arguments: /limit: minimum: got 0, want 1\ntool/arguments: /offset: got string, want integer\n"},
+			"tool/arguments: /: there is no such argument (got \"file\"); the arguments are limit, offset, path\ntool/arguments: /limit: minimum: got 0, want 1\ntool/arguments: /offset: got string, want integer\n"},
 		{"file_read", `{"path":"a.txt","ofset":2}`, "ERROR", "tool/arguments: /: there is no such argument (got \"ofset\"); did you mean \"offset\"?\n"},
+		{"file_edit", `{"path":"a.txt","old":"x","new":"y"}`, "ERROR", "tool/arguments: /: there is no such argument (got \"new\"); the arguments are edits, new_text, old_text, path, replace_all\n" +
+			"tool/arguments: /: there is no such argument (got \"old\"); the arguments are edits, new_text, old_text, path, replace_all\n"},
+		{"file_edit", `{"path":"a.txt","edits":[{"old_text":"x","new_text":"y","count":2}]}`, "ERROR", "tool/arguments: /edits/0: there is no such argument (got \"count\"); the arguments are new_text, old_text, replace_all\n"},
 		{"file_read", `{"path":"a.txt","offset":1e300}`, "ERROR", ""},
 		{"file_read", `{"path":"a.txt","offset":1.0}`, "", ""}, // an integer to JSON Schema
 		{"file_read", `{"path":"a.txt","path":"../x"}`, "DENIED", ""},
@@ -76,7 +79,7 @@ func TestF17_UnfitCalls(t *testing.T) {
 		{"file_read", "{\"path\":\"\xff\"}", "ERROR", "tool/arguments: arguments: they are not UTF-8\n"},
 	} {
 		c := &loomv1.ToolCall{Id: "c1", Tool: tt.tool, Arguments: tt.arguments}
-		r := s.Call(context.Background(), []string{"file_read", "content_search"}, 0, c)
+		r := s.Call(context.Background(), []string{"file_read", "file_edit"}, 0, c)
 		status := strings.TrimPrefix(r.Status.String(), "TOOL_STATUS_")
 		if tt.status != "" && status != tt.status || tt.want != "" && r.Output != tt.want {
 			t.Errorf("%s %.60s: %s\n%s\nwant %s\n%s", tt.tool, tt.arguments, status, r.Output, tt.status, tt.want)
