@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/permission"
 	"github.com/loomrun/loom/internal/strictyaml"
 	"github.com/loomrun/loom/internal/suggest"
 )
@@ -110,6 +111,7 @@ func (c *checker) check() {
 	}
 	c.tools("allow", c.role.Tools.Allow)
 	c.tools("ask", c.role.Tools.Ask)
+	c.rules()
 	c.model()
 	c.thinking()
 	c.numbers()
@@ -189,6 +191,24 @@ func (c *checker) tools(list string, named []string) {
 		case serverTool.MatchString(tool), packageTool.MatchString(tool): // which ones there are, is known where the role works
 		default:
 			c.oneOf("tool", tool, tools, at...)
+		}
+	}
+}
+
+// rules looks at what a role says of some calls of its tools.
+func (c *checker) rules() {
+	for i, r := range c.role.Tools.Rules {
+		at := []any{"tools", "rules", i}
+		named := slices.DeleteFunc([]string{r.Allow, r.Ask, r.Deny}, func(s string) bool { return s == "" })
+		if len(named) != 1 {
+			c.refuse(at, "", "tools.rules[%d] says %d things", i, len(named)).Want("one of allow, ask and deny, with a tool that the role has")
+			continue
+		}
+		if !slices.Contains(c.role.Tools.All(), named[0]) {
+			c.refuse(at, named[0], "tools.rules[%d] is about a tool that the role does not list", i).Want("%s", suggest.Among(named[0], c.role.Tools.All()))
+		}
+		if p := r.Permission(); r.On != "" && permission.Check(p) != nil {
+			c.refuse(append(at, "on"), r.On, "it is no glob of at most %d bytes", permission.MaxPattern).Want(`for example "internal/**" or "go test *"`)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/permission"
 	"github.com/loomrun/loom/internal/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Role is who an agent is. Files spell the fields as in their yaml tags.
@@ -66,6 +68,42 @@ type Thinking struct {
 type Tools struct {
 	Allow []string `yaml:"allow"`
 	Ask   []string `yaml:"ask"`
+	// Rules say otherwise of some calls, by what they name.
+	Rules []Rule `yaml:"rules"`
+}
+
+// Rule says of the calls of a tool on something what holds for them. One of Allow,
+// Ask and Deny is the tool's name, which Tools lists.
+type Rule struct {
+	Allow string `yaml:"allow"`
+	Ask   string `yaml:"ask"`
+	Deny  string `yaml:"deny"`
+	// On is a pattern as permissions have it: of a path its elements, with ** for
+	// any number of them, of a command or address all of it, with * for any run of
+	// characters.
+	On string `yaml:"on" loom:"required"`
+}
+
+// Permission is what a rule says, as permissions do.
+func (r Rule) Permission() *loomv1.Permission {
+	switch {
+	case r.Deny != "":
+		return &loomv1.Permission{Verdict: permission.Deny, Tool: r.Deny, Pattern: r.On}
+	case r.Ask != "":
+		return &loomv1.Permission{Verdict: permission.Ask, Tool: r.Ask, Pattern: r.On}
+	}
+	return &loomv1.Permission{Verdict: permission.Allow, Tool: r.Allow, Pattern: r.On}
+}
+
+// Of returns what the role's own file says of a call: what a rule that denies it
+// says, else the last rule that matches, else whether it asks about the tool.
+func (t Tools) Of(call *loomv1.ToolCall, asks bool) loomv1.PermissionVerdict {
+	rules := make([]*loomv1.Permission, len(t.Rules))
+	for i, r := range t.Rules {
+		rules[i] = r.Permission()
+	}
+	verdict, _ := permission.Of(rules, "", call, asks)
+	return verdict
 }
 
 // All returns the tools that a role has, also those that it asks about.

@@ -155,6 +155,9 @@ func TestROLE01_Parse_refuses(t *testing.T) {
 		}},
 		{"unknown tool", sound + "tools: {allow: [file_raed, git_push]}\n", []string{`r:4:17 role/invalid "file_raed"`, `r:4:28 role/invalid "git_push"`}},
 		{"tool twice", sound + "tools: {allow: [shell, shell], ask: [shell]}\n", []string{`r:4:24 role/invalid "shell"`, `r:4:38 role/invalid "shell"`}},
+		{"rules", sound + "tools: {allow: [shell], rules: [{allow: shell}, {deny: file_read, on: x}, {on: x}, {ask: shell, deny: shell, on: x}, {ask: shell, on: '['}]}\n", []string{
+			"r:4:33 yaml/missing-key", `r:4:49 role/invalid "file_read"`, "r:4:75 role/invalid", "r:4:84 role/invalid", `r:4:135 role/invalid "["`,
+		}},
 		{"no model", sound + "model: gpt-9\n", []string{`r:4:8 role/invalid "gpt-9"`}},
 		{"an empty model", sound + "model: ''\n", []string{"r:4:8 role/invalid"}},
 		{"an end to a list", sound + "model: 'openai:a,'\n", []string{`r:4:8 role/invalid "openai:a,"`}},

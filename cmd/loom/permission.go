@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,7 +39,7 @@ answered with "loom approve" or "loom reject".`,
 			`Deny refuses the tool calls that it matches, whatever else allows them. The
 agent is told why, and goes on without.`,
 			"  loom permission deny --pattern \"secrets/**\" --reason \"not for agents\""),
-		a.permissionRevoke())
+		a.permissionAdopt(), a.permissionRevoke())
 }
 
 func permissionTable(w io.Writer, v *loomv1.View) {
@@ -127,6 +129,115 @@ func theProject(about *loomv1.HostReply, name string) (string, error) {
 		return "", fault.New("submit/unknown-project", "the deployment has no such project").At("--project").Got(name).Want("%s", suggest.Among(name, about.Projects))
 	}
 	return name, nil
+}
+
+func (a *app) permissionAdopt() *cobra.Command {
+	var by orderFlags
+	var name string
+	var show bool
+	cmd := &cobra.Command{
+		Use: "adopt [flags] [FILE]", Short: "sign the permissions that a repository's LOOM.md asks for", Args: takes("[FILE]"),
+		Long: `Adopt reads the permissions that a file of instructions asks for, LOOM.md where
+none is named, and signs with the CEO's key those that do not hold yet. What the
+file says has no force by itself, nor has what a later change of it says. A
+block of this form asks, where "*" is every tool and role and on are optional:
+
+` + "  ```yaml permissions\n  permissions:\n    - {allow: shell, on: \"go test *\", role: implementer}\n    - {deny: file_write, on: \".github/**\"}\n  ```" + `
+
+--show tells what would be signed, and signs nothing.`,
+		Example: "  loom permission adopt --show\n  loom permission adopt --project shop",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := "LOOM.md"
+			if len(args) > 0 {
+				file = args[0]
+			}
+			asked, digest, err := a.requested(file)
+			if err := cmp.Or(err, checkName("--project", name)); err != nil {
+				return err
+			}
+			if by.reason == "" {
+				by.reason = fmt.Sprintf("asked for by %s of sha256 %.12s", filepath.Base(file), digest)
+			}
+			if show {
+				return a.showRequested(cmd.Context(), name, asked)
+			}
+			return a.orderAll(cmd.Context(), &by, "adopted", func(ctx context.Context, c *client.Client, about *loomv1.HostReply) ([]ordered, error) {
+				of, fresh, err := notHeld(ctx, c, about, name, asked)
+				if err == nil && len(fresh) == 0 {
+					fmt.Fprintf(a.err, "all that %s asks for holds already\n", file)
+				}
+				var list []ordered
+				for _, p := range fresh {
+					set := &loomv1.SetPermission{Permission: p, Reason: by.reason}
+					list = append(list, ordered{of, project.PermissionWords(p), &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Permit{Permit: set}}})
+				}
+				return list, err
+			})
+		},
+	}
+	projectFlag(cmd, &name)
+	by.add(cmd)
+	cmd.Flags().Lookup("reason").Usage = "`TEXT` that says why, for the record (default: the file and its digest)"
+	cmd.Flags().BoolVar(&show, "show", false, "tell what would be signed, and sign nothing")
+	return cmd
+}
+
+// requested returns what a file of instructions asks for, and its digest.
+func (a *app) requested(file string) ([]*loomv1.Permission, string, error) {
+	data, err := a.readFile(file)
+	if err != nil {
+		return nil, "", err
+	}
+	asked, err := permission.Requested(file, string(data))
+	if err != nil {
+		return nil, "", err
+	}
+	if len(asked) == 0 {
+		return nil, "", fault.New("permission/invalid", "it asks for no permission").At(file).Want("a block that begins with ```yaml permissions; see loom permission adopt --help")
+	}
+	for _, p := range asked {
+		if err := checkPermission(p, a.roleSet()); err != nil {
+			return nil, "", fault.From(err).At(file)
+		}
+	}
+	return asked, fmt.Sprintf("%x", sha256.Sum256(data)), nil
+}
+
+// notHeld returns those of the permissions that do not stand in a project.
+func notHeld(ctx context.Context, c *client.Client, about *loomv1.HostReply, name string, asked []*loomv1.Permission) (string, []*loomv1.Permission, error) {
+	of, err := theProject(about, name)
+	if err != nil {
+		return "", nil, err
+	}
+	view, err := c.Look(ctx, string(project.Permitted), &loomv1.Query{Project: of})
+	if err != nil {
+		return "", nil, err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(asked), func(p *loomv1.Permission) bool {
+		return slices.ContainsFunc(view.Permissions, func(q *loomv1.Permission) bool {
+			return p.Verdict == q.Verdict && p.Role == q.Role && p.Tool == q.Tool && p.Pattern == q.Pattern
+		})
+	})
+	return of, fresh, nil
+}
+
+func (a *app) showRequested(ctx context.Context, name string, asked []*loomv1.Permission) error {
+	return a.with(ctx, func(c *client.Client) error {
+		about, err := c.Host(ctx)
+		if err != nil {
+			return err
+		}
+		of, fresh, err := notHeld(ctx, c, about, name, asked)
+		if err != nil {
+			return err
+		}
+		return a.print(&loomv1.View{Permissions: fresh}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s asked for, %d of them new in %s:\n", count(len(asked), "permission"), len(fresh), of)
+			for _, p := range fresh {
+				fmt.Fprintf(w, "  %s\n", project.PermissionWords(p))
+			}
+		})
+	})
 }
 
 func (a *app) permissionRevoke() *cobra.Command {

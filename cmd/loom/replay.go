@@ -81,8 +81,8 @@ changed. Where this release asks a model anything else than was recorded, it
 stops, names the request and shows the difference, and exits with 5.
 
 "loom demo|run|up --record FILE" make a recording. With --model replay:FILE they
-answer from one, and run their tools. --prompts writes all that models were asked
-as a Markdown document instead, with its tokens and what they cost.`,
+answer from one, and run their tools. --prompts writes what models were asked as
+a Markdown document instead, with its tokens and what they cost.`,
 		Example: "  loom demo --approve auto --record demo.jsonl\n  loom replay demo.jsonl\n  loom replay demo.jsonl --prompts > prompts.md",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if prompts {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/permission"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -20,7 +21,7 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 	var requests []*loomv1.PermissionRequest
 	for _, c := range calls {
 		if r.mustAsk(c) {
-			requests = append(requests, &loomv1.PermissionRequest{Call: c.ToolCall, Ask: tool.Allows(r.role.Tools.Ask, c.Tool)})
+			requests = append(requests, &loomv1.PermissionRequest{Call: c.ToolCall, Ask: r.says(c) == permission.Ask})
 		}
 	}
 	verdicts := map[string]*loomv1.Permit{}
@@ -43,7 +44,12 @@ func (r *run) permitted(ctx context.Context, calls []turn.Call) ([]turn.Call, er
 
 // mustAsk reports whether a call has to be asked about: one that has begun was.
 func (r *run) mustAsk(c turn.Call) bool {
-	return r.looked(c) && r.has(c) && (r.narrowed() || tool.Allows(r.role.Tools.Ask, c.Tool))
+	return r.looked(c) && r.has(c) && r.says(c) != permission.Deny && (r.narrowed() || r.says(c) == permission.Ask)
+}
+
+// says is what the role's own file says of a call.
+func (r *run) says(c turn.Call) loomv1.PermissionVerdict {
+	return r.role.Tools.Of(c.ToolCall, tool.Allows(r.role.Tools.Ask, c.Tool))
 }
 
 // looked reports whether a call is one that permissions are about.
@@ -67,6 +73,8 @@ func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*
 		case r.looked(c) && !r.has(c) && r.narrowed(): // the project would not take it for one that is refused anyway
 			refusal = r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall)
 			refusal.Status = loomv1.ToolStatus_TOOL_STATUS_DENIED
+		case r.looked(c) && r.has(c) && r.says(c) == permission.Deny:
+			refusal = tool.Denied("the file of your role denies it")
 		case r.mustAsk(c) && p.GetVerdict() != loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW:
 			refusal = tool.Denied(p.GetReason())
 		default:

@@ -84,3 +84,57 @@ func TestAGENT04_AStandingPermissionIsAskedAbout(t *testing.T) {
 		t.Errorf("change %v, asked about %v", out.Change, b.seat.wanted)
 	}
 }
+
+// TestAGENT04_RulesOfARole have some calls of a tool denied, some asked about and
+// some made without a question, by what they name.
+func TestAGENT04_RulesOfARole(t *testing.T) {
+	r, err := roles.Parse("poet.yaml", []byte(`name: poet
+summary: Writes odes.
+persona: You write odes.
+tools:
+  allow: [file_write, file_read]
+  ask: [shell]
+  rules:
+    - {allow: shell, on: "cat *"}
+    - {deny: shell, on: "cat secret*"}
+    - {ask: file_write, on: "docs/**"}
+    - {deny: file_write, on: ".github/**"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path string) *loomv1.ToolCall {
+		return call("file_write", map[string]any{"path": path, "content": "x\n"})
+	}
+	run := func(command string) *loomv1.ToolCall { return call("shell", map[string]any{"command": command}) }
+	for _, tt := range []struct {
+		name  string
+		call  *loomv1.ToolCall
+		asked bool
+		want  loomv1.ToolStatus
+	}{
+		{"what no rule names", write("a.txt"), false, loomv1.ToolStatus_TOOL_STATUS_OK},
+		{"a path that is asked about", write("docs/x/y.md"), true, 0},
+		{"a path that is denied", write(".github/workflows/ci.yml"), false, loomv1.ToolStatus_TOOL_STATUS_DENIED},
+		{"a command that is allowed", run("cat a.txt"), false, loomv1.ToolStatus_TOOL_STATUS_OK},
+		{"a command that is denied", run("cat secret.txt"), false, loomv1.ToolStatus_TOOL_STATUS_DENIED},
+		{"a command that no rule names", run("echo x"), true, 0},
+		{"a command that could be two", run("cat a.txt; echo x"), true, 0},
+	} {
+		t.Run("AGENT04 "+tt.name, func(t *testing.T) {
+			b := newBench(t, script(says(tt.call), finish("success")))
+			if b.worker.Roles, err = roles.Builtin().With(r); err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.work(brief("poet", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+			if asked := errors.Is(err, actors.ErrParked); asked != tt.asked || len(b.seat.wanted) > 0 != tt.asked {
+				t.Fatalf("%v; asked about %v, want a question: %t", err, b.seat.wanted, tt.asked)
+			}
+			for _, s := range b.seat.turn.Steps {
+				if c := s.GetTool(); c != nil && !tt.asked && c.Result.GetStatus() != tt.want {
+					t.Errorf("the call ended %v: %s; want %v", c.Result.GetStatus(), c.Result.GetSummary(), tt.want)
+				}
+			}
+		})
+	}
+}
