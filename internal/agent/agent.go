@@ -341,6 +341,7 @@ type guarded func(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 // underLock carries out do with the commit lock's token, or parks the attempt
 // until the lock is granted.
 func (j *job) underLock(ctx context.Context, do guarded) (*loomv1.Outcome, error) {
+	defer j.reserve(ctx)()
 	for n := 1; ; n++ {
 		claim, err := j.seat.AcquireLock(ctx)
 		if err != nil {
@@ -358,6 +359,24 @@ func (j *job) underLock(ctx context.Context, do guarded) (*loomv1.Outcome, error
 		}
 		j.Logger.Info("the commit lock was lost; asking for it again", "attempt", j.brief.Attempt.Id, "token", claim.Token)
 	}
+}
+
+// reserve has a checkout ready for the hooks before the lock is asked for, so that
+// nobody waits for one to be written while it is held.
+func (j *job) reserve(ctx context.Context) (done func()) {
+	if !j.contained() {
+		return func() {}
+	}
+	hooks, err := j.repo.Source.HasHooks(ctx)
+	if err == nil && hooks {
+		if done, err = j.kept().Reserve(ctx, j.repo.Workspaces); err == nil {
+			return done
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		j.Logger.Warn("no checkout is ready for the hooks", "attempt", j.brief.Attempt.Id, "error", err)
+	}
+	return func() {}
 }
 
 // hold carries out do under a grant and gives the grant back.

@@ -57,7 +57,7 @@ func (p *place) hooks() git.HookPolicy {
 		Setup: git.Setup{Commands: p.job.scripts, Contain: setup.Contain, Allow: setup.Allow, Told: setup.Told},
 	}
 	if h.Contain != nil {
-		h.Env = p.policy.Env
+		h.Env, h.Trees = p.policy.Env, p.job.kept()
 	}
 	return h
 }

@@ -203,7 +203,7 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 		message = seal("Change for "+req.Bead, req.trailers())
 	}
 	s := c.newStage(req, tip, tree)
-	defer s.close()
+	defer s.close(ctx)
 	if err := s.open(ctx, req.Bead); err != nil {
 		return nil, nil, err
 	}

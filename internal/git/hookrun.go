@@ -40,6 +40,10 @@ type HookPolicy struct {
 	// Setup makes a work tree ready for its own code before the first hook.
 	Setup Setup `json:"-"`
 
+	// Trees lends the files that hooks look at, where they run in a sandbox. Nil
+	// has them written whole each time.
+	Trees *Pool `json:"-"`
+
 	// Env is the environment, as "KEY=value". Nil means PATH, HOME, the
 	// locale, and where Go keeps its caches, taken from this process. In a
 	// sandbox HOME is the stage's own.
@@ -64,6 +68,15 @@ const SetupName = "setup"
 
 // limit is how long a hook may take.
 func (p HookPolicy) limit() time.Duration { return cmp.Or(p.Timeout, hookTimeout) }
+
+// trees is where the files come from: without a sandbox, what a hook has started may
+// live on, so they serve once.
+func (p HookPolicy) trees() *Pool {
+	if p.Trees == nil || p.Contain == nil {
+		return &Pool{}
+	}
+	return p.Trees
+}
 
 // HookRun tells how one hook ended.
 type HookRun struct {

@@ -66,6 +66,13 @@ func (r *Repository) local(ctx context.Context, scope, key string) (string, erro
 	return value, err
 }
 
+// HasHooks says whether a commit may have hooks to run. It is asked before anything
+// is made ready for them: of hooks that lie among the files, the answer is yes.
+func (r *Repository) HasHooks(ctx context.Context) (bool, error) {
+	path, err := r.hooksPath(ctx)
+	return path != "" || hooks{filepath.Join(r.common, "hooks")}.first() != "", err
+}
+
 func expandHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	home, err := os.UserHomeDir()

@@ -72,7 +72,7 @@ func BenchmarkREAL04_LargeTree(b *testing.B) {
 			if err := s.open(b.Context(), bead(n)); err != nil {
 				b.Fatal(err)
 			}
-			s.close()
+			s.close(b.Context())
 		})
 		if err := os.Remove(filepath.Join(f.top, ".git", "hooks", "pre-commit")); err != nil {
 			b.Fatal(err)

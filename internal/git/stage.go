@@ -12,8 +12,9 @@ import (
 )
 
 // stage is the committer's work tree, where the hooks see the change as they
-// would see a commit of it. It is made anew each time, so nothing that an
-// earlier one left can be wrong, and nothing is taken from it but the message.
+// would see a commit of it. Its files are as git writes them to an empty directory
+// and the rest is made anew each time, so nothing that an earlier one left can be
+// wrong, and nothing is taken from it but the message.
 type stage struct {
 	mirror
 	room      string // all of it lies here
@@ -23,6 +24,7 @@ type stage struct {
 	policy    HookPolicy
 	hooks     hooks
 	pristine  string // index of the tree, out of reach of the hooks
+	files     *Clean // what was laid; nil before
 	step      func(string)
 }
 
@@ -60,10 +62,8 @@ func (s *stage) open(ctx context.Context, bead string) error {
 		return err
 	}
 	s.dir, s.pristine = filepath.Join(s.room, "tree"), filepath.Join(s.room, "index")
-	for _, dir := range []string{s.dir, s.temporary()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(s.temporary(), 0o700); err != nil {
+		return err
 	}
 	if err := s.gather(ctx); err != nil {
 		return err
@@ -81,22 +81,33 @@ func (s *stage) open(ctx context.Context, bead string) error {
 // lay writes what the hooks look at: the change's files, HEAD on loom/BEAD at
 // the tip, the change in the index, and the hooks once more where one of them
 // may look for its like.
-func (s *stage) lay(ctx context.Context, bead string) error {
-	if err := s.over(s.dir, s.pristine).writeTree(ctx, s.tree); err != nil {
+func (s *stage) lay(ctx context.Context, bead string) (err error) {
+	if s.files, err = s.policy.trees().lay(ctx, s.mirror, s.tree, s.dir, true); err != nil {
 		return err
 	}
 	s.step("stage written")
+	if err := copyIndex(s.files.index, s.pristine); err != nil {
+		return err
+	}
 	if err := s.giveGit(ctx, s.dir, s.pristine, "refs/heads/loom/"+bead, s.tip); err != nil {
 		return err
 	}
-	if s.hooks.dir != s.hookTree() {
-		return nil // a relative core.hooksPath: they are among the files
+	if s.hooks.dir == s.hookTree() { // with a relative core.hooksPath they are among the files
+		if err := copyTree(s.hooks.dir, filepath.Join(s.dir, ".git", "hooks")); err != nil {
+			return err
+		}
 	}
-	return copyTree(s.hooks.dir, filepath.Join(s.dir, ".git", "hooks"))
+	return s.policy.trees().close(ctx, s.files)
 }
 
-// close removes the stage; a crash leaves it to the next open.
-func (s *stage) close() { _ = removeAll(s.room) }
+// close gives the files back and removes the stage; a crash leaves it to the next
+// open.
+func (s *stage) close(ctx context.Context) {
+	if s.files != nil {
+		_ = s.policy.trees().Return(ctx, s.files) // what is not kept is removed
+	}
+	_ = removeAll(s.room)
+}
 
 // setUp has the stage made ready for the hooks, within the time of one for each
 // command.
