@@ -1,12 +1,13 @@
 package git
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // inventory describes everything under a directory but its .git, by path.
@@ -63,15 +64,13 @@ func (s inventory) again(root string, hidden bool) inventory {
 // past what cannot be looked at.
 func (inventory) walk(root string, visit func(path, rel string, stamp stamp, m trace, regular bool) error, known inventory) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(root, path)
+		rel := cmp.Or(strings.TrimPrefix(path[len(root):], string(filepath.Separator)), ".")
 		_, was := known[rel]
 		skip := fs.SkipDir
 		if d == nil || !d.IsDir() {
 			skip = nil
 		}
 		switch {
-		case relErr != nil:
-			return relErr
 		case rel == ".git", known != nil && !was:
 			return skip
 		case err != nil && known != nil:
@@ -92,16 +91,6 @@ func (inventory) walk(root string, visit func(path, rel string, stamp stamp, m t
 		}
 		return visit(path, rel, stamp, trace{dir: d.IsDir(), stamp: stamp.digest()}, info.Mode().IsRegular())
 	})
-}
-
-func (s stamp) digest() (short [16]byte) {
-	b, err := binary.Append(nil, binary.LittleEndian, s)
-	if err != nil {
-		panic(err) // its fields have sizes
-	}
-	full := sha256.Sum256(b)
-	copy(short[:], full[:])
-	return short
 }
 
 func sumOf(path string) (sum [sha256.Size]byte, err error) {

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -45,51 +46,65 @@ func BenchmarkREAL04_LargeTree(b *testing.B) {
 	f.user("repack", "-q", "-a", "-d")
 	f.open(f.top)
 	b.Logf("%d files", bytes.Count([]byte(f.user("ls-files")), []byte("\n"))+1)
+	pool := &Pool{Dir: filepath.Join(f.data, "pool")}
+	whole := f.ws
 	for n := 1; b.Loop(); n++ {
 		timed := func(what string, do func()) {
 			begun := time.Now()
 			do()
 			b.ReportMetric(time.Since(begun).Seconds(), what+"-s")
 		}
+		must := func(err error) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		f.ws = whole
+		timed("1-worktree-whole", func() { f.workspace(3*n - 2) })
+		f.ws = whole.Pooled(pool)
+		f.workspace(3*n - 1) // the first is written whole, and comes back
+		must(f.ws.Remove(b.Context(), execution(3*n-1)))
 		var w *Worktree
-		timed("1-worktree", func() { w = f.workspace(n) })
+		timed("1-worktree", func() { w = f.workspace(3 * n) })
 		write(b, w.Path(), fmt.Sprintf("new-%d.txt", n), "loom\n")
+		write(b, w.Path(), "src/net/http/server.go", "changed\n")
 		change, _, err := w.Change(b.Context())
 		timed("2-change", func() { change, _, err = w.Change(b.Context()) })
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(err)
 		token := uint64(10 * n)
-		timed("3-candidate", func() { f.candidate(n, token, change) })
+		timed("3-candidate", func() { f.candidate(3*n, token, change) })
 		f.hook("pre-commit", "#!/bin/sh\nexit 0\n")
-		timed("4-candidate-with-hook", func() {
-			req := f.request(n, token+1, change)
+		_, err = f.repo.raise(b.Context(), deployment, token+1)
+		must(err)
+		stage := func(p *Pool) {
+			req := f.request(3*n, token+1, change)
 			req.ref = "refs/loom/train/" + deployment + "/1" // made anew
-			if _, err := f.repo.raise(b.Context(), deployment, token+1); err != nil {
-				b.Fatal(err)
+			req.Hooks.Trees, req.Hooks.Contain = p, func(context.Context, string, []string, []string, []string) (*exec.Cmd, error) {
+				return nil, exec.ErrNotFound
 			}
 			s := f.com.newStage(req, w.Base(), change.GetTree())
-			if err := s.open(b.Context(), bead(n)); err != nil {
-				b.Fatal(err)
-			}
+			must(s.open(b.Context(), bead(3*n)))
 			s.close(b.Context())
-		})
-		if err := os.Remove(filepath.Join(f.top, ".git", "hooks", "pre-commit")); err != nil {
-			b.Fatal(err)
 		}
+		timed("4-stage-whole", func() { stage(nil) })
+		done, err := pool.Reserve(b.Context(), f.ws)
+		must(err)
+		timed("4-stage", func() { stage(pool) })
+		done()
+		must(os.Remove(filepath.Join(f.top, ".git", "hooks", "pre-commit")))
 		dir := filepath.Join(b.TempDir(), fmt.Sprint("look-", n))
-		timed("5-checkout", func() {
-			if err := f.ws.Checkout(b.Context(), w.Base(), dir); err != nil {
-				b.Fatal(err)
-			}
-		})
+		timed("5-checkout-whole", func() { must(f.ws.Checkout(b.Context(), w.Base(), dir)) })
+		var look *Clean
+		timed("5-checkout", func() { look, err = pool.Checkout(b.Context(), f.ws, w.Base(), filepath.Join(f.data, "look")) })
+		must(err)
+		timed("5-give-back", func() { must(pool.Return(b.Context(), look)) })
 		b.ReportMetric(float64(sizeOf(f.data))/(1<<20), "disk-during-MiB")
-		timed("6-remove", func() {
-			if err := f.ws.Remove(b.Context(), execution(n)); err != nil {
-				b.Fatal(err)
-			}
-		})
+		timed("6-remove", func() { must(f.ws.Remove(b.Context(), execution(3*n))) })
+		timed("6-remove-whole", func() { must(whole.Remove(b.Context(), execution(3*n-2))) })
 		b.ReportMetric(float64(sizeOf(f.data))/(1<<20), "disk-after-MiB")
+		_, err = pool.Trim("p", true)
+		must(err)
+		b.ReportMetric(float64(sizeOf(f.data))/(1<<20), "disk-idle-MiB")
 	}
 }
 

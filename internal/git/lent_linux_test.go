@@ -1,9 +1,11 @@
 package git
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -202,4 +204,61 @@ func TestREAL04_KeptCheckoutsAreBounded(t *testing.T) {
 	}
 	defer done()
 	want("made for who asks for the lock", 1)
+}
+
+// TestREAL04_HooksLookAtAKeptTree makes two candidates with a checkout reserved for
+// their hooks: none is written whole, what the hooks of the first have left is gone
+// for those of the second, and without a sandbox no kept tree is lent.
+func TestREAL04_HooksLookAtAKeptTree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if has, err := f.repo.HasHooks(t.Context()); has || err != nil {
+		t.Errorf("before there are hooks: %t, %v", has, err)
+	}
+	f.hook("pre-commit", "#!/bin/sh\nset -e\ntest ! -e left.log\ntest ! -e dir/left.log\ntest \"$(cat dir/b.txt)\" = \"$(git show HEAD:dir/b.txt)\"\n"+
+		"echo evil >left.log; echo evil >dir/left.log; ls -i dir/b.txt >$TMPDIR/../../../../seen-$(cat a.txt)\necho evil >>.git/info/exclude\n")
+	if has, err := f.repo.HasHooks(t.Context()); !has || err != nil {
+		t.Errorf("with a hook: %t, %v", has, err)
+	}
+	pool, ws := poolOf(f)
+	done, err := pool.Reserve(t.Context(), ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	candidate := func(n int, policy HookPolicy) {
+		t.Helper()
+		req := f.request(n, uint64(n), f.propose(n, f.editing("a.txt", fmt.Sprintln(n))))
+		req.Hooks = policy
+		req.Hooks.Trees = pool
+		if _, _, err := f.com.Candidate(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := inodeOf(t, filepath.Join(pool.kept["p"][0].dir, "dir"), "b.txt")
+	sandboxed := HookPolicy{Contain: contained(t)}
+	candidate(1, sandboxed)
+	candidate(2, sandboxed)
+	for _, n := range []string{"1", "2"} {
+		if seen := read(t, f.data, "seen-"+n); !strings.HasPrefix(strings.TrimSpace(seen), first+" ") {
+			t.Errorf("the hooks of candidate %s saw the file %q, want inode %s", n, seen, first)
+		}
+	}
+	candidate(3, allowed)
+	if seen := read(t, f.data, "seen-3"); strings.HasPrefix(strings.TrimSpace(seen), first+" ") {
+		t.Error("a hook without a sandbox got a kept tree")
+	}
+	if trees, _ := filepath.Glob(filepath.Join(pool.Dir, "p", "*")); len(trees) != 1 {
+		t.Errorf("%q are kept, want one", trees)
+	}
+}
+
+func inodeOf(t *testing.T, dir, name string) string {
+	t.Helper()
+	info, err := os.Lstat(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := stampOf(info)
+	return strconv.FormatUint(s.inode, 10)
 }

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"io/fs"
 	"os"
 	"syscall"
@@ -31,6 +33,19 @@ func stampOf(info fs.FileInfo) (stamp, bool) {
 		inode: s.Ino, links: uint64(s.Nlink), mode: s.Mode, owner: s.Uid, group: s.Gid, size: s.Size, //nolint:unconvert // 32 bits on some machines
 		written: int64(s.Mtim.Sec), writtenNano: int64(s.Mtim.Nsec), changed: int64(s.Ctim.Sec), changedNano: int64(s.Ctim.Nsec), //nolint:unconvert // as above
 	}, true
+}
+
+// digest is what the stamp is known again by.
+func (s stamp) digest() [16]byte {
+	var b [10 * 8]byte
+	for i, v := range [...]uint64{
+		s.inode, s.links, uint64(s.mode), uint64(s.owner), uint64(s.group), uint64(s.size),
+		uint64(s.written), uint64(s.writtenNano), uint64(s.changed), uint64(s.changedNano),
+	} {
+		binary.LittleEndian.PutUint64(b[8*i:], v)
+	}
+	full := sha256.Sum256(b[:])
+	return [16]byte(full[:])
 }
 
 // mappingsTell reports whether the file system of a directory moves the time at which
