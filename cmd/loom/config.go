@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/config"
 	"github.com/loomrun/loom/internal/doctor"
 	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/model/provider"
 )
 
@@ -33,11 +35,12 @@ Values stand in loom.toml of the workspace, over the user's, over the machine's
 /etc/loom/loom.toml; LOOM_* variables go over files, flags over everything. With
 --config FILE, or LOOM_CONFIG, that file is read in the place of all three. Of a
 secret it is told whether it is set, and by what. Below stands what holds for
-each model that is asked over HTTP: address, price, cache marks and time-outs.`,
+each model that is asked over HTTP (address, price, cache marks, time-outs), and
+the setup of each project, with what it lacks.`,
 		Example: "  loom config show\n  loom config show --json\n  LOOM_LOCK_LEASE=2m loom config show",
 	}
 	a.hostFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfig(cmd.Flags()) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfig(cmd.Context(), cmd.Flags()) }
 	return cmd
 }
 
@@ -67,15 +70,19 @@ type kept struct {
 	err  error
 }
 
-func (a *app) printConfig(flags *pflag.FlagSet) error {
+func (a *app) printConfig(ctx context.Context, flags *pflag.FlagSet) error {
 	values, secrets := a.effective(flags), a.secrets()
 	terms, err := a.terms(flags)
 	if err != nil {
 		return err
 	}
+	setups, err := a.setups(ctx, flags)
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return json.NewEncoder(a.out).Encode(map[string]any{
-			"settings": values, "secrets": secrets, "models": terms, "files": a.config.Files, "ignored": append([]string{}, a.config.Ignored...),
+			"settings": values, "secrets": secrets, "models": terms, "setups": setups, "files": a.config.Files, "ignored": append([]string{}, a.config.Ignored...),
 		})
 	}
 	rows := make([][]string, 0, len(values)+len(secrets))
@@ -89,8 +96,54 @@ func (a *app) printConfig(flags *pflag.FlagSet) error {
 	for _, t := range terms {
 		fmt.Fprintf(a.out, "%s: %s\n", t.Model, t)
 	}
+	for _, s := range setups {
+		s.print(a.out)
+	}
 	a.printFiles(a.err)
 	return nil
+}
+
+// foundSetup is what makes checkouts of a project ready.
+type foundSetup struct {
+	Project string           `json:"project"`
+	Steps   []host.SetupStep `json:"steps"`
+	Why     string           `json:"why,omitempty"` // it cannot be looked at
+}
+
+// setups looks at the setup of each project.
+func (a *app) setups(ctx context.Context, flags *pflag.FlagSet) ([]foundSetup, error) {
+	registered, err := projectsOf(flags)
+	all := []foundSetup{}
+	for _, p := range registered {
+		found := foundSetup{Project: p.ID}
+		if steps, err := host.LookAtSetup(ctx, p); err != nil {
+			found.Why = err.Error()
+		} else {
+			found.Steps = steps
+		}
+		all = append(all, found)
+	}
+	return all, err
+}
+
+// print says it in a line for each command.
+func (s foundSetup) print(w io.Writer) {
+	switch {
+	case s.Why != "":
+		fmt.Fprintf(w, "setup of %s: %s\n", s.Project, s.Why)
+	case len(s.Steps) == 0:
+		fmt.Fprintf(w, "setup of %s: none\n", s.Project)
+	}
+	for _, step := range s.Steps {
+		fmt.Fprintf(w, "setup of %s: %s", s.Project, line(step.Command, 200))
+		if step.For != "" {
+			fmt.Fprintf(w, " (%s)", step.For)
+		}
+		for _, l := range step.Lacks {
+			fmt.Fprintf(w, "; %s", l.What)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 func (k kept) state() string {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -108,16 +107,35 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	if m.HTTP == "off" {
 		m.HTTP = ""
 	}
-	for _, p := range slice(flags, flags.Lookup("project")) {
-		name, at, ok := strings.Cut(p, "=")
-		if !ok {
-			return m, fault.New("usage/argument", "not NAME=PATH").At("--project").Got(p)
+	registered, err := projectsOf(flags)
+	if err != nil {
+		return m, err
+	}
+	for _, p := range registered {
+		m.Projects = append(m.Projects, doctor.Project{ID: p.ID, Path: p.Repository, Branch: p.Branch})
+	}
+	m.Setup = func(ctx context.Context, id string) (all []doctor.SetupStep, err error) {
+		i := slices.IndexFunc(registered, func(p host.Project) bool { return p.ID == id })
+		steps, err := host.LookAtSetup(ctx, registered[i])
+		for _, s := range steps {
+			step := doctor.SetupStep{Command: s.Command, For: s.For}
+			for _, l := range s.Lacks {
+				step.Lacks = append(step.Lacks, doctor.Lack(l))
+			}
+			all = append(all, step)
 		}
-		path, branch := cutBranch(at)
-		m.Projects = append(m.Projects, doctor.Project{ID: name, Path: path, Branch: branch})
+		return all, err
 	}
 	err = a.modelsOf(flags, &m)
 	return m, err
+}
+
+// projectsOf are the projects that the flags of "up" name, with their setups.
+func projectsOf(flags *pflag.FlagSet) ([]host.Project, error) {
+	var c host.Config
+	values := func(name string) []string { return slice(flags, flags.Lookup(name)) }
+	err := fillProjects(&c, values("project"), values("check"), values("setup"), values("setup-registry"))
+	return c.Projects, err
 }
 
 // hostsHere asks the host that runs on the data directory.

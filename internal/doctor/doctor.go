@@ -61,6 +61,16 @@ type Trial struct {
 	Err  error
 }
 
+// SetupStep is a command of a project's setup, the lock file that asks for it, if one
+// does, and what it lacks.
+type SetupStep struct {
+	Command, For string
+	Lacks        []Lack
+}
+
+// Lack is something that is missing, and what to do.
+type Lack struct{ What, Do string }
+
 // Machine is what is looked at.
 type Machine struct {
 	// Data is the data directory, which need not be there yet.
@@ -95,6 +105,8 @@ type Machine struct {
 	// Workspace tries what agents' commands need in a workspace that is thrown away.
 	// Nil tries nothing.
 	Workspace func(ctx context.Context) ([]Trial, error)
+	// Setup looks at the setup of a project. Nil looks at none.
+	Setup func(ctx context.Context, project string) ([]SetupStep, error)
 	// Hosts asks the host that runs on Data which hosts its deployment has. Nil
 	// asks nobody.
 	Hosts func(ctx context.Context) (*loomv1.HostsReply, error)
@@ -115,6 +127,7 @@ var checks = []check{
 	{"open files", openFiles},
 	{"git", gitVersion},
 	{"projects", projects},
+	{"setup", setups},
 	{"data", data},
 	{"disk", disk},
 	{"ports", ports},

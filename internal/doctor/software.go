@@ -49,6 +49,36 @@ func projects(ctx context.Context, m *Machine, n *notes) {
 	}
 }
 
+// setups says which commands make checkouts of each project ready, and what they lack.
+func setups(ctx context.Context, m *Machine, n *notes) {
+	if m.Setup == nil || len(m.Projects) == 0 {
+		n.good("there is no project to look at")
+		return
+	}
+	for _, p := range m.Projects {
+		steps, err := m.Setup(ctx, p.ID)
+		if err != nil {
+			n.refuse(Warned, err, "see the check of projects")
+			continue
+		}
+		if len(steps) == 0 {
+			n.good(p.ID + ": none is named, and no lock file asks for one")
+		}
+		for _, s := range steps {
+			what := p.ID + ": " + s.Command
+			if s.For != "" {
+				what += ", for " + s.For
+			}
+			if len(s.Lacks) == 0 {
+				n.good(what)
+			}
+			for _, l := range s.Lacks {
+				n.warn(what+": "+l.What, l.Do)
+			}
+		}
+	}
+}
+
 func branch(ctx context.Context, p Project) (string, error) {
 	r, err := git.Open(ctx, p.Path)
 	if err != nil {

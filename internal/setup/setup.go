@@ -22,6 +22,27 @@ type Step struct {
 	Leaves string
 }
 
+// Manager is the package manager that a step needs.
+type Manager struct {
+	// Program is what must be on the PATH, Cache the variable that names where it
+	// keeps what it has fetched; empty where it needs neither.
+	Program, Cache string
+}
+
+// Manager returns the package manager of a step that a lock file asks for, and the
+// zero Manager for a command that a project names.
+func (s Step) Manager() Manager {
+	if path.Ext(s.For) == ".txt" {
+		return Manager{"python3", "PIP_FIND_LINKS"} // pip asks an index even for what it has cached
+	}
+	return map[string]Manager{
+		"npm-shrinkwrap.json": {"npm", "npm_config_cache"}, "package-lock.json": {"npm", "npm_config_cache"},
+		"pnpm-lock.yaml": {"pnpm", "npm_config_store_dir"}, "yarn.lock": {"yarn", "YARN_CACHE_FOLDER"},
+		"uv.lock": {"uv", "UV_CACHE_DIR"}, "poetry.lock": {"poetry", ""}, "Gemfile.lock": {"bundle", ""},
+		"Cargo.lock": {"cargo", "CARGO_HOME"}, "mix.lock": {"mix", "HEX_HOME"},
+	}[s.For]
+}
+
 // Script is what is run for a step: the command, after a look at whether git
 // ignores what it leaves, because the files of an installed package must not
 // become part of a change.

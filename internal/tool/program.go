@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"context"
+	"os/exec"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -56,6 +57,12 @@ func (p Policy) Ask(ctx context.Context, g Program) ([]byte, error) {
 	default:
 		return head, nil
 	}
+}
+
+// OnPath reports whether a program is on the PATH of this process.
+func OnPath(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
 }
 
 // Usable returns why a tool from outside cannot be offered, or nil.

@@ -1,0 +1,42 @@
+package git
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+)
+
+// Sketch makes a repository in dir, which must not exist or be empty, that has the
+// files at the top of a commit: empty, but for .gitignore. It shows what the
+// commit's checkout would be without writing one.
+func (r *Repository) Sketch(ctx context.Context, commit, dir string) error {
+	out, err := r.git().run(ctx, "ls-tree", "-z", "--full-tree", commit)
+	if err != nil {
+		return err
+	}
+	var files []File
+	for _, entry := range splitNUL(out) {
+		meta, name, _ := strings.Cut(entry, "\t")
+		if !strings.HasPrefix(meta, "100") || name != filepath.Base(name) || strings.HasPrefix(name, ".git") && name != ".gitignore" {
+			continue
+		}
+		f := File{Path: name}
+		if name == ".gitignore" {
+			if f.Data, _, err = r.content(ctx, commit, name); err != nil {
+				return err
+			}
+		}
+		files = append(files, f)
+	}
+	return Create(ctx, dir, "main", "sketch", files)
+}
+
+// Ignores reports whether git ignores a directory of a sketch, by the files of the
+// repository alone. It makes the directory.
+func Ignores(ctx context.Context, dir, name string) (bool, error) {
+	if err := writeFile(dir, File{Path: name + "/file"}); err != nil {
+		return false, err
+	}
+	out, err := call{gitDir: filepath.Join(dir, ".git"), workTree: dir}.run(ctx, "ls-files", "--others", "--exclude-per-directory=.gitignore", "-z", "--", name)
+	return len(out) == 0, err
+}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/git"
+)
+
+// What a project's setup is, and what keeps it from working, is told before work
+// begins, from the branch that work lands on.
+func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
+	home, bin := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"npm_config_cache", "CARGO_HOME", "PIP_FIND_LINKS"} {
+		t.Setenv(name, "")
+	}
+	for _, name := range []string{"git", "npm"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+" exec "+name+" \"$@\"\n"), 0o700); err != nil { //nolint:gosec // it is a program
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin)
+	dir := filepath.Join(t.TempDir(), "shop")
+	if err := git.Create(t.Context(), dir, "main", "first", []git.File{
+		{Path: ".gitignore", Data: []byte("node_modules/\n")}, {Path: "package.json"}, {Path: "package-lock.json"}, {Path: "Gemfile.lock"}, {Path: "docs/uv.lock"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "Cargo.lock"), nil, 0o600); err != nil { // in no commit
+		t.Fatal(err)
+	}
+	look := func(p Project) (said []string) {
+		p.ID, p.Repository = "shop", dir
+		steps, err := LookAtSetup(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range steps {
+			said = append(said, s.Command+" for "+s.For)
+			for _, l := range s.Lacks {
+				said = append(said, "  "+l.What)
+			}
+		}
+		return said
+	}
+	const npm, bundle = "npm ci --offline --no-audit --no-fund for package-lock.json", "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install --local for Gemfile.lock"
+	want := []string{
+		npm, "  this user has nothing that was fetched before (npm_config_cache)",
+		bundle, "  bundle is not on the PATH", "  no .gitignore of branch main names vendor/bundle/",
+	}
+	if got := look(Project{}); !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	if err := os.Mkdir(filepath.Join(home, ".npm"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(Project{Branch: "main"}); got[0] != npm || got[1] != bundle {
+		t.Errorf("with a cache: %s", strings.Join(got, "\n"))
+	}
+	if got := look(Project{Registries: []string{"registry.example"}}); !strings.Contains(got[0], "--prefer-offline") {
+		t.Errorf("with registries: %s", strings.Join(got, "\n"))
+	}
+	if got := look(Project{Setup: []string{"make deps"}}); !slices.Equal(got, []string{"make deps for "}) {
+		t.Errorf("a named one: %s", strings.Join(got, "\n"))
+	}
+	if _, err := LookAtSetup(t.Context(), Project{ID: "shop", Repository: dir, Branch: "trunk"}); err == nil {
+		t.Error("a branch that is not there was looked at")
+	}
+	if got := asUser(t, dir, "status", "--short"); got != "?? Cargo.lock" {
+		t.Errorf("the look left %s", got)
+	}
+}
