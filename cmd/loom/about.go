@@ -36,11 +36,23 @@ func (a *app) status() *cobra.Command {
 func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
 	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h))
+	blocksText(w, h.Blocks)
 	roleTable(w, h.Roles)
 	if len(h.Disk) > 0 {
 		fmt.Fprintln(w)
 		diskTable(w, h.Disk)
 	}
+}
+
+// blocksText says which models cannot be asked, and what the operator can do.
+func blocksText(w io.Writer, list []*loomv1.ModelBlock) {
+	for _, b := range list {
+		fmt.Fprint(w, blockText(b))
+	}
+}
+
+func blockText(b *loomv1.ModelBlock) string {
+	return fmt.Sprintf("work waits for the operator, and goes on by itself when it is mended: %s [%s]\n  %s\n", printable(b.Message), b.Code, b.Remedy)
 }
 
 // diskTable says what projects have on the disk of a host, in MiB.

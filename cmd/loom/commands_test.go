@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -201,6 +203,19 @@ func refused() {
 			give(fmt.Errorf("%s is still let in: %w", os.Args[1], err))
 		}
 	}
+}
+
+// keyRefused serves a model's protocol where every key is refused, and writes its
+// address into a file: FILE.
+func keyRefused() {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	give(err)
+	give(os.WriteFile(os.Args[1], []byte("http://"+at.Addr().String()+"\n"), 0o600))
+	give(http.Serve(at, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // it ends with the story
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintln(w, `{"error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
+	})))
 }
 
 // waitAgents waits until a role has so many agents in all: ROLE N.

@@ -14,9 +14,7 @@ import (
 
 func (a *app) inbox() *cobra.Command {
 	cmd := a.viewer("inbox [APPROVAL]", "what waits for the CEO", "inbox", func(w io.Writer, v *loomv1.View) {
-		for _, b := range v.Blocks {
-			fmt.Fprintf(w, "work waits for the operator, and goes on by itself when it is mended: %s [%s]\n  %s\n", printable(b.Message), b.Code, b.Remedy)
-		}
+		blocksText(w, v.Blocks)
 		if len(v.Approvals) == 0 {
 			fmt.Fprintln(w, "nothing waits for you")
 		}

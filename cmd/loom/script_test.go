@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	mcptest.ServeIfAsked()
 	testscript.Main(m, map[string]func(){
 		"refused":     refused,
+		"key-refused": keyRefused,
 		"loom":        main,
 		"wait-host":   waitHost,
 		"await":       await,

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/client"
@@ -28,6 +30,7 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 	begun := approval == ""
 	var status loomv1.BeadStatus
 	var asked *loomv1.Approval
+	var block *loomv1.ModelBlock
 	err := c.Follow(ctx, &loomv1.NoticesRequest{Bead: bead, Project: project.Of(bead)}, true, func(n *loomv1.Notice) error {
 		begun = begun || n.Event.GetApprovalDecided().GetApproval() == approval
 		if !begun {
@@ -36,6 +39,12 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 		p.show(n)
 		if q := n.Event.GetApprovalRequested().GetApproval(); q != nil {
 			asked = q
+		}
+		if b := n.Event.GetAttemptParked().GetBlock(); b != nil {
+			if stands, err := blocked(ctx, c, bead, b); err != nil || stands {
+				block = b
+				return cmp.Or(err, errStop)
+			}
 		}
 		if n.Event.GetBeadStatusChanged() == nil {
 			return nil
@@ -54,6 +63,11 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 	if !errors.Is(err, errStop) {
 		return err
 	}
+	if block != nil {
+		p.spin.stop()
+		fmt.Fprint(a.err, blockText(block))
+		return exitError{fault.Waits}
+	}
 	switch status {
 	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
 		return nil
@@ -63,6 +77,13 @@ func (a *app) wait(ctx context.Context, c *client.Client, bead, approval string)
 		return exitError{fault.Waits}
 	}
 	return exitError{fault.WorkFailed}
+}
+
+// blocked reports whether work of a bead's project still waits for what the operator
+// has to mend: an event may be an old one.
+func blocked(ctx context.Context, c *client.Client, bead string, b *loomv1.ModelBlock) (bool, error) {
+	v, err := c.Look(ctx, string(project.Inbox), &loomv1.Query{Project: project.Of(bead), Limit: 1})
+	return slices.ContainsFunc(v.GetBlocks(), func(known *loomv1.ModelBlock) bool { return known.Model == b.Model && known.Code == b.Code }), err
 }
 
 // stopped says of a bead that its budget has stopped it, what is used of it, and

@@ -105,6 +105,8 @@ type errand struct {
 	bead   string
 	beads  map[string]bool // the bead, and those that work for it or ask about it
 	waits  bool
+	// when this run of it began, beside what an earlier one has left
+	started time.Time
 }
 
 // Run runs an errand to its end, or until it waits for a person. Work that was
@@ -112,7 +114,7 @@ type errand struct {
 // with the same idempotency key. With an error it returns what goes on when a host
 // starts on the data directory again, or nil.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	e := &errand{Options: o}
+	e := &errand{Options: o, started: time.Now()}
 	defer e.close()
 	for _, step := range []func(context.Context) error{e.start, e.submit, e.follow} {
 		if err := step(ctx); err != nil {
@@ -189,6 +191,10 @@ func (e *errand) follow(ctx context.Context) error {
 		}
 		e.View.Event(n)
 		switch f := n.Event.Fact.(type) {
+		case *loomv1.Event_AttemptParked:
+			if b := f.AttemptParked.Block; b != nil && n.Event.Time.AsTime().After(e.started) {
+				return fault.New(b.Code, "%s", b.Message).Want("%s", b.Remedy)
+			}
 		case *loomv1.Event_ApprovalRequested:
 			return e.decide(ctx, f.ApprovalRequested.Approval.Id)
 		case *loomv1.Event_BeadStatusChanged:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -162,12 +163,35 @@ func (h *Host) transitions(ctx context.Context, id string) ([]*loomv1.Transition
 	return h.projection.Transitions(ctx, x.Id)
 }
 
+// looksAt is how long a host's status waits for its projects.
+const looksAt = 2 * time.Second
+
+// blocks returns what the operator has to mend before work of the projects goes
+// on. What a project does not tell in time is left out.
+func (h *Host) blocks(ctx context.Context) (list []*loomv1.ModelBlock) {
+	ctx, cancel := context.WithTimeout(ctx, looksAt)
+	defer cancel()
+	for _, id := range h.registered() {
+		view, err := h.projects.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		if err != nil {
+			h.log.Warn("a project tells nothing of its models", "project", id, "error", err)
+			continue
+		}
+		for _, b := range view.Blocks {
+			if !slices.ContainsFunc(list, func(known *loomv1.ModelBlock) bool { return known.Model == b.Model && known.Code == b.Code }) {
+				list = append(list, b)
+			}
+		}
+	}
+	return list
+}
+
 func (h *Host) serveHost(ctx context.Context, _ call) proto.Message {
 	m := h.dir.Manifest()
 	return &loomv1.HostReply{
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
-		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter),
+		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter), Blocks: h.blocks(ctx),
 	}
 }
 

@@ -2337,7 +2337,10 @@ type HostReply struct {
 	// sandbox.
 	Sandbox string `protobuf:"bytes,871,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
 	// What each project has on its disk, by project.
-	Disk          []*ProjectDisk `protobuf:"bytes,872,rep,name=disk,proto3" json:"disk,omitempty"`
+	Disk []*ProjectDisk `protobuf:"bytes,872,rep,name=disk,proto3" json:"disk,omitempty"`
+	// Why models cannot be asked for which work of its projects waits, each cause
+	// once. A project that does not answer in time adds none.
+	Blocks        []*ModelBlock `protobuf:"bytes,916,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2459,6 +2462,13 @@ func (x *HostReply) GetSandbox() string {
 func (x *HostReply) GetDisk() []*ProjectDisk {
 	if x != nil {
 		return x.Disk
+	}
+	return nil
+}
+
+func (x *HostReply) GetBlocks() []*ModelBlock {
+	if x != nil {
+		return x.Blocks
 	}
 	return nil
 }
@@ -3675,7 +3685,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xa7\x03\n" +
+	"\vHostRequest\"\xd5\x03\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3693,7 +3703,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	" \x01(\tR\x05model\x12!\n" +
 	"\vunsandboxed\x18\xe6\x06 \x01(\bR\vunsandboxed\x12\x19\n" +
 	"\asandbox\x18\xe7\x06 \x01(\tR\asandbox\x12)\n" +
-	"\x04disk\x18\xe8\x06 \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\"\xc3\x02\n" +
+	"\x04disk\x18\xe8\x06 \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\x12,\n" +
+	"\x06blocks\x18\x94\a \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\"\xc3\x02\n" +
 	"\vProjectDisk\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1c\n" +
 	"\tworktrees\x18\x02 \x01(\rR\tworktrees\x12%\n" +
@@ -3965,39 +3976,40 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	25, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
 	34, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
 	24, // 55: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	34, // 56: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,  // 57: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	58, // 58: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	59, // 59: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	60, // 60: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	34, // 61: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 62: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	45, // 63: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	61, // 64: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	62, // 65: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	63, // 66: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	64, // 67: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	33, // 68: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	65, // 69: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	66, // 70: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	67, // 71: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	68, // 72: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	69, // 73: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	70, // 74: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	71, // 75: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 76: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	34, // 77: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	34, // 78: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 79: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	31, // 80: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	31, // 81: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	34, // 82: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 83: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	51, // 56: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	34, // 57: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,  // 58: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	58, // 59: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	59, // 60: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	60, // 61: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	34, // 62: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 63: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	45, // 64: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	61, // 65: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	62, // 66: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	63, // 67: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	64, // 68: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	33, // 69: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	65, // 70: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	66, // 71: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	67, // 72: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	68, // 73: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	69, // 74: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	70, // 75: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	71, // 76: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 77: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	34, // 78: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	34, // 79: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	40, // 80: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	31, // 81: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	31, // 82: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	34, // 83: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 84: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
