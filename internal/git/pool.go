@@ -17,7 +17,7 @@ import (
 const (
 	poolMost = 32               // how many checkouts are kept of a project, at most
 	poolRest = 2                // how many of them though nobody wants them
-	poolIdle = 10 * time.Minute // when nobody has wanted one
+	poolIdle = 2 * time.Minute // when nobody has wanted one
 )
 
 // Pool lends checkouts and takes them back, so that one costs what differs from an
