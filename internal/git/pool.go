@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	poolMost = 32               // how many checkouts are kept of a project, at most
-	poolRest = 2                // how many of them though nobody wants them
+	poolMost = 32              // how many checkouts are kept of a project, at most
+	poolRest = 2               // how many of them though nobody wants them
 	poolIdle = 2 * time.Minute // when nobody has wanted one
 )
 
