@@ -213,16 +213,27 @@ func (j *job) earlierPhases() []*loomv1.NodeDefinition {
 // upstream returns the job's node and those from which work comes to it, at once or
 // over others.
 func upstream(b *loomv1.Brief) map[string]bool {
-	before := map[string]bool{b.Attempt.Node: true}
+	return reaches(b, func(e *loomv1.EdgeDefinition) (from, to string) { return e.To, e.From })
+}
+
+// downstream returns the job's node and those that its work goes to; they can send
+// it back.
+func downstream(b *loomv1.Brief) map[string]bool {
+	return reaches(b, func(e *loomv1.EdgeDefinition) (from, to string) { return e.From, e.To })
+}
+
+// reaches returns the job's node and all that steps lead to from there.
+func reaches(b *loomv1.Brief, step func(*loomv1.EdgeDefinition) (from, to string)) map[string]bool {
+	reached := map[string]bool{b.Attempt.Node: true}
 	for changed := true; changed; {
 		changed = false
 		for _, e := range b.Definition.GetEdges() {
-			if before[e.To] && !before[e.From] {
-				before[e.From], changed = true, true
+			if from, to := step(e); reached[from] && !reached[to] {
+				reached[to], changed = true, true
 			}
 		}
 	}
-	return before
+	return reached
 }
 
 // questionText asks a verifier.

@@ -196,14 +196,14 @@ func (p *prompt) gaps(b *loomv1.Brief) {
 	p.WriteByte('\n')
 }
 
-// before tells what the nodes found that work came from, and what went wrong on
-// earlier visits, in the order in which that was begun. What goes on beside it does
-// not matter here.
+// before tells what the nodes found that work came from or that sent it back, and
+// what went wrong on earlier visits, in the order in which that was begun. What goes
+// on beside it does not matter here.
 func (p *prompt) before(b *loomv1.Brief) {
 	var lines []*loomv1.Attempt
-	from := upstream(b)
+	from, to := upstream(b), downstream(b)
 	for id, n := range b.Execution.Nodes {
-		if !from[id] && len(b.Definition.GetEdges()) > 0 {
+		if !from[id] && !to[id] && len(b.Definition.GetEdges()) > 0 {
 			continue
 		}
 		for _, a := range n.History {
