@@ -19,7 +19,7 @@ import (
 
 // enter gives up all that the command must not have, then becomes it.
 func enter() int {
-	o, err := told()
+	o, err := told(firstExtra)
 	if err == nil {
 		err = surrender(o.Spec)
 	}

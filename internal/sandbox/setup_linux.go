@@ -29,10 +29,17 @@ func init() {
 	}
 }
 
-// told reads the order from descriptor 3.
-func told() (order, error) {
+// told reads the order from a descriptor. It does so through another one for the
+// same file: the next process inherits this one, so that no [os.File] may close it
+// when it is collected.
+func told(descriptor int) (order, error) {
 	var o order
-	f := os.NewFile(3, "order")
+	other, err := unix.FcntlInt(uintptr(descriptor), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return o, fmt.Errorf("order: %w", err)
+	}
+	f := os.NewFile(uintptr(other), "order")
+	defer f.Close()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return o, err
 	}
@@ -46,7 +53,7 @@ func told() (order, error) {
 // setup is the first process: it builds the command's world, starts it there
 // and keeps watch until it ends. All others end with it.
 func setup() int {
-	o, err := told()
+	o, err := told(firstExtra)
 	if err == nil && o.Grouped {
 		err = join()
 	}
