@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/redact"
+	"github.com/loomrun/loom/internal/repomap/index"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -84,6 +85,9 @@ type Worker struct {
 	// Secrets are taken out of what models are told, what they say and what tools
 	// give; a change that holds one is not proposed. Nil has none.
 	Secrets *redact.Secrets
+
+	// Maps keeps what the repositories' files declare. Nil keeps nothing.
+	Maps *index.Index
 
 	// Tape records what models answer and what tools give. Nil records nothing.
 	Tape *recording.Writer
@@ -204,7 +208,7 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	}
 	j.tree = tree
 	j.inspect = func(ctx context.Context) (*fault.Error, error) { return j.inspected(ctx, tree) }
-	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(tree.Path())+j.instructions(tree.Path())+conflictText(conflicts)+joined)
+	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(ctx, tree.Path())+j.instructions(tree.Path())+conflictText(conflicts)+joined)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return out, err
 	}
@@ -313,7 +317,7 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(dir)+j.instructions(dir)+joined)
+	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(ctx, dir)+j.instructions(dir)+joined)
 }
 
 // renewals says when a holder first renews the commit lock, and how often after

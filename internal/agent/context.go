@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io/fs"
-	"os"
 	"strings"
+	"time"
 
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/repomap"
@@ -134,30 +133,40 @@ func terse(t model.ToolSpec) model.ToolSpec {
 	return t
 }
 
-// mapText is the section of a prompt that shows what is in a directory.
-func (j *job) mapText(dir string) string {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
-	return j.mapOf(root.FS())
-}
-
-func (j *job) mapOf(files fs.FS) string {
+// mapText is the section of a prompt that shows what a directory has that the work
+// is likely about.
+func (j *job) mapText(ctx context.Context, dir string) string {
 	if j.brief.Turn.GetModel() != "" {
 		return "" // the prompt is recorded
 	}
-	drawn := repomap.Draw(files, j.brief.Bead.Goal+" "+j.brief.Bead.GetReport().GetMessage(), bytesOf(cmp.Or(j.role.Context.Map, 2048)))
+	begun := time.Now()
+	files, found, err := j.Maps.Files(ctx, j.brief.Project.Id, dir, nil)
+	if err != nil {
+		return "" // the turn that it is for ends
+	}
+	drawn := repomap.Draw(files, j.mapped(), bytesOf(cmp.Or(j.role.Context.Map, 2048)))
+	j.Logger.Debug("the repository is mapped", "attempt", j.brief.Attempt.Id, "files", found.Files, "read", found.Read, "outlined", found.Outlined, "left", found.Left, "took", time.Since(begun))
 	if drawn == "" {
 		return ""
 	}
 	var p prompt
 	p.WriteByte('\n')
 	p.section("Repository")
-	p.WriteString("What is where, and what Go files declare for others:\n")
+	p.WriteString("The files that fit the words of the work and what those refer to, the best first, with lines of declarations; then names, then directories. It is a guess to begin with:\n")
 	p.data(drawn)
 	return p.String()
+}
+
+// mapped is what the map is drawn for: what is said of the work, and the files that
+// it touches so far.
+func (j *job) mapped() repomap.Work {
+	b := j.brief
+	said := []string{b.Bead.Goal, b.Bead.Description, b.Bead.GetReport().GetMessage(), b.Bead.GetReport().GetStack()}
+	w := repomap.Work{Text: strings.Join(said, "\n")}
+	for _, f := range b.Execution.GetChange().GetFiles() {
+		w.Touched = append(w.Touched, f.Path)
+	}
+	return w
 }
 
 // defaultDecisions is how many tokens of the decision graph a brief comes with.

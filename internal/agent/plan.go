@@ -28,7 +28,7 @@ func (j *job) plan(ctx context.Context) (*loomv1.Outcome, error) {
 		if plan.WithRules(j.brief.Bead) {
 			return j.ruled(now, files, "the plan is made by rules"), nil
 		}
-		out, err := j.turn(ctx, j.workspace(dir), j.planPrompt(written, now, dir, files))
+		out, err := j.turn(ctx, j.workspace(dir), j.planPrompt(ctx, written, now, dir, files))
 		if !j.lastTry() || ctx.Err() != nil || errors.Is(err, actors.ErrParked) || notOurs[fault.Code(err)] {
 			return out, err
 		}
@@ -46,9 +46,9 @@ func (j *job) plan(ctx context.Context) (*loomv1.Outcome, error) {
 var notOurs = map[string]bool{"attempt/paused": true, "attempt/stale": true, "attempt/claimed": true, "attempt/unknown": true, "git/taken": true}
 
 // planPrompt is the first message to a planner.
-func (j *job) planPrompt(written, now *processes.Process, dir string, files fs.FS) string {
+func (j *job) planPrompt(ctx context.Context, written, now *processes.Process, dir string, files fs.FS) string {
 	var p prompt
-	p.WriteString(j.inWorkspace(files) + j.mapText(dir) + j.instructions(dir))
+	p.WriteString(j.inWorkspace(files) + j.mapText(ctx, dir) + j.instructions(dir))
 	p.section("The plan")
 	p.WriteString(plan.Ask(written, now, plan.Begun(j.brief.Definition, j.brief.Execution)))
 	return p.String()

@@ -1,227 +1,252 @@
-// Package repomap draws a map of a repository for a model: its directories and
-// files, and what Go files declare, as much of it as a budget holds. The same
-// files give the same map. It reads names and Go sources and runs nothing.
+// Package repomap draws a map of a repository for a model: the files that a
+// piece of work is likely about, with what they declare, as much as a budget
+// holds.
+//
+// [Read] makes an [Outline] of one file: its symbols, the names it refers to,
+// the modules it imports and the words it is written in. [Rank] orders files
+// by how well their words fit the work, and by which files those refer to; it
+// is personalised PageRank over the graph of references. [Draw] writes the map.
+//
+// The package is pure. It reads no files: whoever calls it brings paths and
+// outlines, and may keep outlines by the hash of the content they were made of,
+// since an outline depends on the content and the name's extension alone.
 package repomap
 
 import (
 	"cmp"
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
 )
 
-// Bounds of what is looked at.
+// MaxSource is the largest file in bytes that [Read] looks into.
+const MaxSource = 512 << 10
+
+// File is a file of the repository. Without an outline only its name counts.
+type File struct {
+	Path    string // slash-separated, from the top
+	Outline Outline
+}
+
+// Work is what the map is for.
+type Work struct {
+	// Text is what is said of the work: goal, description, report, stack trace.
+	Text string
+	// Touched are files that the work has to do with for sure.
+	Touched []string
+}
+
+// Outline is what the map knows of one file's content.
+type Outline struct {
+	Symbols []Symbol // by line
+	Imports []string // as written
+	Refs    []Count  // names that are referred to, by hash
+	Words   []Count  // words of the text, by hash
+	Dull    bool     // generated or minified
+}
+
+// Symbol is a declaration.
+type Symbol struct {
+	Name string
+	Kind Kind
+	Line int // 1 is the first
+	// Signature is the declaration on one line, without its body; empty in
+	// languages of which only names are known.
+	Signature string
+	// Local symbols are of no use to other files.
+	Local bool
+}
+
+// Kind is what a symbol is.
+type Kind uint8
+
+// Kinds of symbols.
 const (
-	maxFiles  = 20_000
-	maxParsed = 400
-	maxSource = 256 << 10 // bytes of one Go file
+	Func Kind = iota
+	Method
+	Type
+	Value
 )
 
-// Draw returns the map of files in at most limit bytes: what lies near the top
-// and what the words name comes first. What is left out is said.
-func Draw(files fs.FS, words string, limit int) string {
-	m := &drawing{files: files, words: wordsOf(words), limit: limit, shown: map[string]string{}}
-	m.walk()
-	if len(m.names) == 0 {
-		return ""
+// Count is how often something with that hash occurs.
+type Count struct {
+	Hash uint32
+	N    uint16
+}
+
+// Bounds of an outline.
+const (
+	maxSymbols   = 400
+	maxRefs      = 3000
+	maxWords     = 3000
+	maxImports   = 200
+	maxSignature = 140 // bytes
+	maxName      = 80  // bytes
+)
+
+// Known reports whether [Read] finds more in a file of that name than its words.
+func Known(name string) bool { return languageOf(name) != nil }
+
+// Read outlines a file. What cannot be understood is left out; a file over
+// [MaxSource] or of an unknown language has an empty outline.
+func Read(name string, data []byte) Outline {
+	lang := languageOf(name)
+	if lang == nil || len(data) > MaxSource || slices.Contains(data[:min(len(data), 8000)], 0) {
+		return Outline{}
 	}
-	m.chart()
-	m.declarations()
-	return m.text()
-}
-
-type drawing struct {
-	files fs.FS
-	words []string
-	limit int
-
-	names []string            // all files, sorted
-	dirs  map[string][]string // files by directory
-	more  bool                // there are more files than were looked at
-	used  int                 // bytes of what is shown
-	shown map[string]string   // lines by directory or file; of a file, what it declares
-}
-
-// skipped are directories of what others wrote.
-var skipped = []string{"vendor", "node_modules", "third_party", "dist", "build", "target"}
-
-func (m *drawing) walk() {
-	m.dirs = map[string][]string{}
-	_ = fs.WalkDir(m.files, ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not on the map
-		case name != "." && strings.HasPrefix(e.Name(), "."), e.IsDir() && slices.Contains(skipped, e.Name()):
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case !e.Type().IsRegular():
-			return nil
-		case len(m.names) == maxFiles:
-			m.more = true
-			return fs.SkipAll
-		}
-		m.names = append(m.names, name)
-		m.dirs[path.Dir(name)] = append(m.dirs[path.Dir(name)], name)
-		return nil
-	})
-}
-
-// room takes n bytes if they are left of that many percent of the limit, short
-// of what is kept for the last line.
-func (m *drawing) room(n, percent int) bool {
-	if m.used+n > (m.limit-80)*percent/100 {
-		return false
+	if minified(data) {
+		return Outline{Dull: true}
 	}
-	m.used += n
-	return true
-}
-
-// chart puts directories on the map, the shallow ones first, with their files
-// where those fit.
-func (m *drawing) chart() {
-	dirs := slices.SortedFunc(maps.Keys(m.dirs), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m.fit(b), m.fit(a)), cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), strings.Compare(a, b))
-	})
-	for _, d := range dirs {
-		line := fmt.Sprintf("%s/ (%d files)\n", d, len(m.dirs[d]))
-		if !m.room(len(line), 60) {
-			break
-		}
-		m.shown[d] = line
+	b := builder{refs: map[uint32]int{}}
+	if lang.read != nil {
+		lang.read(&b, data)
+	} else {
+		b.scan(lang, data)
 	}
-	for _, d := range dirs {
-		if m.shown[d] == "" {
-			break
-		}
-		var list []string
-		for _, f := range m.dirs[d] {
-			list = append(list, path.Base(f))
-		}
-		if full := fmt.Sprintf("%s/: %s\n", d, strings.Join(list, " ")); m.room(len(full)-len(m.shown[d]), 80) {
-			m.shown[d] = full
-		}
+	return Outline{
+		Symbols: b.sortedSymbols(), Imports: b.imports, Refs: counts(b.refs, maxRefs),
+		Words: counts(wordCounts(string(data)), maxWords), Dull: generated(data),
 	}
 }
 
-// declarations adds what Go files declare, those that the words name first.
-func (m *drawing) declarations() {
-	var sources []string
-	for _, f := range m.names {
-		if path.Ext(f) == ".go" && !strings.HasSuffix(f, "_test.go") {
-			sources = append(sources, f)
-		}
-	}
-	slices.SortStableFunc(sources, func(a, b string) int {
-		return cmp.Or(cmp.Compare(m.fit(b), m.fit(a)), cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")))
-	})
-	for _, f := range sources[:min(len(sources), maxParsed)] {
-		if _, ok := m.shown[path.Dir(f)]; !ok {
-			continue
-		}
-		said := declared(m.files, f)
-		if line := fmt.Sprintf("  %s: %s\n", path.Base(f), strings.Join(said, ", ")); len(said) > 0 && m.room(len(line), 100) {
-			m.shown[f] = line
-		}
+// builder gathers an outline.
+type builder struct {
+	symbols []Symbol
+	imports []string
+	refs    map[uint32]int
+}
+
+func (b *builder) symbol(s Symbol) {
+	if len(b.symbols) < maxSymbols && s.Name != "" && s.Name != "_" && len(s.Name) <= maxName {
+		s.Name, s.Signature = strings.ToValidUTF8(s.Name, "?"), oneLine(s.Signature)
+		b.symbols = append(b.symbols, s)
 	}
 }
 
-func (m *drawing) text() string {
-	var b strings.Builder
-	left := 0
-	for _, d := range slices.Sorted(maps.Keys(m.dirs)) {
-		if m.shown[d] == "" {
-			left++
-			continue
-		}
-		b.WriteString(m.shown[d])
-		for _, f := range m.dirs[d] {
-			b.WriteString(m.shown[f])
-		}
-	}
-	switch {
-	case m.more:
-		fmt.Fprintf(&b, "there are more than %d files\n", maxFiles)
-	case left > 0:
-		fmt.Fprintf(&b, "%d more directories are left out\n", left)
-	}
-	return b.String()
+// sortedSymbols returns the symbols by line; the same symbol twice, as of an
+// overload, is there once.
+func (b *builder) sortedSymbols() []Symbol {
+	slices.SortStableFunc(b.symbols, func(x, y Symbol) int { return cmp.Compare(x.Line, y.Line) })
+	return slices.CompactFunc(b.symbols, func(x, y Symbol) bool { return x.Name == y.Name && x.Kind == y.Kind && x.Signature == y.Signature })
 }
 
-// fit is how many of the words a name has.
-func (m *drawing) fit(name string) (n int) {
-	name = strings.ToLower(name)
-	for _, w := range m.words {
-		if strings.Contains(name, w) {
-			n++
-		}
+func (b *builder) imported(name string) {
+	if len(b.imports) < maxImports && name != "" && len(name) <= 4*maxName {
+		b.imports = append(b.imports, strings.ToValidUTF8(name, "?"))
 	}
-	return n
 }
 
-// wordsOf returns the longer words of a text, each once.
-func wordsOf(text string) []string {
-	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	})
-	list = slices.DeleteFunc(list, func(w string) bool { return len(w) < 4 })
-	slices.Sort(list)
-	return slices.Compact(list)
+func (b *builder) refer(name string) {
+	if len(name) > 2 && len(name) <= maxName {
+		b.refs[hash(name)]++
+	}
 }
 
-// declared returns what a Go file declares for others, as far as it can be read.
-func declared(files fs.FS, name string) []string {
-	if info, err := fs.Stat(files, name); err != nil || info.Size() > maxSource {
-		return nil
+// counts returns the most frequent limit entries, by hash.
+func counts(m map[uint32]int, limit int) []Count {
+	list := make([]Count, 0, len(m))
+	for h, n := range m {
+		list = append(list, Count{h, uint16(min(n, 1<<16-1))})
 	}
-	data, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil
+	if len(list) > limit {
+		slices.SortFunc(list, func(x, y Count) int { return cmp.Or(cmp.Compare(y.N, x.N), cmp.Compare(x.Hash, y.Hash)) })
+		list = list[:limit]
 	}
-	f, err := parser.ParseFile(token.NewFileSet(), name, data, parser.SkipObjectResolution)
-	if f == nil || err != nil && len(f.Decls) == 0 {
-		return nil
-	}
-	var list []string
-	for _, d := range f.Decls {
-		list = append(list, names(d)...)
-	}
+	slices.SortFunc(list, func(x, y Count) int { return cmp.Compare(x.Hash, y.Hash) })
 	return list
 }
 
-func names(d ast.Decl) (list []string) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Name.IsExported() || d.Name.Name == "main" {
-			list = append(list, "func "+receiver(d)+d.Name.Name)
-		}
-	case *ast.GenDecl:
-		for _, s := range d.Specs {
-			if t, ok := s.(*ast.TypeSpec); ok && t.Name.IsExported() {
-				list = append(list, "type "+t.Name.Name)
-			}
-		}
+func numberOf(list []Count, h uint32) int {
+	i, ok := slices.BinarySearchFunc(list, h, func(c Count, h uint32) int { return cmp.Compare(c.Hash, h) })
+	if !ok {
+		return 0
 	}
-	return list
+	return int(list[i].N)
 }
 
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil || len(d.Recv.List) == 0 {
-		return ""
+// hash is FNV-1a.
+func hash(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
 	}
-	t := d.Recv.List[0].Type
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = p.X
+	return h
+}
+
+// oneLine is a text without line ends, control characters and doubled spaces,
+// cut to the length of a signature.
+func oneLine(s string) string {
+	if len(s) > 8*maxSignature {
+		s = s[:8*maxSignature]
 	}
-	if i, ok := t.(*ast.Ident); ok {
-		return i.Name + "."
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x200b && r <= 0x202e || r >= 0x2060 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	s = strings.Join(strings.Fields(s), " ")
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "( ", "("), ", )", ")")
+	if len(s) > maxSignature {
+		s = strings.ToValidUTF8(s[:maxSignature-3], "") + "..."
 	}
-	return ""
+	return s
+}
+
+// minified reports whether a text is written for machines: its lines are very
+// long on average.
+func minified(data []byte) bool {
+	lines := 1
+	for _, c := range data {
+		if c == '\n' {
+			lines++
+		}
+	}
+	return len(data) > 4000 && len(data)/lines > 300
+}
+
+// generated looks for what generators write at the top of their files.
+func generated(data []byte) bool {
+	top := string(data[:min(len(data), 1000)])
+	return strings.Contains(top, "DO NOT EDIT") || strings.Contains(top, "@generated") || strings.Contains(top, "Do not edit")
+}
+
+// Directories of what others wrote, and of what is made of sources.
+var foreign = []string{"vendor", "node_modules", "third_party", "dist", "bower_components", "__snapshots__"}
+
+// weight is how much a file counts beside the others: what is seldom changed by
+// hand counts little.
+func (f File) weight() float64 {
+	w := 1.0
+	if f.Outline.Dull || strings.HasSuffix(f.Path, ".min.js") || strings.HasSuffix(f.Path, ".d.ts") {
+		w *= 0.2
+	}
+	lower := strings.ToLower(f.Path)
+	parts := strings.Split(lower, "/")
+	base := parts[len(parts)-1]
+	for _, d := range parts[:len(parts)-1] {
+		if slices.Contains(foreign, d) {
+			w *= 0.1
+		}
+	}
+	if testFile(parts, base) {
+		w *= 0.3
+	}
+	if languageOf(f.Path) == nil {
+		w *= 0.3
+	}
+	return w
+}
+
+// testFile reports whether names say that a file is of tests or examples.
+func testFile(parts []string, base string) bool {
+	for _, d := range parts[:len(parts)-1] {
+		switch d {
+		case "test", "tests", "testing", "testdata", "__tests__", "__mocks__", "spec", "fixtures", "e2e", "playground", "examples", "example", "testhelpers", "integrationtest", "testscripts":
+			return true
+		}
+	}
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	return strings.HasPrefix(base, "test_") || strings.HasSuffix(stem, "_test") || strings.HasSuffix(stem, ".test") ||
+		strings.HasSuffix(stem, ".spec") || strings.HasSuffix(stem, "_spec") || base == "conftest.py"
 }
