@@ -27,13 +27,8 @@ var (
 		"internal/sheet", "internal/statistics",
 	}
 	effects = []string{
-<<<<<<< HEAD
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/egress", "internal/git", "internal/identity", "internal/mcp",
-		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap", "internal/retention",
-=======
-		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/git", "internal/identity", "internal/mcp",
 		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap/index", "internal/retention",
->>>>>>> a422950 (repomap: draw the files at hand from their symbols and references)
 		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/toolkit", "internal/web",
 	}
 )
