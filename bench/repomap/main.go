@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path"
 	"regexp"
 	"runtime"
@@ -21,7 +23,10 @@ func main() {
 	before := flag.String("before", "HEAD", "only fixes that this commit has")
 	verbose := flag.Bool("v", false, "print each fix with the place of its file")
 	flag.Parse()
-	if err := measure(*repository, *before, *fixes, *verbose); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := measure(ctx, *repository, *before, *fixes, *verbose)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -31,8 +36,8 @@ func main() {
 var among = []int{1, 5, 20}
 
 // measure prints what the map finds, and what it costs.
-func measure(dir, before string, n int, verbose bool) error {
-	s, err := open(dir)
+func measure(ctx context.Context, dir, before string, n int, verbose bool) error {
+	s, err := open(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os/exec"
@@ -14,15 +15,18 @@ import (
 
 // store reads a repository through one git process, and keeps outlines by object id.
 type store struct {
-	dir      string
+	command  func(args ...string) *exec.Cmd // a git command there
 	cat      *exec.Cmd
 	in       io.WriteCloser
 	out      *bufio.Reader
 	outlines map[string]repomap.Outline
 }
 
-func open(dir string) (*store, error) {
-	s := &store{dir: dir, outlines: map[string]repomap.Outline{}, cat: exec.Command("git", "-C", dir, "cat-file", "--batch")}
+func open(ctx context.Context, dir string) (*store, error) {
+	command := func(args ...string) *exec.Cmd {
+		return exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	}
+	s := &store{command: command, outlines: map[string]repomap.Outline{}, cat: command("cat-file", "--batch")}
 	var err error
 	if s.in, err = s.cat.StdinPipe(); err != nil {
 		return nil, err
@@ -41,9 +45,9 @@ func (s *store) close() {
 }
 
 func (s *store) git(args ...string) (string, error) {
-	out, err := exec.Command("git", append([]string{"-C", s.dir}, args...)...).Output()
+	out, err := s.command(args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s in %s: %w", strings.Join(args, " "), s.dir, err)
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
 	}
 	return string(out), nil
 }

@@ -64,10 +64,9 @@ type ranking struct {
 // declared count more than once.
 func (r *ranking) fit() []float64 {
 	type row struct {
-		text     []Count
-		extra    map[uint32]float64
-		length   float64
-		declares float64 // distinctive names of the question that it declares
+		text   []Count
+		extra  map[uint32]float64
+		length float64
 	}
 	rows := make([]row, len(r.files))
 	holding := map[uint32]int{}  // files with a word of the question
