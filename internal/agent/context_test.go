@@ -122,8 +122,32 @@ func TestAGENT03_ToolsAreShortenedToTheirZone(t *testing.T) {
 		}
 		return n
 	}
-	if full, less, least := size(8192), size(2000), size(256); less >= full || least >= less {
+	if full, less, least := size(8192), size(1200), size(256); less >= full || least >= less {
 		t.Errorf("%d bytes of tools, %d and %d in smaller zones", full, less, least)
+	}
+}
+
+// What a role may call takes a small part of each request, in bytes divided by
+// four. Only an analyst's tools for tables, charts and formulas take more.
+func TestAGENT03_ToolsOfARoleAreShort(t *testing.T) {
+	set, known := tool.New(tool.Workspace{}, nil), roles.Builtin()
+	end := turn.FinishTool()
+	for _, name := range known.Names() {
+		r, _ := known.Get(name)
+		most := 2000
+		switch name {
+		case "lead":
+			most = 3000
+		case "analyst":
+			continue
+		}
+		size := len(end.Name) + len(end.Description) + len(end.Schema)
+		for _, s := range set.Specs(r.Tools.All()) {
+			size += len(s.Name) + len(s.Description) + len(s.Schema)
+		}
+		if got := size / 4; got > most {
+			t.Errorf("the tools of role %s take %d tokens, at most %d", name, got, most)
+		}
 	}
 }
 

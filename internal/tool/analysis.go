@@ -28,7 +28,7 @@ var dataAnalysis = &tool{
 		Schema: schema(`"action","table"`, `
 			"action": {"enum": ["summary", "trend", "correlation", "regression"]},
 			"table": `+tableSchema+`,
-			"columns": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string"}, "description": "all that have numbers when not given"},
+			"columns": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string"}, "description": "default all that have numbers"},
 			"at": {"type": "string", "description": "for trend: the column that says when"},
 			"target": {"type": "string", "description": "for regression: what is explained"},
 			"method": {"enum": ["pearson", "spearman"]}`),

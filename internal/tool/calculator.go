@@ -28,7 +28,7 @@ var calculate = &tool{
 			"rows": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"type": "object"}},
 			"table": `+tableSchema+`,
 			"columns": {"type": "object", "description": "input of the formula: name of the column that has it", "additionalProperties": {"type": "string"}},
-			"places": {"type": "integer", "minimum": 0, "maximum": 20, "description": "digits after the point of the answer; all that are known when not given"}`),
+			"places": {"type": "integer", "minimum": 0, "maximum": 20, "description": "digits after the point of the answer; default all that are known"}`),
 	},
 	run: with(calculateAnswer),
 }

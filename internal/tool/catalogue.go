@@ -77,11 +77,13 @@ func schema(required, properties string) json.RawMessage {
 	return out.Bytes()
 }
 
-// compile makes the schema ready; the schemas are the program's own.
+// compile makes the schema ready, which then is there as models are shown it; the
+// schemas are the program's own.
 func (t *tool) compile() {
 	if err := t.prepare(); err != nil {
 		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
 	}
+	t.Schema = brief(t.Schema)
 }
 
 // prepare makes the schema ready.

@@ -29,15 +29,15 @@ var contentSearch = &tool{
 	Spec: Spec{
 		Name:  "content_search",
 		Class: reads,
-		Description: "Find lines in the workspace's text files by a regular expression (RE2; (?i) ignores case): PATH:LINE: TEXT. " +
+		Description: "Find lines in text files by a regular expression (RE2; (?i) ignores case): PATH:LINE: TEXT. " +
 			"What git ignores is left out.",
 		Schema: schema(`"pattern"`, `
 			"pattern": {"type": "string", "minLength": 1, "maxLength": 512},
-			"path": {"type": "string", "description": "directory or file to look in"},
+			"path": {"type": "string", "description": "directory or file"},
 			"glob": {"type": "string", "minLength": 1, "maxLength": 512, "description": "only these paths, as **/*.go"},
-			"mode": {"enum": ["lines", "files", "count"], "description": "lines, paths only, or lines per file"},
+			"mode": {"enum": ["lines", "files", "count"]},
 			"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "lines around each"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "most lines or files; 200 when not given"}`),
+			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "default 200"}`),
 	},
 	run: with(searchContent),
 }

@@ -15,7 +15,10 @@ const nodeTypes = `{"enum": ["goal", "option", "decision", "action", "outcome", 
 
 // nodeID is the schema of a node's id.
 func nodeID(what string) string {
-	return `{"type": "string", "pattern": "^d[1-9][0-9]{0,8}$", "description": "` + what + `"}`
+	if what != "" {
+		what = `, "description": "` + what + `"`
+	}
+	return `{"type": "string", "pattern": "^d[1-9][0-9]{0,8}$"` + what + `}`
 }
 
 // errNoGraph is the answer where there is no decision graph.
@@ -27,18 +30,18 @@ var decisionLog = &tool{
 		// It writes to no file; it is one by one because links name nodes
 		// that were logged before.
 		Class: writes,
-		Description: "Record in the decision graph what you considered, decided, did or saw, so that others can follow why. " +
+		Description: "Record in the decision graph what you considered, decided, did or saw. " +
 			"Log each option you weigh, then the decision with links to what it chose and rejected (say why). Gives the new node's id.",
 		Schema: schema(`"type","title"`, `
 			"type": `+nodeTypes+`,
 			"title": {"type": "string", "minLength": 1, "maxLength": 300, "description": "one line"},
 			"description": {"type": "string", "maxLength": 16384},
-			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "how sure you are, in percent; 50 when not given"},
-			"scope": {"type": "string", "maxLength": 200, "description": "for an option: what it is an answer to, in a word or two that others would use as well, such as \"rounding\"; work that chose another option of the same scope is then kept apart"},
+			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "percent; default 50"},
+			"scope": {"type": "string", "maxLength": 200, "description": "for an option: what it answers, in a word or two that others would use, as \"rounding\""},
 			"links": {"type": "array", "maxItems": 50, "items": {
 				"type": "object", "additionalProperties": false, "required": ["kind", "id"], "properties": {
 					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables", "supersedes", "abandons"],
-						"description": "follows: the node with this id led to the new one. supersedes: the new one takes its place, and it counts no more. abandons: it is given up with nothing in its place (only what your own role logged; say why). Otherwise, what the new one does to it"},
+						"description": "follows: that node led to this one. supersedes: this one replaces it. abandons: it is given up"},
 					"id": `+nodeID("of an earlier node")+`,
 					"why": {"type": "string", "maxLength": 2000}}}}`),
 	},

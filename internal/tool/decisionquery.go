@@ -14,19 +14,19 @@ var decisionQuery = &tool{
 	Spec: Spec{
 		Name:  "decision_query",
 		Class: reads,
-		Description: "Look up what is recorded in the decision graph: by words, newest first without any, or by one of " +
-			"around, ancestors_of, descendants_of and votes_on. With context, what you should know for your work, chosen to fit.",
+		Description: "Look up the decision graph: by words, newest first without any, or by one of around, ancestors_of, " +
+			"descendants_of and votes_on.",
 		Schema: schema(``, `
-			"text": {"type": "string", "maxLength": 200, "description": "words that stand in title or description; each stands for all that begin with it"},
+			"text": {"type": "string", "maxLength": 200, "description": "beginnings of words of title or description"},
 			"type": `+nodeTypes+`,
 			"status": {"enum": ["active", "superseded", "abandoned"]},
-			"around": `+nodeID("what is linked to this node")+`,
-			"depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "links away, with around; 1 when not given"},
-			"ancestors_of": `+nodeID("what led to this node")+`,
-			"descendants_of": `+nodeID("what this node led to")+`,
-			"votes_on": `+nodeID("the vote on this decision")+`,
-			"context": {"type": "boolean", "description": "what matters for your bead; text adds words to look for"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "most nodes; 20 when not given"}`),
+			"around": `+nodeID("a node, for what is linked to it")+`,
+			"depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "with around; default 1"},
+			"ancestors_of": `+nodeID("")+`,
+			"descendants_of": `+nodeID("")+`,
+			"votes_on": `+nodeID("a decision")+`,
+			"context": {"type": "boolean", "description": "what matters for your bead"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "default 20"}`),
 	},
 	run: with(queryDecisions),
 }

@@ -11,19 +11,18 @@ var decisionVote = &tool{
 	Spec: Spec{
 		Name:  "decision_vote",
 		Class: writes,
-		Description: "Have several roles vote on a decision, or vote yourself. open: name a decision and the options (logged before) and " +
-			"who votes; each voter is asked, and the result becomes links of the decision. cast: the vote of your own role, again to change it. " +
-			"Do not wait for the others: decision_query with votes_on tells how it stands.",
+		Description: "Have roles vote on a decision, or vote yourself. open: name a decision, its options (logged before) and who votes. " +
+			"cast: the vote of your own role. Do not wait: decision_query with votes_on tells how it stands.",
 		Schema: schema(`"action","decision"`, `
 			"action": {"enum": ["open", "cast"]},
-			"decision": `+nodeID("the decision that is voted on")+`,
-			"options": {"type": "array", "minItems": 2, "maxItems": 20, "items": `+nodeID("an option")+`, "description": "for open"},
+			"decision": `+nodeID("")+`,
+			"options": {"type": "array", "minItems": 2, "maxItems": 20, "items": `+nodeID("")+`, "description": "for open"},
 			"voters": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,31}$"}, "description": "for open: roles"},
-			"rule": {"enum": ["majority", "weighted", "unanimous", "lead"], "description": "for open; majority when not given. What it does not decide goes to the lead, then to the CEO"},
-			"quorum": {"type": "integer", "minimum": 1, "maximum": 20, "description": "for open: votes that must be cast; more than half when not given"},
-			"minutes": {"type": "integer", "minimum": 1, "maximum": 1440, "description": "for open: time to vote; 10 when not given"},
-			"option": `+nodeID("for cast: what your role is for")+`,
-			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "for cast: how sure you are, in percent; 50 when not given"},
+			"rule": {"enum": ["majority", "weighted", "unanimous", "lead"], "description": "for open; default majority"},
+			"quorum": {"type": "integer", "minimum": 1, "maximum": 20, "description": "for open; default over half"},
+			"minutes": {"type": "integer", "minimum": 1, "maximum": 1440, "description": "for open; default 10"},
+			"option": `+nodeID("for cast")+`,
+			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "for cast: percent; default 50"},
 			"why": {"type": "string", "maxLength": 2000, "description": "for cast"}`),
 	},
 	run: with(voteDecision),

@@ -40,10 +40,10 @@ var lspDiagnostics = &tool{
 	Spec: Spec{
 		Name:  "lsp_diagnostics",
 		Class: reads,
-		Description: "Ask the language server what is wrong with files of the workspace, as they are now: PATH:LINE:COLUMN: SEVERITY: MESSAGE. " +
+		Description: "Ask the language server what is wrong with files as they are now: PATH:LINE:COLUMN: SEVERITY: MESSAGE. " +
 			"Faster than a build for a few files; it runs no tests.",
 		Schema: schema(`"paths"`, `
-			"paths": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string", "minLength": 1}, "description": "files, relative to the workspace"}`),
+			"paths": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string", "minLength": 1}, "description": "files"}`),
 	},
 	run: with(diagnose),
 }

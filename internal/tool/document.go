@@ -26,7 +26,7 @@ var documentWrite = &tool{
 			"contents": {"type": "boolean", "description": "begin with a list of the sections"},
 			"sections": {"type": "array", "minItems": 1, "maxItems": 200, "items": {"type": "object", "additionalProperties": false,
 				"required": ["title", "content"], "properties": {"title": {"type": "string", "minLength": 1},
-				"content": {"type": "string"}, "level": {"type": "integer", "minimum": 1, "maximum": 5, "description": "1 when not given; 2 is a part of the section above"}}}},
+				"content": {"type": "string"}, "level": {"type": "integer", "minimum": 1, "maximum": 5, "description": "default 1; 2 is a part of the section above"}}}},
 			"sources": {"type": "array", "maxItems": 500, "items": {"type": "object", "additionalProperties": false,
 				"required": ["title"], "properties": {"title": {"type": "string", "minLength": 1}, "url": {"type": "string"},
 				"accessed": {"type": "string", "description": "when it was read"}}}}`),

@@ -17,10 +17,10 @@ var fileEdit = &tool{
 	Spec: Spec{
 		Name:  "file_edit",
 		Class: writes,
-		Description: "Replace old_text by new_text in a text file of the workspace. old_text must stand in the file " +
-			"exactly once, to the last blank: give enough of the lines around it. Several edits are made in their order, all or none.",
+		Description: "Replace old_text by new_text in a text file. old_text must stand in it exactly once, to the last " +
+			"blank: give enough of the lines around it. Several edits are made in their order, all or none.",
 		Schema: schema(`"path"`, `
-			"path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+			"path": {"type": "string", "minLength": 1},
 			"old_text": {"type": "string", "minLength": 1},
 			"new_text": {"type": "string"},
 			"replace_all": {"type": "boolean", "description": "wherever it stands"},

@@ -21,8 +21,8 @@ var secEDGAR = &tool{
 			"action": {"enum": ["company", "filings", "concept"]},
 			"company": {"type": "string", "minLength": 1, "maxLength": 100},
 			"concept": {"type": "string", "maxLength": 150},
-			"form": {"type": "string", "maxLength": 20, "description": "such as 10-K or 10-Q; all when not given"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "20 when not given"}`),
+			"form": {"type": "string", "maxLength": 20, "description": "such as 10-K or 10-Q; default all"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "default 20"}`),
 	},
 	run: with(askEDGAR),
 }
@@ -113,7 +113,7 @@ var alphaVantage = &tool{
 			"symbol": {"type": "string", "minLength": 1, "maxLength": 20, "description": "such as IBM or SHEL.LON"},
 			"statement": {"enum": ["income", "balance", "cash_flow"]},
 			"quarters": {"type": "boolean", "description": "quarters, not years"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "statements (5 when not given) or days (30)"}`),
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "statements (default 5) or days (30)"}`),
 	},
 	run: with(askAlphaVantage),
 }

@@ -17,7 +17,7 @@ var gitStatus = &tool{
 	Spec: Spec{
 		Name:        "git_status",
 		Class:       reads,
-		Description: "List the files of the workspace that differ from the commit that the work began on: M changed, A added, D deleted, ? new and unknown to git.",
+		Description: "List the files that differ from the commit that the work began on: M changed, A added, D deleted, ? unknown to git.",
 		Schema:      schema(``, ``),
 	},
 	run: with(statusOfGit),
@@ -27,11 +27,11 @@ var gitDiff = &tool{
 	Spec: Spec{
 		Name:  "git_diff",
 		Class: reads,
-		Description: "Show what differs between a commit and the workspace, as a patch. New files that git does not know yet " +
+		Description: "Show what differs between a commit and the workspace, as a patch. New files unknown to git " +
 			"are named at its end.",
 		Schema: schema(``, `
-			"path": {"type": "string", "minLength": 1, "description": "only this file or directory"},
-			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit; the one that the work began on when not given"}`),
+			"path": {"type": "string", "minLength": 1, "description": "file or directory"},
+			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit; default the one that the work began on"}`),
 	},
 	run: with(diffOfGit),
 }
@@ -42,9 +42,9 @@ var gitLog = &tool{
 		Class:       reads,
 		Description: "List commits, newest first, from the one that the work began on: hash, date, author, subject.",
 		Schema: schema(``, `
-			"path": {"type": "string", "minLength": 1, "description": "only commits that touch this file or directory"},
+			"path": {"type": "string", "minLength": 1, "description": "file or directory"},
 			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit to begin at"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "most commits; 20 when not given"}`),
+			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "most commits; default 20"}`),
 	},
 	run: with(logOfGit),
 }

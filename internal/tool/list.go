@@ -24,11 +24,11 @@ var directoryList = &tool{
 	Spec: Spec{
 		Name:  "directory_list",
 		Class: reads,
-		Description: "List a directory of the workspace: directories end in /, files have their size, symbolic links " +
-			"show where they lead. With depth, what lies below too. At most 1000 entries.",
+		Description: "List a directory: directories end in /, files have their size. " +
+			"With depth, what lies below too. At most 1000 entries.",
 		Schema: schema(``, `
-			"path": {"type": "string", "description": "relative to the workspace; the workspace itself when not given"},
-			"depth": {"type": "integer", "minimum": 1, "maximum": 8, "description": "levels; 1 when not given"}`),
+			"path": {"type": "string", "description": "default the workspace"},
+			"depth": {"type": "integer", "minimum": 1, "maximum": 8, "description": "levels; default 1"}`),
 	},
 	run: with(listDirectory),
 }

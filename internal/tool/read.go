@@ -21,10 +21,10 @@ var fileRead = &tool{
 	Spec: Spec{
 		Name:  "file_read",
 		Class: reads,
-		Description: "Read a text file of the workspace, whole or from line offset on. Each line comes behind its number and a tab, " +
+		Description: "Read a text file, whole or from line offset on. Each line comes behind its number and a tab, " +
 			"which are no part of the file. The last line, in brackets, says whether there is more.",
 		Schema: schema(`"path"`, `
-			"path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+			"path": {"type": "string", "minLength": 1},
 			"offset": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
 			"limit": {"type": "integer", "minimum": 1, "description": "most lines"}`),
 	},

@@ -21,14 +21,13 @@ const (
 
 var fileSearch = &tool{
 	Spec: Spec{
-		Name:  "file_search",
-		Class: reads,
-		Description: "Find files of the workspace by a glob pattern on their paths, such as \"**/*_test.go\" or \"cmd/*/main.go\" " +
-			"(** is any number of directories). Files that git ignores are left out.",
+		Name:        "file_search",
+		Class:       reads,
+		Description: "Find files by a glob pattern on their paths, such as \"**/*_test.go\". What git ignores is left out.",
 		Schema: schema(`"pattern"`, `
 			"pattern": {"type": "string", "minLength": 1, "maxLength": 512},
-			"path": {"type": "string", "description": "directory to look in; its name is not part of what the pattern is tried on"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "most paths; 200 when not given"}`),
+			"path": {"type": "string", "description": "directory that the pattern is relative to"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "default 200"}`),
 	},
 	run: with(searchFiles),
 }

@@ -23,7 +23,8 @@ type Spec struct {
 	Name        string
 	Description string
 	Class       loomv1.ToolClass
-	// Schema is the JSON Schema of the arguments; no other keys are taken.
+	// Schema is the JSON Schema of the arguments, as a model is shown it: without
+	// bounds, which calls are held to none the less. No other keys are taken.
 	Schema json.RawMessage
 	// Timeout is how long a call may take when its caller does not say.
 	Timeout time.Duration

@@ -18,12 +18,20 @@ func TestTOOL02_Specs(t *testing.T) {
 		names = append(names, spec.Name)
 		var schema struct {
 			Type       string
-			Additional *bool `json:"additionalProperties"`
 			Properties map[string]any
 			Required   []string
 		}
-		if err := json.Unmarshal(spec.Schema, &schema); err != nil || schema.Type != "object" || schema.Additional == nil || *schema.Additional {
-			t.Errorf("%s: schema %s is not strict (%v)", spec.Name, spec.Schema, err)
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil || schema.Type != "object" {
+			t.Errorf("%s: schema %s is not of an object (%v)", spec.Name, spec.Schema, err)
+		}
+		for _, name := range []string{"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "pattern"} {
+			if strings.Contains(string(spec.Schema), `"`+name+`":`) && schema.Properties[name] == nil {
+				t.Errorf("%s: a model is shown %s: %s", spec.Name, name, spec.Schema)
+			}
+		}
+		strict := s.Call(t.Context(), everything, 0, &loomv1.ToolCall{Id: "c1", Tool: spec.Name, Arguments: `{"surely_unknown": 1}`})
+		if strict.Code != "tool/arguments" || !strings.Contains(strict.Output, "surely_unknown") {
+			t.Errorf("%s takes an unknown argument: %s", spec.Name, strict.Output)
 		}
 		for _, r := range schema.Required {
 			if schema.Properties[r] == nil {

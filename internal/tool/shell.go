@@ -18,12 +18,11 @@ var shell = &tool{
 	Spec: Spec{
 		Name:  "shell",
 		Class: executes,
-		Description: "Run a command line with sh in the workspace. It has no input, a home directory of its own that is empty " +
-			"each time, and ends, with all that it started, when it takes longer than it may. Gives its output and exit code; " +
-			"of more than 255 KiB, the beginning and the end.",
+		Description: "Run a command line with sh in the workspace. It has no input and an empty home directory, and ends, " +
+			"with all that it started, when its time is over. Gives output and exit code.",
 		Schema: schema(`"command"`, `
 			"command": {"type": "string", "minLength": 1, "maxLength": 32768},
-			"timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "end it earlier than otherwise"}`),
+			"timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "to end it earlier"}`),
 	},
 	run: with(runShell),
 }

@@ -109,7 +109,7 @@ var webSearch = &tool{
 		Description: "Search the web: titles, addresses and pieces of text of the pages found. Read those that matter with web_fetch before you rely on them.",
 		Schema: schema(`"query"`, `
 			"query": {"type": "string", "minLength": 1, "maxLength": 400},
-			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "most hits; 8 when not given"}`),
+			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "most hits; default 8"}`),
 	},
 	run: with(searchWeb),
 }

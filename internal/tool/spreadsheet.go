@@ -19,14 +19,14 @@ var spreadsheet = &tool{
 	Spec: Spec{
 		Name:  "spreadsheet",
 		Class: writes,
-		Description: "Work on a table in a .csv or .xlsx file of the workspace, by column names. Actions: create (columns, rows, formats; " +
+		Description: "Work on a table in a .csv or .xlsx file, by column names. Actions: create (columns, rows, formats; " +
 			"replaces the sheet, keeps the others), read (columns, offset, limit), add_rows (rows), add_column (column with formula over the " +
 			"other columns, such as {Revenue} - {Cost}, or values), pivot (group_by, aggregate; to writes it to a file), export (to: a .csv, " +
 			".xlsx or .md file), sheets (their names). In .xlsx a formula stays one, and is computed anew by office programs.",
 		Schema: schema(`"action","path"`, `
 			"action": {"enum": ["create", "read", "add_rows", "add_column", "pivot", "export", "sheets"]},
 			"path": {"type": "string", "minLength": 1, "description": "the .csv or .xlsx file"},
-			"sheet": {"type": "string", "maxLength": 31, "description": "of an .xlsx file; the first one when not given"},
+			"sheet": {"type": "string", "maxLength": 31, "description": "of an .xlsx file; default the first"},
 			"columns": {"type": "array", "minItems": 1, "maxItems": 256, "items": {"type": "string"}},
 			"rows": {"type": "array", "maxItems": 10000, "description": "values in the order of the columns, or by column name",
 				"items": {"type": ["array", "object"]}},
@@ -38,7 +38,7 @@ var spreadsheet = &tool{
 			"aggregate": {"type": "object", "description": "column: one of `+strings.Join(sheet.Aggregates, ", ")+`, or several of them", "additionalProperties": {"type": ["string", "array"]}},
 			"to": {"type": "string", "minLength": 1, "description": "the file to write"},
 			"offset": {"type": "integer", "minimum": 1, "description": "first row to read, from 1"},
-			"limit": {"type": "integer", "minimum": 1, "description": "most rows to read; 200 when not given"}`),
+			"limit": {"type": "integer", "minimum": 1, "description": "most rows to read; default 200"}`),
 	},
 	run:       with(workOnSheet),
 	reconcile: reconcileSheet,

@@ -15,7 +15,7 @@ import (
 
 // taskSchema is what a task is described by.
 const taskSchema = `
-	"role": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,31}$", "description": "who does it, such as researcher, architect, implementer, qa-engineer or engineering-manager"},
+	"role": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,31}$", "description": "who does it"},
 	"goal": {"type": "string", "minLength": 1, "maxLength": 500, "description": "one line: what is true when it is done"},
 	"description": {"type": "string", "maxLength": 16384, "description": "all that the other has to know; it sees nothing of this conversation"},
 	"acceptance": {"type": "string", "maxLength": 4096, "description": "how anybody can check that it is done"},
@@ -46,15 +46,15 @@ var teamTools = []*tool{
 		"Tasks that are open when you finish are stopped.", `"role","goal","acceptance"`, taskSchema),
 	teamwork("task_assign", writes, "Give a task that ended without success once more, to the same role or another, and wait for its outcome. Say what must be different.",
 		`"task","role","goal","acceptance"`, `"task": `+taskID+`,`+taskSchema),
-	teamwork("sub_agent", reads, "Ask a question of a fresh agent that can read the repository and nothing else, and wait for the answer. "+
-		"It keeps what it reads out of your context.", `"question"`,
+	teamwork("sub_agent", reads, "Ask a question of a fresh agent that can only read the repository, and wait for the answer. "+
+		"What it reads stays out of your context.", `"question"`,
 		`"question": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "with all that the other has to know"}`),
 	teamwork("agent_list", reads, "Tell how the tasks stand that you gave.", ``, ``),
 	teamwork("agent_watch", reads, "Wait until tasks have ended, and tell their outcomes.", ``,
-		`"tasks": {"type": "array", "maxItems": 16, "items": `+taskID+`, "description": "all when not given"}`),
+		`"tasks": {"type": "array", "maxItems": 16, "items": `+taskID+`, "description": "default all"}`),
 	teamwork("agent_stop", writes, "Stop a task that you gave, and what works for it.", `"task","reason"`,
 		`"task": `+taskID+`,"reason": {"type": "string", "minLength": 1, "maxLength": 300}`),
-	teamwork("ask_user", writes, "Ask the person who is in charge what only they can decide, and wait for the answer, which can take long.", `"question"`, `
+	teamwork("ask_user", writes, "Ask the person in charge what only they can decide, and wait, which can take long.", `"question"`, `
 		"question": {"type": "string", "minLength": 1, "maxLength": 2048, "description": "with what they need to answer it"},
 		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}, "description": "to choose from, if there are such"}`),
 }

@@ -16,13 +16,12 @@ const maxWrite = 1 << 20 // bytes of a file that tools write
 
 var fileWrite = &tool{
 	Spec: Spec{
-		Name:  "file_write",
-		Class: writes,
-		Description: "Write a file of the workspace, whole: an existing one is replaced and keeps its mode, " +
-			"missing directories are made. At most 1 MiB. To change a part of a file use file_edit.",
+		Name:        "file_write",
+		Class:       writes,
+		Description: "Write a file of at most 1 MiB, whole, with its directories. To change a part of one use file_edit.",
 		Schema: schema(`"path","content"`, `
-			"path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
-			"content": {"type": "string", "description": "the whole new content"}`),
+			"path": {"type": "string", "minLength": 1},
+			"content": {"type": "string"}`),
 	},
 	run:       with(writeFile),
 	reconcile: reconcileWrite,

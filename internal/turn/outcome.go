@@ -35,15 +35,15 @@ type Tool struct {
 // has cycles, stands in the assignment: tools come before everything else that a
 // server keeps, so they are the same at every node.
 func FinishTool() Tool {
-	fields := text("The fields that your assignment names under \"How to end\", each of its type. A success gives every one; leave it out where none is named.")
+	fields := text("The fields that \"How to end\" names, each of its type; a success gives every one.")
 	fields["type"] = "object"
 	schema, err := json.Marshal(object(map[string]any{
 		"status": map[string]any{
 			"type": "string", "enum": []string{"success", "failure", "continue"},
-			"description": "success: the task is done. failure: it cannot be done. continue, only where your assignment says so: you want another cycle, which gets your notes.",
+			"description": "success: done. failure: it cannot be done. continue, only where your assignment says so: another cycle, which gets your notes.",
 		},
-		"summary": text("One line: what you did and found, or why it could not be done."),
-		"notes":   text("What the next cycle or the next agent should know. It is all they get from you."),
+		"summary": text("One line: what you did and found, or why you could not."),
+		"notes":   text("What the next cycle or agent should know; it is all they get from you."),
 		"fields":  fields,
 	}, "status", "summary"))
 	if err != nil {
