@@ -21,6 +21,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		read      = "file_read file_search content_search directory_list"
 		decide    = "decision_log decision_query decision_vote"
 		gitRead   = "git_status git_diff git_log"
+		gitJudge  = gitRead + " git_show git_blame"
 		editors   = read + " file_write file_edit shell " + gitRead + " " + decide
 		reporters = read + " " + decide
 		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
@@ -28,14 +29,14 @@ func TestROLE01_Builtin(t *testing.T) {
 	)
 	want := map[string]string{
 		"analyst":             read + " file_write file_edit " + knowledge + " " + decide,
-		"architect":           reporters,
+		"architect":           reporters + " " + gitJudge,
 		"backend-engineer":    editors + " lsp_diagnostics",
 		"ceo":                 "",
-		"engineering-manager": read + " " + gitRead + " " + decide,
+		"engineering-manager": read + " " + gitJudge + " " + decide,
 		"implementer":         editors + " lsp_diagnostics sub_agent ask_user",
-		"lead":                reporters + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
+		"lead":                reporters + " " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
 		"project-manager":     read + " file_edit " + decide,
-		"qa-engineer":         read + " shell " + decide,
+		"qa-engineer":         read + " shell " + gitJudge + " " + decide,
 		"researcher":          reporters,
 		"web-designer":        editors,
 	}

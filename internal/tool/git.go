@@ -1,17 +1,22 @@
 package tool
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/fault"
 )
 
-const maxGit = MaxOutput - 8<<10 // bytes of git's output that a tool gives
+const (
+	maxGit   = MaxOutput - 8<<10 // bytes of git's output that a tool gives
+	maxShown = 4 << 20           // bytes of a commit's file that are looked through for lines
+)
 
 var gitStatus = &tool{
 	Spec: Spec{
@@ -49,14 +54,44 @@ var gitLog = &tool{
 	run: with(logOfGit),
 }
 
+var gitShow = &tool{
+	Spec: Spec{
+		Name:        "git_show",
+		Class:       reads,
+		Description: "Show a commit's message and patch, or with path that file as the commit has it.",
+		Schema: schema(`"commit"`, `
+			"commit": {"type": "string", "minLength": 1, "maxLength": 200},
+			"path": {"type": "string", "minLength": 1},
+			"offset": {"type": "integer", "minimum": 1},
+			"limit": {"type": "integer", "minimum": 1}`),
+	},
+	run: with(showOfGit),
+}
+
+var gitBlame = &tool{
+	Spec: Spec{
+		Name:        "git_blame",
+		Class:       reads,
+		Description: "Say which commit each line of a file is from.",
+		Schema: schema(`"path"`, `
+			"path": {"type": "string", "minLength": 1},
+			"commit": {"type": "string", "minLength": 1, "maxLength": 200},
+			"offset": {"type": "integer", "minimum": 1},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 10000}`),
+	},
+	run: with(blameOfGit),
+}
+
 type gitArguments struct {
-	Path  string `json:"path"`
-	From  string `json:"from"`
-	Limit int    `json:"limit"`
+	Path   string `json:"path"`
+	From   string `json:"from"`
+	Commit string `json:"commit"`
+	Offset int    `json:"offset"`
+	Limit  int    `json:"limit"`
 }
 
 func statusOfGit(ctx context.Context, j job, _ gitArguments) (Result, error) {
-	base, err := j.commit(ctx, "")
+	base, err := j.commit(ctx, "from", "")
 	if err != nil {
 		return Result{}, err
 	}
@@ -76,7 +111,7 @@ func statusOfGit(ctx context.Context, j job, _ gitArguments) (Result, error) {
 }
 
 func diffOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
-	base, err := j.commit(ctx, a.From)
+	base, err := j.commit(ctx, "from", a.From)
 	if err != nil {
 		return Result{}, err
 	}
@@ -99,7 +134,7 @@ func diffOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
 }
 
 func logOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
-	from, err := j.commit(ctx, a.From)
+	from, err := j.commit(ctx, "from", a.From)
 	if err != nil {
 		return Result{}, err
 	}
@@ -124,6 +159,104 @@ func logOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
 	return done(out.text, "%d commits", strings.Count(out.text, "\n")), nil
 }
 
+func showOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
+	commit, err := j.commit(ctx, "commit", a.Commit)
+	if err != nil {
+		return Result{}, err
+	}
+	path, err := pathspec(a.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	if path != "." {
+		return j.fileOfCommit(ctx, commit, path, a)
+	}
+	out, err := j.git(ctx, maxGit, j.diffing(ctx, "show", "--no-show-signature", "--no-notes", "--no-decorate", "--diff-merges=first-parent",
+		"--date=format:%Y-%m-%d %H:%M %z", "--format=%H %ad %an%n%n%B", "--stat=100", "--patch", commit, "--")...)
+	if err != nil {
+		return Result{}, err
+	}
+	return done(out.text, "commit %.12s", commit), nil
+}
+
+// fileOfCommit shows lines of a file, or the names in a directory, as a commit has
+// them: what git keeps, which no filter and no textconv has gone over.
+func (s *Set) fileOfCommit(ctx context.Context, commit, path string, a gitArguments) (Result, error) {
+	kind, err := s.kindOf(ctx, commit, path)
+	if err != nil {
+		return Result{}, err
+	}
+	if kind != "blob" {
+		out, err := s.git(ctx, maxGit, "ls-tree", "--name-only", commit+":"+path)
+		if err != nil {
+			return Result{}, err
+		}
+		return done(out.text, "%s: %d names", path, strings.Count(out.text, "\n")), nil
+	}
+	size, err := s.git(ctx, 256, "cat-file", "-s", commit+":"+path)
+	if err != nil {
+		return Result{}, err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(size.text)); err != nil || n > maxShown {
+		return Result{}, fault.New("tool/too-large", "the file has %s bytes; at most %d are shown", strings.TrimSpace(size.text), maxShown).
+			At("path").Got(path)
+	}
+	out, err := s.git(ctx, maxShown, "cat-file", "blob", commit+":"+path)
+	if err != nil {
+		return Result{}, err
+	}
+	if strings.Contains(out.text, "\x00") {
+		return Result{}, fault.New("tool/failed", "the file is not text").At("path").Got(path)
+	}
+	w := newWindow(readArguments{Path: path, Offset: a.Offset, Limit: a.Limit})
+	if err := w.scan(ctx, bufio.NewReader(strings.NewReader(out.text))); err != nil {
+		return Result{}, err
+	}
+	return w.result(path)
+}
+
+func blameOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
+	commit, err := j.commit(ctx, "commit", a.Commit)
+	if err != nil {
+		return Result{}, err
+	}
+	path, err := pathspec(a.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	switch kind, err := j.kindOf(ctx, commit, path); {
+	case err != nil:
+		return Result{}, err
+	case kind != "blob":
+		return Result{}, fault.New("tool/failed", "it is a directory").At("path").Got(path).Want("name a file")
+	}
+	if a.Limit == 0 {
+		a.Limit = 200
+	}
+	lines := fmt.Sprintf("-L%d,+%d", max(a.Offset, 1), a.Limit)
+	out, err := j.git(ctx, maxGit, "-c", "blame.ignoreRevsFile=", "blame", "--no-textconv", "--root", "--date=short", lines, commit, "--", path)
+	if err != nil {
+		return Result{}, err
+	}
+	return done(out.text, "%s: %d lines", path, strings.Count(out.text, "\n")), nil
+}
+
+// kindOf says what a commit has at a path: a "blob" or a "tree".
+func (s *Set) kindOf(ctx context.Context, commit, path string) (string, error) {
+	if path == "." {
+		return "tree", nil
+	}
+	out, err := s.git(ctx, 256, "cat-file", "-t", commit+":"+path)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		return "", fault.New("tool/not-found", "commit %.12s has no such file", commit).At("path").Got(path).
+			Want("git_log with this path lists the commits that touch it")
+	}
+	return strings.TrimSpace(out.text), nil
+}
+
 // pathspec is a path as git takes it; nothing is the workspace.
 func pathspec(path string) (string, error) {
 	list, err := elements(path)
@@ -135,22 +268,23 @@ func pathspec(path string) (string, error) {
 
 var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
 
-// commit returns the full id of a commit; of the base for "".
-func (s *Set) commit(ctx context.Context, rev string) (string, error) {
+// commit returns the full id of the commit that an argument names; of the base
+// for "".
+func (s *Set) commit(ctx context.Context, argument, rev string) (string, error) {
 	if rev == "" {
 		if rev = s.ws.Base; rev == "" {
 			rev = "HEAD"
 		}
 	}
 	if !revision.MatchString(rev) || strings.Contains(rev, "..") {
-		return "", unfit("/from", "it is not the name of a commit").Got(rev)
+		return "", unfit("/"+argument, "it is not the name of a commit").Got(rev)
 	}
 	out, err := s.git(ctx, 256, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
 	switch {
 	case err != nil && (s.ws.GitDir == "" || ctx.Err() != nil):
 		return "", err
 	case err != nil:
-		return "", fault.New("tool/not-found", "there is no such commit").At("from").Got(rev)
+		return "", fault.New("tool/not-found", "there is no such commit").At(argument).Got(rev).Want("git_log lists commits")
 	}
 	return strings.TrimSpace(out.text), nil
 }

@@ -87,7 +87,7 @@ func TestTOOL01_Git(t *testing.T) {
 		{"git_log", args{"limit": 1}, r.Base[:7] + " 2026-01-02 12:00 +0000 Ann: second: X\n"},
 		{"git_log", args{"path": "b"}, r.git("rev-parse", "--short", "HEAD~")[:7] + " 2026-01-02 12:00 +0000 Ann: first\n"},
 		{"git_log", args{"from": "HEAD~1"}, r.git("rev-parse", "--short", "HEAD~")[:7] + " 2026-01-02 12:00 +0000 Ann: first\n"},
-		{"git_diff", args{"from": "none"}, "tool/not-found: from: there is no such commit (got \"none\")\n"},
+		{"git_diff", args{"from": "none"}, "tool/not-found: from: there is no such commit (got \"none\"); git_log lists commits\n"},
 		{"git_diff", args{"from": "--output=x"}, "tool/arguments: /from: it is not the name of a commit (got \"--output=x\")\n"},
 		{"git_diff", args{"from": "HEAD..HEAD~1"}, "tool/arguments: /from: it is not the name of a commit (got \"HEAD..HEAD~1\")\n"},
 		{"git_log", args{"path": "../x"}, "tool/outside: path: not a path of the workspace: it has a \"..\" (got \"../x\")\n"},
@@ -102,11 +102,84 @@ func TestTOOL01_Git(t *testing.T) {
 			t.Errorf("%s %v:\n%s\nwant\n%s", tt.tool, tt.args, got, tt.want)
 		}
 	}
-	for _, name := range []string{"git_status", "git_diff", "git_log"} {
-		if got := do(t, tool.New(tool.Workspace{Root: r.Root}, nil), name, args{}); got.Code != "tool/failed" {
+	for _, name := range []string{"git_status", "git_diff", "git_log", "git_show", "git_blame"} {
+		a := args{}
+		if name == "git_show" {
+			a["commit"] = "HEAD"
+		} else if name == "git_blame" {
+			a["path"] = "a.go"
+		}
+		if got := do(t, tool.New(tool.Workspace{Root: r.Root}, nil), name, a); got.Code != "tool/failed" {
 			t.Errorf("%s without a git directory: %s", name, got.Output)
 		}
 	}
+}
+
+func TestTOOL01_GitShowAndBlame(t *testing.T) {
+	r := newRepository(t)
+	put(t, r.Root, map[string]string{"a.go": "package changed\n"})
+	first := strings.TrimSpace(r.git("rev-parse", "HEAD~"))
+	s := tool.New(r.Workspace, nil)
+	for _, tt := range []struct {
+		tool string
+		args args
+		want string // the output, or what it holds when it begins with "..."
+	}{
+		{"git_show", args{"commit": "HEAD"}, "..." + r.Base + " 2026-01-02 12:00 +0000 Ann\n\nsecond: X\n"},
+		{"git_show", args{"commit": "HEAD"}, "...\n a.go | 2 ++\n"},
+		{"git_show", args{"commit": "HEAD"}, "...@@ -1 +1,3 @@\n package a\n+\n+var X = 1\n"},
+		{"git_show", args{"commit": "HEAD~1"}, "...+package a\n"},
+		{"git_show", args{"commit": "HEAD", "path": "a.go"}, "     1\tpackage a\n     2\t\n     3\tvar X = 1\n[end of the file, 3 lines]\n"},
+		{"git_show", args{"commit": "HEAD", "path": "a.go", "offset": 1, "limit": 1}, "     1\tpackage a\n[lines 1 to 1 of 3; go on with offset 2]\n"},
+		{"git_show", args{"commit": first, "path": "./a.go"}, "     1\tpackage a\n[end of the file, 1 lines]\n"},
+		{"git_show", args{"commit": "HEAD", "path": "b"}, "b.go\n"},
+		{"git_blame", args{"path": "a.go", "offset": 3}, "...(Ann 2026-01-02 3) var X = 1\n"},
+		{"git_blame", args{"path": "a.go", "limit": 1}, "..." + first[:7]},
+		{"git_blame", args{"path": "a.go", "commit": "HEAD~1"}, "...(Ann 2026-01-02 1) package a\n"},
+		{"git_blame", args{"path": "a.go", "offset": 9}, "...has only 3 lines"},
+		{"git_blame", args{"path": "b"}, "tool/failed: path: it is a directory (got \"b\"); name a file\n"},
+		{"git_blame", args{"path": "."}, "tool/failed: path: it is a directory (got \".\"); name a file\n"},
+		{"git_show", args{"commit": "none"}, "tool/not-found: commit: there is no such commit (got \"none\"); git_log lists commits\n"},
+		{"git_blame", args{"path": "a.go", "commit": "none"}, "tool/not-found: commit: there is no such commit (got \"none\"); git_log lists commits\n"},
+		{"git_show", args{"commit": "--output=x"}, "tool/arguments: /commit: it is not the name of a commit (got \"--output=x\")\n"},
+		{"git_blame", args{"path": "a.go", "commit": "--contents=x"}, "tool/arguments: /commit: it is not the name of a commit (got \"--contents=x\")\n"},
+		{"git_show", args{"commit": "HEAD:a.go"}, "tool/arguments: /commit: it is not the name of a commit (got \"HEAD:a.go\")\n"},
+		{"git_show", args{"commit": "HEAD", "path": "../x"}, "tool/outside: path: not a path of the workspace: it has a \"..\" (got \"../x\")\n"},
+		{"git_show", args{"commit": "HEAD~1", "path": "late.go"}, "tool/not-found: path: commit " + first[:12] + " has no such file (got \"late.go\"); git_log with this path lists the commits that touch it\n"},
+		{"git_blame", args{"path": "--help"}, "tool/not-found: path: commit " + r.Base[:12] + " has no such file (got \"--help\"); git_log with this path lists the commits that touch it\n"},
+	} {
+		got := do(t, s, tt.tool, tt.args).Output
+		if part, ok := strings.CutPrefix(tt.want, "..."); ok && !strings.Contains(got, part) || !ok && got != tt.want {
+			t.Errorf("%s %v:\n%s\nwant\n%s", tt.tool, tt.args, got, tt.want)
+		}
+	}
+	if changed := do(t, s, "git_show", args{"commit": "HEAD"}).Changed; len(changed) > 0 {
+		t.Errorf("git_show changed %v", changed)
+	}
+}
+
+// What is shown of large commits and files is bounded, and a file goes on at an
+// offset.
+func TestTOOL01_GitShowIsBounded(t *testing.T) {
+	r := newRepository(t)
+	put(t, r.Root, map[string]string{"large.txt": strings.Repeat("some words on a line\n", 30_000), "large.bin": "a\x00b", "huge.txt": strings.Repeat("x\n", 2<<20+1)})
+	r.git("add", ".")
+	r.git("commit", "-qm", "large")
+	s := tool.New(r.Workspace, nil)
+	for _, a := range []args{{"commit": "HEAD"}, {"commit": "HEAD", "path": "large.txt"}} {
+		if out := do(t, s, "git_show", a).Output; len(out) > tool.MaxOutput || !strings.Contains(out, "some words") {
+			t.Errorf("git_show %v: %d bytes", a, len(out))
+		}
+	}
+	says(t, ok(t, do(t, s, "git_show", args{"commit": "HEAD", "path": "large.txt", "offset": 29_999})), " 30000\tsome words on a line\n[end of the file, 30000 lines]")
+	if out := do(t, s, "git_blame", args{"path": "large.txt", "commit": "HEAD"}).Output; strings.Count(out, "\n") != 200 {
+		t.Errorf("git_blame without a limit: %d lines", strings.Count(out, "\n"))
+	}
+	if out := do(t, s, "git_blame", args{"path": "large.txt", "commit": "HEAD", "limit": 10_000}).Output; len(out) > tool.MaxOutput {
+		t.Errorf("git_blame of much: %d bytes", len(out))
+	}
+	says(t, do(t, s, "git_show", args{"commit": "HEAD", "path": "large.bin"}), "the file is not text")
+	says(t, do(t, s, "git_show", args{"commit": "HEAD", "path": "huge.txt"}), "tool/too-large: path: the file has 4194306 bytes")
 }
 
 func cutIndexLine(patch string) string {
@@ -163,6 +236,10 @@ func TestP11_GitRunsNothing(t *testing.T) {
 	says(t, ok(t, do(t, s, "git_status", args{})), "M a.go")
 	says(t, ok(t, do(t, s, "git_diff", args{})), "+var X = 3")
 	says(t, ok(t, do(t, s, "git_log", args{})), "second: X")
+	says(t, ok(t, do(t, s, "git_show", args{"commit": "HEAD"})), "+var X = 1")
+	says(t, ok(t, do(t, s, "git_show", args{"commit": r.Base})), "+var X = 1")
+	says(t, ok(t, do(t, s, "git_show", args{"commit": "HEAD", "path": "a.go"})), "var X = 1")
+	says(t, ok(t, do(t, s, "git_blame", args{"path": "a.go"})), "var X = 1")
 	says(t, ok(t, do(t, s, "file_search", args{"pattern": "*.go"})), "a.go")
 	if data, err := os.ReadFile(hit); err == nil {
 		t.Errorf("git ran a program:\n%s", data)

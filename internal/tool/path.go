@@ -54,7 +54,7 @@ func outside(p, format string, args ...any) *fault.Error {
 
 func gitDenied(p string) *fault.Error {
 	return fault.New("tool/outside", "what git keeps for itself is not a tool's to read or write").At("path").Got(p).
-		Want("use git_status, git_diff and git_log")
+		Want("use git_status, git_diff, git_log and git_show")
 }
 
 // gitsOwn reports whether a path element is .git to some file system: in any
