@@ -104,9 +104,10 @@ func TestTOOL01_Git(t *testing.T) {
 	}
 	for _, name := range []string{"git_status", "git_diff", "git_log", "git_show", "git_blame"} {
 		a := args{}
-		if name == "git_show" {
+		switch name {
+		case "git_show":
 			a["commit"] = "HEAD"
-		} else if name == "git_blame" {
+		case "git_blame":
 			a["path"] = "a.go"
 		}
 		if got := do(t, tool.New(tool.Workspace{Root: r.Root}, nil), name, a); got.Code != "tool/failed" {
