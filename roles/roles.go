@@ -139,6 +139,9 @@ type Context struct {
 	// Tools is for the tools' descriptions, which are shortened beyond it; the
 	// default is 2,048.
 	Tools int `yaml:"tools"`
+	// Result bounds what is shown of one tool result; the default is 10,000, which
+	// are 30,000 bytes.
+	Result int `yaml:"result"`
 	// Output is kept for an answer, and bounds it; the default is 4,096.
 	Output int `yaml:"output"`
 }

@@ -39,6 +39,9 @@ func (r *run) fixed() int {
 // output is what is kept for an answer and the reasoning before it.
 func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) + j.role.Thinking.Tokens }
 
+// shown is how many bytes of one result the model is shown.
+func (j *job) shown() int { return bytesOf(cmp.Or(j.role.Context.Result, 10_000)) }
+
 // thinking is how the role's model reasons.
 func (j *job) thinking() model.Thinking { return model.Thinking(j.role.Thinking) }
 
@@ -65,9 +68,9 @@ func offer(t turn.Tool) model.ToolSpec {
 // allowed are the tools that may be used now: an architect only reads.
 func (r *run) allowed() []string {
 	if !turn.Planning(r.t) {
-		return r.role.Tools.All()
+		return append(r.role.Tools.All(), tool.OutputRead)
 	}
-	var list []string
+	list := []string{tool.OutputRead}
 	for _, name := range r.role.Tools.All() {
 		if tool.Class(name) == loomv1.ToolClass_TOOL_CLASS_READ {
 			list = append(list, name)

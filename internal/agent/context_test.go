@@ -183,6 +183,34 @@ func TestHUM_AnAgentHearsWhatPeopleSay(t *testing.T) {
 	}
 }
 
+// A long result is shown with its beginning and its end and the way to the rest,
+// and the rest is there, for a role whose own list does not name output_read.
+func TestREAL05_ALongResultIsReadByReference(t *testing.T) {
+	var asked []string
+	turns := []*model.Response{
+		says(call("shell", map[string]any{"command": "seq 1 100000"})),
+		says(call("output_read", map[string]any{"call": "c1-1", "offset": 50_000, "limit": 1})),
+		says(call("output_read", map[string]any{"call": "c1-1", "pattern": "^12345$"})),
+		finish("success"),
+	}
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		asked = append(asked, r.Messages[len(r.Messages)-1].Text)
+		return turns[len(asked)-1], nil
+	})
+	b.as("backend-engineer", func(r *roles.Role) { r.Context.Result = 1000 })
+	b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+	if len(asked) != 4 || len(asked[1]) > 3000+160 || !strings.HasPrefix(asked[1], "1\n2\n3\n") || !strings.HasSuffix(asked[1], "\n100000\n[exit code 0]\n") ||
+		!strings.Contains(asked[1], `output_read with call "c1-1"`) {
+		t.Fatalf("of %d requests, the second ends with:\n%s", len(asked), asked[1])
+	}
+	if want := " 12345\t12345\n[1 of 1 matching lines, of 100001 lines]\n"; asked[3] != want {
+		t.Errorf("the fourth request ends with %q, want %q", asked[3], want)
+	}
+	if !strings.HasPrefix(asked[2], " 50000\t50000\n") {
+		t.Errorf("the third request ends with %q", asked[2])
+	}
+}
+
 // architects is a bench where one model plans and another carries out.
 func architects(t *testing.T) (b *bench, strong, fast *asks) {
 	plan := call(turn.PlanName, map[string]any{"summary": "a file", "changes": []map[string]any{{"path": "new.txt", "action": "create", "what": "it says new"}}})

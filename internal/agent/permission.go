@@ -52,8 +52,9 @@ func (r *run) says(c turn.Call) loomv1.PermissionVerdict {
 	return r.role.Tools.Of(c.ToolCall, tool.Allows(r.role.Tools.Ask, c.Tool))
 }
 
-// looked reports whether a call is one that permissions are about.
-func (r *run) looked(c turn.Call) bool { return !c.Intended && !c.Runtime }
+// looked reports whether a call is one that permissions are about: what the turn
+// has been told already is not.
+func (r *run) looked(c turn.Call) bool { return !c.Intended && !c.Runtime && c.Tool != tool.OutputRead }
 
 // has reports whether the role has a call's tool: one that it does not have is
 // refused without a question.

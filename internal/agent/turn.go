@@ -87,6 +87,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 	outside, closeOutside := r.outside(ctx, ws)
 	defer closeOutside()
 	ws.Outside = slices.Concat(outside, kit)
+	ws.Outputs, ws.Shown = r.outputs, r.shown()
 	r.tools = tool.New(ws, decisions{r.job})
 	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)
 	for {
@@ -141,7 +142,7 @@ func (r *run) refused() bool {
 }
 
 func (r *run) limits() turn.Limits {
-	return turn.Limits{Iterations: r.role.Limits.Iterations, Tokens: r.role.Limits.Tokens, MicroUSD: r.role.Limits.MicroUSD, Window: r.window()}
+	return turn.Limits{Iterations: r.role.Limits.Iterations, Tokens: r.role.Limits.Tokens, MicroUSD: r.role.Limits.MicroUSD, Result: r.shown(), Window: r.window()}
 }
 
 func (r *run) stopped(s turn.Stop) *loomv1.Outcome {
@@ -190,7 +191,12 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		msg.Text = r.Secrets.Text(turn.Clip(text, m.Clip) + m.Text)
+		if m.Of != "" {
+			text = turn.ClipResult(text, m.Clip, m.Of)
+		} else {
+			text = turn.Clip(text, m.Clip)
+		}
+		msg.Text = r.Secrets.Text(text + m.Text)
 		if m.Opaque != nil && r.asks(m.Model) {
 			msg.By = m.Model
 			if msg.Opaque, err = r.Blobs.Get(ctx, m.Opaque); err != nil {
@@ -210,6 +216,16 @@ func say(list []model.Message, m model.Message) []model.Message {
 		return list
 	}
 	return append(list, m)
+}
+
+// outputs returns the whole result of a call of the turn.
+func (r *run) outputs(ctx context.Context, call string) (string, error) {
+	for _, s := range r.t.Steps {
+		if t := s.GetTool(); t.GetCall().GetId() == call && t.GetResult().GetOutput() != nil {
+			return r.text(ctx, t.Result.Output)
+		}
+	}
+	return "", fault.New("tool/not-found", "no call of this turn with that id has a result").At("call").Got(call)
 }
 
 func (r *run) text(ctx context.Context, ref *loomv1.BlobRef) (string, error) {

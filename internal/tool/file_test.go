@@ -49,7 +49,7 @@ func TestTOOL01_FileRead(t *testing.T) {
 	}
 	for _, args := range []args{{"path": "wide", "limit": 1}, {"path": "long"}} {
 		r := ok(t, do(t, s, "file_read", args))
-		if len(r.Output) > tool.MaxOutput || len(r.Output) < tool.MaxOutput-4<<10 {
+		if len(r.Output) > tool.Shown || len(r.Output) < tool.Shown-1<<10 {
 			t.Errorf("file_read %v: %d bytes", args, len(r.Output))
 		}
 	}

@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	maxRead   = MaxOutput - 1<<10 // bytes of one file_read
-	maxScan   = 64 << 20          // bytes of a file that is looked through for lines
-	lineWidth = 2000              // bytes of a line that are shown among others
+	maxScan   = 64 << 20 // bytes of a file that is looked through for lines
+	lineWidth = 2000     // bytes of a line that are shown among others
 )
 
 var fileRead = &tool{
@@ -56,18 +55,20 @@ func readFile(ctx context.Context, j job, a readArguments) (Result, error) {
 	if head, _ := in.Peek(8 << 10); binary(head) {
 		return Result{}, fault.New("tool/failed", "the file is not text; it has %d bytes", info.Size()).At("path").Got(a.Path)
 	}
-	w := newWindow(a)
+	w := newWindow("file", a.Offset, a.Limit, j.room())
 	if err := w.scan(ctx, in); err != nil {
 		return Result{}, err
 	}
 	return w.result(p.path)
 }
 
-// window is the lines of a file that were asked for, as they are shown: each
+// window is the lines of a file, or of a result, that were asked for, as they are shown: each
 // behind its number and a tab.
 type window struct {
-	first, most int // lines; most 0 is no bound
-	width       int // bytes of a line that are shown
+	of          string // what the lines are of
+	first, most int    // lines; most 0 is no bound
+	room        int    // bytes of text
+	width       int    // bytes of a line that are shown
 	text        bytes.Buffer
 	kept, lines int  // lines in text; of the file
 	cut         bool // the file goes on behind text
@@ -75,12 +76,12 @@ type window struct {
 	whole       bool // the line at hand ended with a line break
 }
 
-// newWindow returns the window of some arguments. A line that is asked for alone
-// is shown as far as there is room.
-func newWindow(a readArguments) *window {
-	w := &window{first: max(a.Offset, 1), most: a.Limit, width: lineWidth}
+// newWindow returns a window of so many lines from offset on, in room bytes. A
+// line that is asked for alone is shown as far as there is room.
+func newWindow(of string, offset, limit, room int) *window {
+	w := &window{of: of, first: max(offset, 1), most: limit, room: room, width: min(lineWidth, room/2)}
 	if w.most == 1 {
-		w.width = maxRead - 1<<10
+		w.width = room - 128
 	}
 	return w
 }
@@ -137,7 +138,7 @@ func (w *window) take(piece []byte, begin bool) {
 // window and there is room for it.
 func (w *window) beginLine(size int) bool {
 	const beside = 64 // bytes of a number, and of the word on what is cut
-	if w.most > 0 && w.kept == w.most || w.kept > 0 && w.text.Len()+min(size, w.width)+beside > maxRead {
+	if w.most > 0 && w.kept == w.most || w.kept > 0 && w.text.Len()+min(size, w.width)+beside > w.room {
 		w.cut = true
 		return false
 	}
@@ -162,15 +163,15 @@ func (w *window) result(path string) (Result, error) {
 	last := w.first + w.kept - 1
 	switch {
 	case w.lines == 0:
-		return done("[the file is empty]\n", "%s: empty", path), nil
+		return done("[the "+w.of+" is empty]\n", "%s: empty", path), nil
 	case w.kept == 0:
-		return Result{}, fault.New("tool/arguments", "the file has %d lines", w.lines).At("offset").Got(fmt.Sprint(w.first))
+		return Result{}, fault.New("tool/arguments", "the %s has %d lines", w.of, w.lines).At("offset").Got(fmt.Sprint(w.first))
 	case last < w.lines:
 		fmt.Fprintf(&w.text, "[lines %d to %d of %d; go on with offset %d]\n", w.first, last, w.lines, last+1)
 	case !w.whole:
-		fmt.Fprintf(&w.text, "[end of the file, %d lines, the last without a line break]\n", w.lines)
+		fmt.Fprintf(&w.text, "[end of the %s, %d lines, the last without a line break]\n", w.of, w.lines)
 	default:
-		fmt.Fprintf(&w.text, "[end of the file, %d lines]\n", w.lines)
+		fmt.Fprintf(&w.text, "[end of the %s, %d lines]\n", w.of, w.lines)
 	}
 	return done(w.text.String(), "%s: lines %d to %d of %d", path, w.first, last, w.lines), nil
 }

@@ -11,7 +11,8 @@ import (
 
 // Bounds of a result.
 const (
-	MaxOutput  = 256 << 10 // bytes that the model gets
+	MaxOutput  = 1 << 20   // bytes that are kept
+	Shown      = 30_000    // bytes that a model is shown where nobody says otherwise
 	MaxSummary = 300       // bytes of the line for people
 	MaxChanged = 100       // paths
 	MaxRan     = 300       // bytes on how a command ran
@@ -24,7 +25,8 @@ type Result struct {
 	Code string
 	// Summary is one line for a person.
 	Summary string
-	// Output is what the model gets: valid UTF-8 without NUL.
+	// Output is what came of it: valid UTF-8 without NUL. Of a long one, models are
+	// shown the beginning and the end, see [Workspace.Shown].
 	Output string
 	// ExitCode is that of a command.
 	ExitCode int32

@@ -16,7 +16,7 @@ const (
 	maxLine     = 64 << 10  // bytes of a line that a pattern is tried on
 	shownLine   = 300       // bytes of a line that is shown
 	defaultHits = 200       // of a search that does not say
-	roomForHits = 200 << 10 // bytes
+	roomForHits = Shown - 4<<10 // bytes
 )
 
 var fileSearch = &tool{

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,13 @@ type Workspace struct {
 	// Outside are tools that are no part of the program. One whose name is
 	// taken, or whose schema cannot be used, is left out.
 	Outside []Outside
+
+	// Outputs has the results that output_read reads. Nil means that there are none.
+	Outputs Outputs
+
+	// Shown is how many bytes of one result its reader sees: tools that give a file
+	// or a table in parts make them no longer. Zero means [Shown].
+	Shown int
 
 	// Scratch is where private directories of calls are made. Empty means
 	// the system's directory for temporary files.
@@ -136,6 +144,9 @@ func New(ws Workspace, d Decisions) *Set {
 	}
 	return s
 }
+
+// room is how many bytes a tool may give at once that can go on where it ended.
+func (s *Set) room() int { return max(cmp.Or(s.ws.Shown, Shown)-512, 512) }
 
 // Specs returns the tools that are named in allow, in a fixed order. Names of
 // tools that do not exist are passed over.

@@ -107,9 +107,9 @@ func TestTOOL03_ShellHomeIsRemoved(t *testing.T) {
 
 func TestTOOL02_ShellOutputIsCut(t *testing.T) {
 	s, _ := unsandboxed(t)
-	r := ok(t, do(t, s, "shell", args{"command": "echo BEGIN; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo END"}))
-	if len(r.Output) > tool.MaxOutput || len(r.Output) < 250<<10 {
+	r := ok(t, do(t, s, "shell", args{"command": "echo BEGIN; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo END"}))
+	if len(r.Output) > tool.MaxOutput || len(r.Output) < 1000<<10 {
 		t.Errorf("%d bytes of output", len(r.Output))
 	}
-	says(t, r, "BEGIN\nxxx", "xxx\nEND\n[exit code 0]\n", "\n[738891 bytes of output cut]\n")
+	says(t, r, "BEGIN\nxxx", "xxx\nEND\n[exit code 0]\n", "\n[1952459 bytes of output cut]\n")
 }

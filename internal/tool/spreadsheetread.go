@@ -15,7 +15,7 @@ import (
 
 const (
 	usualRows = 200 // that are read when the call does not say
-	tableText = MaxOutput - 4<<10
+	tableText = Shown - 4<<10
 )
 
 func readSheet(j job, a sheetArguments) (Result, error) {

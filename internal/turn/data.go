@@ -24,6 +24,17 @@ func Marked(kind, text string) string {
 // Clip returns the beginning and the end of a text, n bytes together at most,
 // and says between them what is left out. Zero keeps all.
 func Clip(text string, n uint64) string {
+	return clip(text, n, func(left int) string { return fmt.Sprintf("%d bytes are left out here to save room", left) })
+}
+
+// ClipResult does the same with what came of a call, and says how to get the rest.
+func ClipResult(text string, n uint64, call string) string {
+	return clip(text, n, func(left int) string {
+		return fmt.Sprintf("%d of %d bytes are left out here; output_read with call %q reads or searches all of them", left, len(text), call)
+	})
+}
+
+func clip(text string, n uint64, say func(left int) string) string {
 	if n == 0 || uint64(len(text)) <= n {
 		return text
 	}
@@ -31,7 +42,7 @@ func Clip(text string, n uint64) string {
 	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
-	return fmt.Sprintf("%s\n[%d bytes are left out here to save room]\n%s", head, len(text)-len(head)-len(tail), tail)
+	return fmt.Sprintf("%s\n[%s]\n%s", head, say(len(text)-len(head)-len(tail)), tail)
 }
 
 // whole drops a rune that was cut at the end.

@@ -40,6 +40,10 @@ type Limits struct {
 	// they have. Zero is no limit; an unknown price counts as nothing.
 	Tokens, MicroUSD int64
 
+	// Result is how many bytes of one result are shown: its beginning and its end.
+	// Zero shows all.
+	Result int
+
 	// Window is what the conversation may take of a model's context. The zero
 	// value bounds nothing.
 	Window Window

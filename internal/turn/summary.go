@@ -48,7 +48,7 @@ type digest struct {
 // are left out.
 func (d *digest) write(s shape, out int) string {
 	var b, people strings.Builder
-	fmt.Fprintf(&b, "## So far\nThis stands for your answers up to number %d and their results. It was taken from the record to save room: your words first, then what you called and what came of it. Files and results can be read again.\n", d.to)
+	fmt.Fprintf(&b, "## So far\nThis stands for your answers up to number %d and their results. It was taken from the record to save room: your words first, then what you called and what came of it. Files can be read again, and results with output_read by the ids of their calls.\n", d.to)
 	var in strings.Builder
 	for i := d.from; i <= d.to; i++ {
 		if i > d.from && i <= d.from+out {
@@ -77,7 +77,7 @@ func (d *digest) round(b *strings.Builder, i int, s shape) {
 		return
 	}
 	for k, c := range r.answer.GetCalls() {
-		fmt.Fprintf(b, "   - %s", c.GetTool())
+		fmt.Fprintf(b, "   - %s %s", c.GetId(), c.GetTool())
 		if s.arguments > 0 {
 			b.WriteString(" " + brief(c.GetArguments(), s.arguments))
 		}

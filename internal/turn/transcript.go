@@ -35,6 +35,9 @@ type Message struct {
 	// that it did not do what was asked.
 	Call   string
 	Failed bool
+
+	// Of is the id of the call whose result Blob is.
+	Of string
 }
 
 // Transcript returns the conversation so far: the prompt, the answers, the
@@ -113,7 +116,7 @@ func (s *script) round(i int) (list []Message, whole bool) {
 		return list, false
 	}
 	for _, m := range r.results(s.node) {
-		if r.first < int(s.compacted.GetSteps()) {
+		if m = s.bounded(m); r.first < int(s.compacted.GetSteps()) && s.compacted.Clip > 0 && (m.Clip == 0 || s.compacted.Clip < m.Clip) {
 			m.Clip = s.compacted.Clip
 		}
 		list = append(list, m)
@@ -121,6 +124,14 @@ func (s *script) round(i int) (list []Message, whole bool) {
 	list = append(list, remarks(s.all[:i+1], s.limits)...)
 	more, whole := s.own(r)
 	return append(list, more...), whole
+}
+
+// bounded shows of a result what the limits allow.
+func (s *script) bounded(m Message) Message {
+	if m.Blob != nil && m.Of != "" {
+		m.Clip = uint64(max(s.limits.Result, 0))
+	}
+	return m
 }
 
 // own tells what the runtime did and what people said after an answer.
@@ -133,7 +144,7 @@ func (s *script) own(r *round) (list []Message, whole bool) {
 		if step.GetTool().Result == nil {
 			return list, false
 		}
-		list = append(list, ownMessage(step.GetTool()))
+		list = append(list, s.bounded(ownMessage(step.GetTool())))
 	}
 	return list, true
 }
@@ -202,7 +213,7 @@ func (r *round) finishText(n *loomv1.NodeDefinition) (text string, taken bool) {
 }
 
 func resultMessage(call string, r *loomv1.ToolResult) Message {
-	m := Message{Role: Result, Call: call, Blob: r.Output, Failed: r.Status != loomv1.ToolStatus_TOOL_STATUS_OK}
+	m := Message{Role: Result, Call: call, Of: call, Blob: r.Output, Failed: r.Status != loomv1.ToolStatus_TOOL_STATUS_OK}
 	if r.Output.GetSize() == 0 {
 		m.Blob, m.Text = nil, r.Summary
 	}
@@ -223,7 +234,7 @@ func remarks(all []*round, l Limits) []Message {
 
 // ownMessage tells of a call that the runtime made itself.
 func ownMessage(s *loomv1.ToolStep) Message {
-	m := Message{Role: User, Blob: s.Result.Output}
+	m := Message{Role: User, Of: s.Call.GetId(), Blob: s.Result.Output}
 	if m.Blob.GetSize() == 0 {
 		m.Blob, m.Text = nil, fmt.Sprintf("The runtime ran %s: %s", s.Call.GetTool(), s.Result.Summary)
 	}

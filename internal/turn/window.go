@@ -22,13 +22,16 @@ type Window struct {
 const (
 	bytesPerToken = 3
 	perMessage    = 24 // bytes that a message takes beside its text
+
+	clipNote = 160 // bytes at most that say what is left out of a result
 )
 
 // Tokens returns how many tokens n bytes are counted as.
 func Tokens(n int) int { return (n + bytesPerToken - 1) / bytesPerToken }
 
 // The shares of what the history may take, after a compaction: at least half of
-// it is free.
+// it is free, but where the newest round alone is longer. That one has all that the
+// summary leaves, so that what was just asked for is there.
 const (
 	summaryShare = 4 // a quarter for the summary
 	recentShare  = 4 // a quarter for the newest rounds
@@ -71,7 +74,7 @@ func (w Window) room(t *loomv1.Turn) (int, bool) {
 func (m Message) Size() int {
 	n := m.Blob.GetSize()
 	if m.Clip > 0 {
-		n = min(n, m.Clip+perMessage*2)
+		n = min(n, m.Clip+clipNote)
 	}
 	for _, c := range m.Calls {
 		n += uint64(len(c.GetId()) + len(c.GetTool()) + len(c.GetArguments()))
@@ -102,7 +105,8 @@ func fitting(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits, next Step) Step
 }
 
 // compact says how to bring the conversation into room bytes. What it leads to
-// always fits, and leaves half of the history's share free.
+// always fits. Results of the newest round are cut only when they do not fit with
+// everything before them summarised.
 func (s *script) compact(room int) Step {
 	raw := script{turn: s.turn, node: s.node, limits: s.limits, all: s.all}
 	head, _ := raw.beginning()
@@ -112,17 +116,17 @@ func (s *script) compact(room int) Step {
 			Tokens(Size(head)), s.limits.Window.Tokens, s.limits.Window.Reserved)}
 	}
 	c := Compact{Bytes: history / summaryShare}
-	recent := history / recentShare
+	recent, newest := history/recentShare, history-c.Bytes
 	keep, used := len(s.all), 0
 	for i := len(s.all) - 1; i >= raw.from(); i-- {
 		more, _ := raw.round(i)
-		if used += Size(more); used > recent {
+		if used += Size(more); used > recent && (i < len(s.all)-1 || used > newest) {
 			break
 		}
 		keep = i
 	}
 	if last := len(s.all) - 1; keep > last && last >= raw.from() {
-		if clip := raw.clip(last, recent); clip > 0 {
+		if clip := raw.clip(last, newest); clip > 0 {
 			keep, c.Clip = last, clip
 		}
 	}
@@ -139,7 +143,7 @@ func (s *script) clip(i, n int) uint64 {
 		if m.Role == Result && m.Blob != nil {
 			results++
 			m.Blob = nil
-			n -= perMessage * 2
+			n -= clipNote
 		}
 		n -= m.Size()
 	}

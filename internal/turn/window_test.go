@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,6 +30,7 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 		limits := turn.Limits{Iterations: 200, Window: turn.Window{Tokens: rapid.IntRange(2000, 40_000).Draw(rt, "window"), Reserved: 1000}}
 		s := &loomv1.Turn{}
 		record(t, s, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: sized("prompt", rapid.IntRange(0, 3000).Draw(rt, "prompt"))}}})
+		limits.Result = rapid.SampledFrom([]int{0, 600, 30_000}).Draw(rt, "result")
 		factor := rapid.Uint64Range(0, 5).Draw(rt, "the model counts")
 		for i := range rapid.IntRange(1, 30).Draw(rt, "answers") {
 			step := turn.Next(s, node, limits)
@@ -53,6 +55,7 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 			if size > limits.Window.Tokens-limits.Window.Reserved {
 				rt.Fatalf("%d tokens are sent, of %d", size, limits.Window.Tokens-limits.Window.Reserved)
 			}
+			newestFirst(rt, s, limits)
 			if again := turn.Transcript(proto.CloneOf(s), node, limits); fmt.Sprint(again) != fmt.Sprint(turn.Transcript(s, node, limits)) {
 				rt.Fatalf("who takes over sends something else")
 			}
@@ -66,6 +69,46 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// newestFirst fails where a result of the last answer is cut below what results
+// may have, while one of an answer before is shown.
+func newestFirst(rt *rapid.T, s *loomv1.Turn, l turn.Limits) {
+	var last []*loomv1.ToolCall
+	for _, step := range s.Steps {
+		if a := step.GetAnswer(); a != nil {
+			last = a.Calls
+		}
+	}
+	cut, older := false, false
+	for _, m := range turn.Transcript(s, node, l) {
+		if m.Role != turn.Result || m.Blob == nil {
+			continue
+		}
+		if !slices.ContainsFunc(last, func(c *loomv1.ToolCall) bool { return c.Id == m.Call }) {
+			older = true
+		} else if m.Clip > 0 && m.Clip < m.Blob.Size && (l.Result == 0 || m.Clip < uint64(l.Result)) {
+			cut = true
+		}
+	}
+	if cut && older {
+		rt.Fatalf("the newest results are cut, and older ones are shown: %v", turn.Transcript(s, node, l))
+	}
+}
+
+// What was just asked for is there, as far as it fits with all before it
+// summarised: two files of 12 kB in a window of which half was free.
+func TestREAL05_TheNewestResultsStay(t *testing.T) {
+	s, _ := long(t, 8)
+	record(t, s, answer("new", call("n1", "file_read", "{}"), call("n2", "file_read", "{}")))
+	for _, id := range []string{"n1", "n2"} {
+		record(t, s, intent(call(id, "file_read", "{}"), reading), finish(id, &loomv1.ToolResult{Status: okay, Output: sized(id, 12_000)}))
+	}
+	limits := turn.Limits{Result: 30_000, Window: turn.Window{Tokens: 14_000, Reserved: 3000}}
+	c, ok := turn.Next(s, node, limits).(turn.Compact)
+	if !ok || c.Answers != 8 || c.Clip != 0 {
+		t.Fatalf("next is %+v, want a compaction of all answers but the last, and nothing cut", turn.Next(s, node, limits))
+	}
 }
 
 // long is a turn of many answers, told in words.
@@ -170,6 +213,18 @@ func TestAGENT03_Clip(t *testing.T) {
 			rt.Errorf("Clip(%q, %d) has %d bytes", text, n, len(got))
 		}
 	})
+}
+
+func TestREAL05_ClipResultSaysHowToGetTheRest(t *testing.T) {
+	text := strings.Repeat("é", 300_000)
+	got := turn.ClipResult(text, 1001, "c112-32")
+	want := strings.Repeat("é", 250) + "\n[599000 of 600000 bytes are left out here; output_read with call \"c112-32\" reads or searches all of them]\n" + strings.Repeat("é", 250)
+	if got != want {
+		t.Errorf("%.600s...", got)
+	}
+	if turn.ClipResult("short", 1000, "c1") != "short" {
+		t.Error("what fits is cut")
+	}
 }
 
 func hear(id, text string) *loomv1.TurnRecord {
