@@ -31,7 +31,7 @@ var decisionLog = &tool{
 		// that were logged before.
 		Class: writes,
 		Description: "Record in the decision graph what you considered, decided, did or saw. " +
-			"Log each option you weigh, then the decision with links to what it chose and rejected (say why). Gives the new node's id.",
+			"Log each option you weigh, then the decision with links to what it chose and rejected (say why).",
 		Schema: schema(`"type","title"`, `
 			"type": `+nodeTypes+`,
 			"title": {"type": "string", "minLength": 1, "maxLength": 300, "description": "one line"},

@@ -22,7 +22,7 @@ var decisionVote = &tool{
 			"quorum": {"type": "integer", "minimum": 1, "maximum": 20, "description": "for open; default over half"},
 			"minutes": {"type": "integer", "minimum": 1, "maximum": 1440, "description": "for open; default 10"},
 			"option": `+nodeID("for cast")+`,
-			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "for cast: percent; default 50"},
+			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "for cast; default 50"},
 			"why": {"type": "string", "maxLength": 2000, "description": "for cast"}`),
 	},
 	run: with(voteDecision),

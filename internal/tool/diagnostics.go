@@ -41,7 +41,7 @@ var lspDiagnostics = &tool{
 		Name:  "lsp_diagnostics",
 		Class: reads,
 		Description: "Ask the language server what is wrong with files as they are now: PATH:LINE:COLUMN: SEVERITY: MESSAGE. " +
-			"Faster than a build for a few files; it runs no tests.",
+			"It runs no tests.",
 		Schema: schema(`"paths"`, `
 			"paths": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string", "minLength": 1}, "description": "files"}`),
 	},

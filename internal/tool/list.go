@@ -25,7 +25,7 @@ var directoryList = &tool{
 		Name:  "directory_list",
 		Class: reads,
 		Description: "List a directory: directories end in /, files have their size. " +
-			"With depth, what lies below too. At most 1000 entries.",
+			"With depth, what lies below too.",
 		Schema: schema(``, `
 			"path": {"type": "string", "description": "default the workspace"},
 			"depth": {"type": "integer", "minimum": 1, "maximum": 8, "description": "levels; default 1"}`),

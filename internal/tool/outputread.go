@@ -22,12 +22,12 @@ var outputRead = &tool{
 	Spec: Spec{
 		Name:        OutputRead,
 		Class:       reads,
-		Description: "Read on in the result of an earlier call of yours that was shown in part, or search it.",
+		Description: "Read on in the result of an earlier call, or search it.",
 		Schema: schema(`"call"`, `
-			"call": {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of the call"},
+			"call": {"type": "string", "minLength": 1, "maxLength": 200},
 			"offset": {"type": "integer", "minimum": 1, "description": "first line"},
-			"limit": {"type": "integer", "minimum": 1, "description": "most lines"},
-			"pattern": {"type": "string", "minLength": 1, "maxLength": 512, "description": "only lines that match this regular expression"}`),
+			"limit": {"type": "integer", "minimum": 1},
+			"pattern": {"type": "string", "minLength": 1, "maxLength": 512, "description": "only lines that match"}`),
 	},
 	run: with(readOutput),
 }

@@ -11,11 +11,11 @@ import (
 
 // Bounds of a result.
 const (
-	MaxOutput  = 1 << 20   // bytes that are kept
-	Shown      = 30_000    // bytes that a model is shown where nobody says otherwise
-	MaxSummary = 300       // bytes of the line for people
-	MaxChanged = 100       // paths
-	MaxRan     = 300       // bytes on how a command ran
+	MaxOutput  = 1 << 20 // bytes that are kept
+	Shown      = 30_000  // bytes that a model is shown where nobody says otherwise
+	MaxSummary = 300     // bytes of the line for people
+	MaxChanged = 100     // paths
+	MaxRan     = 300     // bytes on how a command ran
 )
 
 // Result is how a call ended.

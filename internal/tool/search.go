@@ -11,11 +11,11 @@ import (
 
 // Bounds of searches.
 const (
-	maxPattern  = 512       // bytes
-	maxSearched = 8 << 20   // bytes of a file; larger ones are named and not searched
-	maxLine     = 64 << 10  // bytes of a line that a pattern is tried on
-	shownLine   = 300       // bytes of a line that is shown
-	defaultHits = 200       // of a search that does not say
+	maxPattern  = 512           // bytes
+	maxSearched = 8 << 20       // bytes of a file; larger ones are named and not searched
+	maxLine     = 64 << 10      // bytes of a line that a pattern is tried on
+	shownLine   = 300           // bytes of a line that is shown
+	defaultHits = 200           // of a search that does not say
 	roomForHits = Shown - 4<<10 // bytes
 )
 

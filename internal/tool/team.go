@@ -55,8 +55,8 @@ var teamTools = []*tool{
 	teamwork("agent_stop", writes, "Stop a task that you gave, and what works for it.", `"task","reason"`,
 		`"task": `+taskID+`,"reason": {"type": "string", "minLength": 1, "maxLength": 300}`),
 	teamwork("ask_user", writes, "Ask the person in charge what only they can decide, and wait, which can take long.", `"question"`, `
-		"question": {"type": "string", "minLength": 1, "maxLength": 2048, "description": "with what they need to answer it"},
-		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}, "description": "to choose from, if there are such"}`),
+		"question": {"type": "string", "minLength": 1, "maxLength": 2048},
+		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}, "description": "to choose from"}`),
 }
 
 // ForTeam reports whether a tool is one by which agents work together, whose
