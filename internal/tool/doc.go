@@ -5,7 +5,7 @@
 //
 // It promises that no tool but shell touches a file outside the workspace,
 // whatever its arguments say (links, "..", special files and .git included);
-// that every call ends in an answer, at most 256 KiB long, which says what was
+// that every call ends in an answer, at most 1 MiB long, which says what was
 // cut; and that what a call started is gone when it returns. A refused call is
 // an answer too, never a failure of the caller.
 //
