@@ -208,7 +208,7 @@ func (s *Set) fileOfCommit(ctx context.Context, commit, path string, a gitArgume
 	if strings.Contains(out.text, "\x00") {
 		return Result{}, fault.New("tool/failed", "the file is not text").At("path").Got(path)
 	}
-	w := newWindow(readArguments{Path: path, Offset: a.Offset, Limit: a.Limit})
+	w := newWindow("file", a.Offset, a.Limit, s.room())
 	if err := w.scan(ctx, bufio.NewReader(strings.NewReader(out.text))); err != nil {
 		return Result{}, err
 	}
