@@ -136,6 +136,7 @@ type job struct {
 	gave  bool                        // it has given tasks since it took the attempt
 	tree  *git.Worktree               // what its work is done in; nil for work that only looks
 	place *place                      // of the commands that its model asks for
+	looks sync.Map                    // by directory: the look that a checkout is for
 
 	// inspect says what keeps what the worktree has now from being proposed; nil
 	// for work that only looks.

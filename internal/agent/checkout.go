@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/loomrun/loom/internal/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // checkout makes a clean checkout of a commit, of what differs from one that was
@@ -34,11 +35,41 @@ func (j *job) checkout(ctx context.Context, commit string) (dir string, done fun
 	} else {
 		clean, err = j.kept().Checkout(ctx, j.repo.Workspaces, commit, dir)
 	}
+	if err == nil {
+		err = git.CopyIndex(dir, lookIndex(dir))
+	}
 	if err != nil {
 		done()
 		return "", nil, err
 	}
+	j.looks.Store(dir, look{commit, j.baseOf(commit)})
 	return dir, done, nil
+}
+
+// look is what a checkout shows, and the commit that it is compared with.
+type look struct{ head, base string }
+
+// lookIndex is where the index of a checkout is kept beside it, out of reach of
+// those who look at it.
+func lookIndex(dir string) string { return filepath.Join(filepath.Dir(dir), "index") }
+
+// baseOf is the commit that a change was made on, where a commit is that of the
+// candidate or of what was proposed; else the commit itself.
+func (j *job) baseOf(commit string) string {
+	x := j.brief.Execution
+	made := []*loomv1.Change{x.GetChange()}
+	for _, n := range x.GetNodes() {
+		made = append(made, n.GetOutcome().GetChange())
+	}
+	if c := x.GetCandidate(); c.GetCommit() == commit && !c.GetPresent() {
+		return c.GetBase()
+	}
+	for _, c := range made {
+		if c.GetCommit() == commit && c.GetBase() != "" {
+			return c.GetBase()
+		}
+	}
+	return commit
 }
 
 // kept is the pool of this host's checkouts.

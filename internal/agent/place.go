@@ -62,8 +62,16 @@ func (p *place) hooks() git.HookPolicy {
 	return h
 }
 
-// workspace is a checkout that is thrown away, as the model's tools see it.
-func (j *job) workspace(dir string) tool.Workspace { return j.place.look(dir) }
+// workspace is a checkout that is thrown away, as the model's tools see it: what it
+// shows is compared with the commit that the change was made on.
+func (j *job) workspace(dir string) tool.Workspace {
+	ws := j.place.look(dir)
+	if l, ok := j.looks.Load(dir); ok {
+		ws.GitDir, ws.Index = j.repo.Workspaces.GitDir(), lookIndex(dir)
+		ws.Head, ws.Base = l.(look).head, l.(look).base
+	}
+	return ws
+}
 
 // worktree is the execution's worktree, as the model's tools see it.
 func (j *job) worktree(t *git.Worktree) tool.Workspace {

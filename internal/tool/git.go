@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -275,6 +276,9 @@ func (s *Set) commit(ctx context.Context, argument, rev string) (string, error) 
 		if rev = s.ws.Base; rev == "" {
 			rev = "HEAD"
 		}
+	}
+	if rest, ok := strings.CutPrefix(rev, "HEAD"); ok && (rest == "" || strings.ContainsAny(rest[:1], "~^")) {
+		rev = cmp.Or(s.ws.Head, s.ws.Base, "HEAD") + rest // the git directory is that of many work trees
 	}
 	if !revision.MatchString(rev) || strings.Contains(rev, "..") {
 		return "", unfit("/"+argument, "it is not the name of a commit").Got(rev)

@@ -166,6 +166,7 @@ func TestTOOL01_GitShowIsBounded(t *testing.T) {
 	put(t, r.Root, map[string]string{"large.txt": strings.Repeat("some words on a line\n", 30_000), "large.bin": "a\x00b", "huge.txt": strings.Repeat("x\n", 2<<20+1)})
 	r.git("add", ".")
 	r.git("commit", "-qm", "large")
+	r.Base = "" // so that HEAD is what git says
 	s := tool.New(r.Workspace, nil)
 	for _, a := range []args{{"commit": "HEAD"}, {"commit": "HEAD", "path": "large.txt"}} {
 		if out := do(t, s, "git_show", a).Output; len(out) > tool.MaxOutput || !strings.Contains(out, "some words") {

@@ -52,6 +52,8 @@ type Workspace struct {
 
 	// Base is the commit that changes are counted from. Empty means HEAD.
 	Base string
+	// Head is the commit that HEAD is in revisions. Empty means Base.
+	Head string
 
 	// Sources may be asked outside of the workspace. Nil means none but what
 	// is in the program.
