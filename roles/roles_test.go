@@ -20,10 +20,11 @@ func TestROLE01_Builtin(t *testing.T) {
 	const (
 		read      = "file_read file_search content_search directory_list"
 		decide    = "decision_log decision_query decision_vote"
+		judge     = decide + " decision_ballot"
 		gitRead   = "git_status git_diff git_log"
 		gitJudge  = gitRead + " git_show git_blame"
 		editors   = read + " file_write file_edit shell " + gitRead + " " + decide
-		reporters = read + " " + decide
+		reporters = read + " " + judge
 		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
@@ -32,11 +33,11 @@ func TestROLE01_Builtin(t *testing.T) {
 		"architect":           reporters + " " + gitJudge,
 		"backend-engineer":    editors + " lsp_diagnostics",
 		"ceo":                 "",
-		"engineering-manager": read + " " + gitJudge + " " + decide,
+		"engineering-manager": read + " " + gitJudge + " " + judge,
 		"implementer":         editors + " lsp_diagnostics sub_agent ask_user",
 		"lead":                reporters + " " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
 		"project-manager":     read + " file_edit " + decide,
-		"qa-engineer":         read + " shell " + gitJudge + " " + decide,
+		"qa-engineer":         read + " shell " + gitJudge + " " + judge,
 		"researcher":          reporters,
 		"web-designer":        editors,
 	}

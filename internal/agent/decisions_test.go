@@ -7,20 +7,12 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-func vote(action string, more map[string]any) *loomv1.ToolCall {
-	args := map[string]any{"action": action, "decision": "d5"}
-	for k, v := range more {
-		args[k] = v
-	}
-	return call("decision_vote", args)
-}
-
 // voters is a policy that opens a vote, votes, and asks what it should know.
 func voters() scripted.Policy {
 	return script(
-		says(vote("open", map[string]any{"options": []string{"d3", "d4"}, "voters": []string{"architect"}})),
-		says(vote("cast", map[string]any{"option": "d3", "confidence": 80, "why": "smaller"})),
-		says(call("decision_query", map[string]any{"context": true, "text": "rounding"})),
+		says(call("decision_ballot", map[string]any{"decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"architect"}})),
+		says(call("decision_vote", map[string]any{"decision": "d5", "option": "d3", "confidence": 80, "why": "smaller"})),
+		says(call("decision_query", map[string]any{"show": "context", "text": "rounding"})),
 		finish("success"),
 	)
 }

@@ -39,7 +39,7 @@ func council(r *model.Request) (*model.Response, error) {
 	case 2:
 		return say("decision_log", `{"type":"decision","title":"which way"}`)
 	case 3:
-		return say("decision_vote", fmt.Sprintf(`{"action":"open","decision":%q,"options":[%q,%q],"voters":["architect","implementer","researcher"]}`, ids[2], ids[0], ids[1]))
+		return say("decision_ballot", fmt.Sprintf(`{"decision":%q,"options":[%q,%q],"voters":["architect","implementer","researcher"]}`, ids[2], ids[0], ids[1]))
 	}
 	return say(turn.FinishName, `{"status":"success","summary":"nothing to mend","notes":"","fields":{"severity":"none","specialist":"","check":""}}`)
 }

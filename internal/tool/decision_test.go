@@ -120,24 +120,24 @@ func TestTOOL01_DecisionQuery(t *testing.T) {
 		{args{"text": "retry", "type": "option", "status": "active"}, &loomv1.GraphRequest{
 			Question: loomv1.GraphQuestion_GRAPH_QUESTION_SEARCH, Text: "retry", Type: anOption, Status: isActive, Limit: 20,
 		}, both, []string{"d7", "d8"}},
-		{args{"around": "d7", "depth": 2, "limit": 5}, &loomv1.GraphRequest{
+		{args{"show": "around", "node": "d7", "depth": 2, "limit": 5}, &loomv1.GraphRequest{
 			Question: loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD, Id: "d7", Depth: 2, Limit: 5,
 		}, &loomv1.GraphReply{Graph: both.Graph, Cut: true}, []string{"[only 2 nodes are shown, and there are more; ask for less at a time]\n"}},
 		{
-			args{"ancestors_of": "d7"},
+			args{"show": "ancestors", "node": "d7"},
 			&loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_ANCESTORS, Id: "d7", Limit: 20},
 			&loomv1.GraphReply{},
 			[]string{"nothing recorded matches\n"},
 		},
-		{args{"descendants_of": "d7"}, &loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_DESCENDANTS, Id: "d7", Limit: 20}, both, []string{"d7"}},
+		{args{"show": "descendants", "node": "d7"}, &loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_DESCENDANTS, Id: "d7", Limit: 20}, both, []string{"d7"}},
 		{
-			args{"context": true, "text": "retry"},
+			args{"show": "context", "text": "retry"},
 			&loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT, Text: "retry", Limit: 20},
 			&loomv1.GraphReply{Context: &loomv1.DecisionContext{Text: "d1 goal (80%): x\n", LeftOut: 3}},
 			[]string{"d1 goal (80%): x\n[3 more did not fit"},
 		},
 		{
-			args{"votes_on": "d7"},
+			args{"show": "votes", "node": "d7"},
 			&loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS, Id: "d7", Limit: 20},
 			&loomv1.GraphReply{Ballots: []*loomv1.Ballot{{
 				Decision: "d7", Status: loomv1.BallotStatus_BALLOT_STATUS_CLOSED, Rule: loomv1.VoteRule_VOTE_RULE_WEIGHTED, Voters: []string{"a", "b"}, Quorum: 2,
@@ -146,7 +146,7 @@ func TestTOOL01_DecisionQuery(t *testing.T) {
 			[]string{"d7: closed, weighted of a, b, quorum 2\n", "  a: d3 (70%) cheap\n", "  chosen: d3\n", "  because: 70 against 0\n"},
 		},
 		{
-			args{"votes_on": "d7"},
+			args{"show": "votes", "node": "d7"},
 			&loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS, Id: "d7", Limit: 20},
 			&loomv1.GraphReply{},
 			[]string{"there is no vote on this decision\n"},
@@ -167,12 +167,14 @@ func TestTOOL01_DecisionQuery(t *testing.T) {
 		}
 	}
 	for _, a := range []args{
-		{"around": "d1", "context": true},
-		{"around": "d1", "type": "goal"},
-		{"ancestors_of": "d1", "text": "x"},
+		{"show": "around"},
+		{"node": "d1"},
+		{"show": "context", "node": "d1"},
+		{"show": "around", "node": "d1", "type": "goal"},
+		{"show": "ancestors", "node": "d1", "text": "x"},
 		{"depth": 2},
-		{"context": true, "status": "active"},
-		{"around": "1"},
+		{"show": "context", "status": "active"},
+		{"show": "around", "node": "1"},
 		{"status": "gone"},
 		{"limit": 101},
 	} {
@@ -181,7 +183,7 @@ func TestTOOL01_DecisionQuery(t *testing.T) {
 		}
 	}
 	g.fail = fault.New("graph/unknown-node", "there is no such decision")
-	if r := do(t, s, "decision_query", args{"around": "d99"}); r.Code != "graph/unknown-node" {
+	if r := do(t, s, "decision_query", args{"show": "around", "node": "d99"}); r.Code != "graph/unknown-node" {
 		t.Errorf("a refusal of the graph: %s", r.Output)
 	}
 	if r := do(t, tool.New(tool.Workspace{Root: t.TempDir()}, nil), "decision_query", args{}); r.Code != "tool/failed" {
@@ -196,7 +198,7 @@ func TestTOOL01_DecisionQueryIsBounded(t *testing.T) {
 		g.reply.Graph.Edges = append(g.reply.Graph.Edges, &loomv1.DecisionEdge{From: "d1", To: "d2", Rationale: strings.Repeat("long ", 100)})
 	}
 	s := tool.New(tool.Workspace{Root: t.TempDir()}, g)
-	r := ok(t, do(t, s, "decision_query", args{"around": "d1"}))
+	r := ok(t, do(t, s, "decision_query", args{"show": "around", "node": "d1"}))
 	if len(r.Output) > 33<<10 {
 		t.Errorf("%d bytes", len(r.Output))
 	}
@@ -206,35 +208,40 @@ func TestTOOL01_DecisionQueryIsBounded(t *testing.T) {
 func TestTOOL01_DecisionVote(t *testing.T) {
 	g := &graph{}
 	s := tool.New(tool.Workspace{Root: t.TempDir()}, g)
-	open := args{"action": "open", "decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"architect", "lead"}, "rule": "weighted", "quorum": 2, "minutes": 3}
-	ok(t, do(t, s, "decision_vote", open))
+	open := args{"decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"architect", "lead"}, "rule": "weighted", "quorum": 2, "minutes": 3}
+	ok(t, do(t, s, "decision_ballot", open))
 	want := &loomv1.Ballot{
 		Decision: "d5", Options: []string{"d3", "d4"}, Voters: []string{"architect", "lead"}, Rule: loomv1.VoteRule_VOTE_RULE_WEIGHTED, Quorum: 2, Seconds: 180,
 	}
 	if !proto.Equal(g.opened[0], want) {
 		t.Errorf("opened %v, want %v", g.opened[0], want)
 	}
-	ok(t, do(t, s, "decision_vote", args{"action": "cast", "decision": "d5", "option": "d4", "why": "cheap"}))
+	ok(t, do(t, s, "decision_vote", args{"decision": "d5", "option": "d4", "why": "cheap"}))
 	if v := g.votes[0]; v.Decision != "d5" || v.Vote.Option != "d4" || v.Vote.Confidence != 50 || v.Vote.Rationale != "cheap" || v.Vote.Role != "" {
 		t.Errorf("voted %v", v)
 	}
 	for _, a := range []args{
-		{"action": "open", "decision": "d5"},
-		{"action": "open", "decision": "d5", "options": []string{"d3", "d4"}},
-		{"action": "open", "decision": "d5", "options": []string{"d3"}, "voters": []string{"lead"}},
-		{"action": "open", "decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"The Lead"}},
-		{"action": "open", "decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"lead"}, "option": "d3"},
-		{"action": "cast", "decision": "d5"},
-		{"action": "cast", "decision": "d5", "option": "d3", "voters": []string{"lead"}},
-		{"action": "cast", "decision": "d5", "option": "d3", "role": "lead"},
-		{"action": "close", "decision": "d5"},
+		{"decision": "d5"},
+		{"decision": "d5", "options": []string{"d3", "d4"}},
+		{"decision": "d5", "options": []string{"d3"}, "voters": []string{"lead"}},
+		{"decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"The Lead"}},
+		{"decision": "d5", "options": []string{"d3", "d4"}, "voters": []string{"lead"}, "option": "d3"},
+	} {
+		if r := do(t, s, "decision_ballot", a); r.Code != "tool/arguments" {
+			t.Errorf("decision_ballot %v: %s", a, r.Output)
+		}
+	}
+	for _, a := range []args{
+		{"decision": "d5"},
+		{"decision": "d5", "option": "d3", "voters": []string{"lead"}},
+		{"decision": "d5", "option": "d3", "role": "lead"},
 	} {
 		if r := do(t, s, "decision_vote", a); r.Code != "tool/arguments" {
 			t.Errorf("decision_vote %v: %s", a, r.Output)
 		}
 	}
 	g.fail = fault.New("graph/closed", "the ballot is decided")
-	if r := do(t, s, "decision_vote", args{"action": "cast", "decision": "d5", "option": "d3"}); r.Code != "graph/closed" || r.Status != loomv1.ToolStatus_TOOL_STATUS_ERROR {
+	if r := do(t, s, "decision_vote", args{"decision": "d5", "option": "d3"}); r.Code != "graph/closed" || r.Status != loomv1.ToolStatus_TOOL_STATUS_ERROR {
 		t.Errorf("a refusal of the graph: %v %s", r.Status, r.Output)
 	}
 }

@@ -12,20 +12,16 @@ import (
 
 var decisionQuery = &tool{
 	Spec: Spec{
-		Name:  "decision_query",
-		Class: reads,
-		Description: "Look up the decision graph: by words, newest first without any, or by one of around, ancestors_of, " +
-			"descendants_of and votes_on.",
+		Name:        "decision_query",
+		Class:       reads,
+		Description: "Look up the decision graph: by words, newest first without any; or what belongs to a node; or, as context, what matters for your bead.",
 		Schema: schema(``, `
-			"text": {"type": "string", "maxLength": 200, "description": "beginnings of words of title or description"},
+			"text": {"type": "string", "maxLength": 200, "description": "beginnings of words"},
 			"type": `+nodeTypes+`,
 			"status": {"enum": ["active", "superseded", "abandoned"]},
-			"around": `+nodeID("a node, for what is linked to it")+`,
-			"depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "with around; default 1"},
-			"ancestors_of": `+nodeID("")+`,
-			"descendants_of": `+nodeID("")+`,
-			"votes_on": `+nodeID("a decision")+`,
-			"context": {"type": "boolean", "description": "what matters for your bead"},
+			"show": {"enum": ["around", "ancestors", "descendants", "votes", "context"], "description": "all but context: of node"},
+			"node": `+nodeID("")+`,
+			"depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "for around; default 1"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "default 20"}`),
 	},
 	run: with(queryDecisions),
@@ -35,16 +31,13 @@ var decisionQuery = &tool{
 const queryOutput = 32 << 10
 
 type queryArguments struct {
-	Text        string `json:"text"`
-	Type        string `json:"type"`
-	Status      string `json:"status"`
-	Around      string `json:"around"`
-	Depth       uint32 `json:"depth"`
-	Ancestors   string `json:"ancestors_of"`
-	Descendants string `json:"descendants_of"`
-	VotesOn     string `json:"votes_on"`
-	Context     bool   `json:"context"`
-	Limit       uint32 `json:"limit"`
+	Text   string `json:"text"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	Show   string `json:"show"`
+	Node   string `json:"node"`
+	Depth  uint32 `json:"depth"`
+	Limit  uint32 `json:"limit"`
 }
 
 func queryDecisions(ctx context.Context, j job, a queryArguments) (Result, error) {
@@ -70,40 +63,36 @@ func queryDecisions(ctx context.Context, j job, a queryArguments) (Result, error
 	return showGraph(r), nil
 }
 
-// question returns what the arguments ask; what they ask about excludes each
-// other.
+// questions are what show asks, by its value.
+var questions = map[string]loomv1.GraphQuestion{
+	"":            loomv1.GraphQuestion_GRAPH_QUESTION_LIST,
+	"around":      loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD,
+	"ancestors":   loomv1.GraphQuestion_GRAPH_QUESTION_ANCESTORS,
+	"descendants": loomv1.GraphQuestion_GRAPH_QUESTION_DESCENDANTS,
+	"votes":       loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS,
+	"context":     loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT,
+}
+
+// question returns what the arguments ask, and refuses those of another question:
+// an answer that passed over one would be taken for the answer to it.
 func (a queryArguments) question() (*loomv1.GraphRequest, error) {
+	ofNode := a.Show != "" && a.Show != "context"
+	switch {
+	case ofNode && a.Node == "":
+		return nil, unfit("/node", "%s is of a node: name it", a.Show)
+	case !ofNode && a.Node != "":
+		return nil, unfit("/node", "say with show what of %s you ask for: around, ancestors, descendants or votes", a.Node)
+	case a.Show != "" && (a.Type != "" || a.Status != ""), ofNode && a.Text != "":
+		return nil, unfit("/show", "text, type and status are for a search, not for %s", a.Show)
+	case a.Depth != 0 && a.Show != "around":
+		return nil, unfit("/depth", "it is for around alone")
+	}
 	q := &loomv1.GraphRequest{
-		Question: loomv1.GraphQuestion_GRAPH_QUESTION_LIST, Text: a.Text, Type: decisionType(a.Type), Depth: a.Depth, Limit: cmp.Or(a.Limit, 20),
+		Question: questions[a.Show], Id: a.Node, Text: a.Text, Type: decisionType(a.Type), Depth: a.Depth, Limit: cmp.Or(a.Limit, 20),
 		Status: loomv1.DecisionStatus(loomv1.DecisionStatus_value["DECISION_STATUS_"+strings.ToUpper(a.Status)]),
 	}
-	if a.Text != "" {
+	if a.Show == "" && a.Text != "" {
 		q.Question = loomv1.GraphQuestion_GRAPH_QUESTION_SEARCH
-	}
-	about := ""
-	for _, c := range []struct {
-		name, id string
-		is       bool
-		question loomv1.GraphQuestion
-	}{
-		{"around", a.Around, a.Around != "", loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD},
-		{"ancestors_of", a.Ancestors, a.Ancestors != "", loomv1.GraphQuestion_GRAPH_QUESTION_ANCESTORS},
-		{"descendants_of", a.Descendants, a.Descendants != "", loomv1.GraphQuestion_GRAPH_QUESTION_DESCENDANTS},
-		{"votes_on", a.VotesOn, a.VotesOn != "", loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS},
-		{"context", "", a.Context, loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT},
-	} {
-		switch {
-		case !c.is:
-		case about != "":
-			return nil, unfit("/"+c.name, "%s and %s exclude each other", about, c.name)
-		case q.Type != 0 || q.Status != 0 || a.Text != "" && !a.Context:
-			return nil, unfit("/"+c.name, "text, type and status are for a search, not for %s", c.name)
-		default:
-			about, q.Question, q.Id = c.name, c.question, c.id
-		}
-	}
-	if a.Depth != 0 && a.Around == "" {
-		return nil, unfit("/depth", "it is for around alone")
 	}
 	return q, nil
 }

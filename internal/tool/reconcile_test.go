@@ -51,7 +51,7 @@ func TestACT04_Reconcile(t *testing.T) {
 		{"file_read", args{"path": "f"}, "x", "again"},
 		{"content_search", args{"pattern": "f"}, "x", "again"},
 		{"decision_log", args{"type": "option", "title": "x"}, "x", "again"},
-		{"decision_vote", args{"action": "cast", "decision": "d5", "option": "d3"}, "x", "again"},
+		{"decision_vote", args{"decision": "d5", "option": "d3"}, "x", "again"},
 		{"delegate_task", args{"role": "researcher", "goal": "look", "acceptance": "seen"}, "x", "again"},
 		{"shell", args{"command": "make"}, "x", "unknown"},
 		{"shell", args{"cmd": "make"}, "x", "again"}, // cannot have run
