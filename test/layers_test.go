@@ -29,7 +29,7 @@ var (
 	effects = []string{
 		"internal/blob/...", "internal/broker", "internal/ceokey", "internal/config", "internal/datadir", "internal/egress", "internal/git", "internal/identity", "internal/mcp",
 		"internal/lease", "internal/model/...", "internal/natsjournal", "internal/natswire", "internal/projection", "internal/repomap/index", "internal/retention",
-		"internal/sandbox", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/toolkit", "internal/web",
+		"internal/sandbox", "internal/setups", "internal/source/...", "internal/streamfile", "internal/headmark", "internal/watermark", "internal/token", "internal/tool", "internal/toolkit", "internal/web",
 	}
 )
 
@@ -62,7 +62,7 @@ var arrows = []struct {
 	{[]string{"internal/toolkit"}, slices.Concat(contract, cores, []string{"internal/privatefile", "internal/durable"}), "what is trusted is kept in a private file, and its bytes beside it"},
 	{[]string{"internal/mcpserver"}, contract, "it translates between a protocol and a host's services, which it is given"},
 	{effects, slices.Concat(contract, cores, []string{"internal/durable", "internal/redact"}), "an effect knows cores and the contract, and no other effect"},
-	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git", "internal/repomap/index", "internal/model/recording", "internal/redact"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
+	{[]string{"internal/agent"}, slices.Concat(contract, cores, []string{"actors", "internal/model", "internal/tool", "internal/git", "internal/repomap/index", "internal/model/recording", "internal/redact", "internal/setups"}), "an agent puts model, tools and git to work in the seat that an actor gives it, and knows nothing of the wire"},
 	{[]string{"actors"}, slices.Concat(contract, cores), "an actor names the methods it needs; the host plugs the effects in"},
 	{[]string{"internal/client"}, slices.Concat(contract, cores, []string{"internal/broker", "internal/identity", "internal/certificate"}), "a client talks to a host over NATS alone; the broker knows where it listens"},
 	{[]string{"internal/vault"}, slices.Concat(contract, cores, []string{"internal/blob", "internal/broker", "internal/ceokey", "internal/datadir", "internal/durable", "internal/headmark", "internal/natsjournal", "internal/retention", "internal/streamfile"}), "it reads what hosts keep, and makes it anew from a backup"},

@@ -139,6 +139,9 @@ func (s foundSetup) print(w io.Writer) {
 		if step.For != "" {
 			fmt.Fprintf(w, " (%s)", step.For)
 		}
+		if len(step.Keeps) > 0 {
+			fmt.Fprintf(w, ", keeps %s", strings.Join(step.Keeps, ", "))
+		}
 		for _, l := range step.Lacks {
 			fmt.Fprintf(w, "; %s", l.What)
 		}

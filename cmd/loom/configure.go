@@ -270,7 +270,7 @@ func kindOf(f *pflag.Flag) config.Kind {
 // have written it, so it is a short list of what concerns the work in it; a new
 // flag is not in it until somebody has thought about that.
 var ofWorkspaces = []string{
-	config.ProjectKey, "check", "setup", "process-for", "push", "route-file", "model", "tier", "role-model", "agents", "grace", "crashes", "lock-lease", "hook-timeout", "train",
+	config.ProjectKey, "check", "setup", "setup-reads", "setup-makes", "process-for", "push", "route-file", "model", "tier", "role-model", "agents", "grace", "crashes", "lock-lease", "hook-timeout", "train",
 }
 
 // once are tables with one value for each entry; others may have several.

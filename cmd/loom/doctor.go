@@ -118,7 +118,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		i := slices.IndexFunc(registered, func(p host.Project) bool { return p.ID == id })
 		steps, err := host.LookAtSetup(ctx, registered[i])
 		for _, s := range steps {
-			step := doctor.SetupStep{Command: s.Command, For: s.For}
+			step := doctor.SetupStep{Command: s.Command, For: s.For, Keeps: s.Keeps}
 			for _, l := range s.Lacks {
 				step.Lacks = append(step.Lacks, doctor.Lack(l))
 			}
@@ -134,7 +134,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 func projectsOf(flags *pflag.FlagSet) ([]host.Project, error) {
 	var c host.Config
 	values := func(name string) []string { return slice(flags, flags.Lookup(name)) }
-	err := fillProjects(&c, values("project"), values("check"), values("setup"), values("setup-registry"))
+	err := fillProjects(&c, values("project"), values("check"), values("setup"), values("setup-reads"), values("setup-makes"), values("setup-registry"))
 	return c.Projects, err
 }
 

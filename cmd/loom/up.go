@@ -23,7 +23,7 @@ import (
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, setups, registries, processes, routes, remotes, patches, sources, servers []string
+	var projects, checks, setups, reads, makes, registries, processes, routes, remotes, patches, sources, servers []string
 	var limits map[string]string
 	var disk uint64
 	chosen := models{app: a}
@@ -38,7 +38,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fillProjects(&c, projects, checks, setups, registries); err != nil {
+			if err := fillProjects(&c, projects, checks, setups, reads, makes, registries); err != nil {
 				return err
 			}
 			if err := fillLanguageServers(&c, servers); err != nil {
@@ -103,6 +103,10 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	f.StringArrayVar(&checks, "check", nil, "`NAME=COMMAND` that a project's work must pass")
 	f.StringArrayVar(&setups, "setup", nil, "`NAME=COMMAND` that makes a checkout ready for its own code")
 	_ = f.MarkHidden("setup") // docs/setup.md says what it is
+	f.StringArrayVar(&reads, "setup-reads", nil, "`NAME=PATH` that the result of a project's setup depends on")
+	_ = f.MarkHidden("setup-reads")
+	f.StringArrayVar(&makes, "setup-makes", nil, "`NAME=PATH` of a directory that a project's setup makes, to be kept")
+	_ = f.MarkHidden("setup-makes")
 	f.StringArrayVar(&registries, "setup-registry", nil, "`NAME=HOST` that a project's setup may reach")
 	_ = f.MarkHidden("setup-registry")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
@@ -155,7 +159,7 @@ func fillHTTP(c *host.Config, asked bool) {
 	}
 }
 
-func fillProjects(c *host.Config, projects, checks, setups, registries []string) error {
+func fillProjects(c *host.Config, projects, checks, setups, reads, makes, registries []string) error {
 	for _, s := range projects {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
@@ -171,6 +175,8 @@ func fillProjects(c *host.Config, projects, checks, setups, registries []string)
 	}{
 		{"--check", "COMMAND", checks, func(p *host.Project) *[]string { return &p.Checks }},
 		{"--setup", "COMMAND", setups, func(p *host.Project) *[]string { return &p.Setup }},
+		{"--setup-reads", "PATH", reads, func(p *host.Project) *[]string { return &p.SetupReads }},
+		{"--setup-makes", "PATH", makes, func(p *host.Project) *[]string { return &p.SetupMakes }},
 		{"--setup-registry", "HOST", registries, func(p *host.Project) *[]string { return &p.Registries }},
 	} {
 		for _, s := range given.values {

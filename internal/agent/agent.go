@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/model/recording"
 	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/repomap/index"
+	"github.com/loomrun/loom/internal/setups"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -37,7 +38,7 @@ type Repository struct {
 }
 
 // Worker does the work of every role. All fields but Models, Tiers, Sources, Outside,
-// Toolkit, Live and Secrets are required. It is
+// Toolkit, Live, Setups and Secrets are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -95,6 +96,10 @@ type Worker struct {
 	// they said then. Nil for none.
 	Played *recording.Recording
 
+	// Setups keeps what setups have made, for later checkouts. Nil keeps nothing.
+	Setups *setups.Store
+
+	makers makers
 	trees  trees
 	pool   git.Pool // of checkouts in which nothing lives on
 	pooled sync.Once

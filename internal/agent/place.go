@@ -54,7 +54,7 @@ func (p *place) hooks() git.HookPolicy {
 	setup := p.setup()
 	h := git.HookPolicy{
 		Contain: p.policy.Contain, Allow: p.policy.Allow, Timeout: p.job.HookTimeout,
-		Setup: git.Setup{Commands: p.job.scripts, Contain: setup.Contain, Allow: setup.Allow, Told: setup.Told},
+		Setup: git.Setup{Commands: p.job.hookSetup, Contain: setup.Contain, Allow: setup.Allow, Told: setup.Told},
 	}
 	if h.Contain != nil {
 		h.Env, h.Trees = p.policy.Env, p.job.kept()

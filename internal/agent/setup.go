@@ -14,19 +14,28 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// scripts are the command lines that make a checkout ready for its own code.
-func (j *job) scripts(dir string) []string {
+// setupOf returns the steps that make a checkout ready for its own code, and its
+// files.
+func (j *job) setupOf(dir string) ([]setup.Step, *os.Root, error) {
 	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := j.brief.Project
+	return setup.Plan(setup.Wants{
+		Commands: p.GetSetup(), Reads: p.GetSetupReads(), Makes: p.GetSetupMakes(), Online: len(p.GetSetupRegistries()) > 0,
+	}, root.FS()), root, nil
+}
+
+// setupSteps are those of the setup of a checkout; what cannot be read asks for none.
+func (j *job) setupSteps(dir string) []setup.Step {
+	steps, root, err := j.setupOf(dir)
 	if err != nil {
 		j.Logger.Warn("a checkout is not set up", "attempt", j.brief.Attempt.Id, "error", err)
 		return nil
 	}
-	defer root.Close()
-	var all []string
-	for _, s := range setup.Plan(j.brief.Project.GetSetup(), len(j.brief.Project.GetSetupRegistries()) > 0, root.FS()) {
-		all = append(all, s.Script())
-	}
-	return all
+	root.Close()
+	return steps
 }
 
 // runsCode reports whether anything in the role's checkouts runs their code.
@@ -41,8 +50,8 @@ func (j *job) runsCode() bool {
 // outcome says that it could not be done: then nothing may run in the checkout,
 // and no agent is to blame.
 func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loomv1.Outcome, error) {
-	scripts := r.scripts(ws.Root)
-	if len(scripts) == 0 || !r.runsCode() || r.silent {
+	steps := r.setupSteps(ws.Root)
+	if len(steps) == 0 || !r.runsCode() || r.silent {
 		return nil, nil
 	}
 	p, err := r.newPlace()
@@ -52,16 +61,18 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 	defer p.close()
 	ws.Exec = p.setup()
 	set := tool.New(ws, nil)
-	for i, script := range scripts {
-		id := fmt.Sprintf("%s-%d", prefix, i+1)
+	for i, step := range steps {
+		id, command := fmt.Sprintf("%s-%d", prefix, i+1), step.Script()
 		var last tool.Result
-		tell := func(res tool.Result) string {
-			last = res
-			return setupText(script, res)
+		perform := func(*loomv1.ToolCall) tool.Result {
+			last = r.makeReady(ctx, set, ws.Root, id, step)
+			shown := last
+			shown.Output = setupText(step, last)
+			return shown
 		}
 		if result := r.recorded(id); turn.Passed(result) {
-			last = runScript(ctx, set, id, script)
-		} else if result, err = r.check(ctx, set, ws.Root, id, script, tell); err != nil {
+			last = r.makeReady(ctx, set, ws.Root, id, step)
+		} else if result, err = r.runtimeCall(ctx, id, command, perform); err != nil {
 			return nil, err
 		} else if turn.Passed(result) {
 			continue
@@ -70,13 +81,31 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 			return nil, ctx.Err()
 		}
 		if !ranWell(last) {
-			out := r.failure(fault.New("setup/failed", "%s: %s", script, last.Summary).
+			out := r.failure(fault.New("setup/failed", "%s: %s", command, last.Summary).
 				Want("mend what it needs on this host, or name other commands as the project's setup"), "")
 			out.Notes = text(out.Notes + "\n" + ending(last.Output, setupTail))
 			return out, nil
 		}
 	}
 	return nil, nil
+}
+
+// makeReady carries out a step of a setup in a checkout: by a copy of its result,
+// where one is kept or can be, or else by running it.
+func (j *job) makeReady(ctx context.Context, set *tool.Set, dir, id string, step setup.Step) tool.Result {
+	kept := j.layKept(ctx, dir, step)
+	if kept == "" {
+		return runScript(ctx, set, id, step.Script())
+	}
+	res := tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_OK, Summary: kept}
+	if then := step.Onto(); then != "" {
+		res = runScript(ctx, set, id, then)
+	}
+	if ranWell(res) {
+		res.Summary = kept
+	}
+	res.Output = "[" + kept + "]\n" + res.Output
+	return res
 }
 
 // setupTail is how much of the end of a failed setup's output an outcome has.
@@ -102,15 +131,15 @@ func ranWell(r tool.Result) bool {
 	return r.Status == loomv1.ToolStatus_TOOL_STATUS_OK && r.ExitCode == 0
 }
 
-// setupText is what the model sees of a command of the setup.
-func setupText(script string, res tool.Result) string {
+// setupText is what the model sees of a step of the setup.
+func setupText(step setup.Step, res tool.Result) string {
 	var p prompt
 	p.section("Setup")
 	p.WriteString("The runtime made the checkout ready for its own code before anything runs in it.\n")
 	if ranWell(res) {
-		fmt.Fprintf(&p, "done: %s\n", script)
+		fmt.Fprintf(&p, "done: %s\n", step.Script())
 	} else {
-		fmt.Fprintf(&p, "failed (exit %d): %s\n", res.ExitCode, script)
+		fmt.Fprintf(&p, "failed (exit %d): %s\n", res.ExitCode, step.Script())
 	}
 	p.data(strings.TrimSpace(res.Output))
 	return p.String()

@@ -241,9 +241,9 @@ func (r *ride) test(ctx context.Context, n int) (passed, ran bool, err error) {
 	set := tool.New(p.look(dir), nil)
 	ready := p.look(dir)
 	ready.Exec = p.setup()
-	for _, script := range r.scripts(dir) {
-		if res := runScript(ctx, tool.New(ready, nil), "setup", script); !ranWell(res) {
-			r.Logger.Warn("a train could not be tested", "code", "setup/failed", "command", script, "output", res.Output)
+	for _, step := range r.setupSteps(dir) {
+		if res := r.makeReady(ctx, tool.New(ready, nil), dir, "setup", step); !ranWell(res) {
+			r.Logger.Warn("a train could not be tested", "code", "setup/failed", "command", step.Command, "output", res.Output)
 			return false, false, context.Cause(ctx)
 		}
 	}

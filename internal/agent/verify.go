@@ -163,7 +163,18 @@ func (r *run) runCheck(ctx context.Context, set *tool.Set, dir string, call *loo
 	return res
 }
 
+// check runs a required command and records it as a call of the runtime's own.
 func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string, tell func(tool.Result) string) (*loomv1.ToolResult, error) {
+	return r.runtimeCall(ctx, id, command, func(call *loomv1.ToolCall) tool.Result {
+		res := r.runCheck(ctx, set, dir, call, command)
+		res.Output = tell(res)
+		return res
+	})
+}
+
+// runtimeCall records a command line as a call of the runtime's own, and what came
+// of it.
+func (r *run) runtimeCall(ctx context.Context, id, command string, perform func(*loomv1.ToolCall) tool.Result) (*loomv1.ToolResult, error) {
 	args, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		return nil, err
@@ -173,11 +184,7 @@ func (r *run) check(ctx context.Context, set *tool.Set, dir, id, command string,
 	if err := r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: intent}}); err != nil {
 		return nil, err
 	}
-	res := r.call(ctx, call, func() tool.Result {
-		res := r.runCheck(ctx, set, dir, call, command)
-		res.Output = tell(res)
-		return res
-	})
+	res := r.call(ctx, call, func() tool.Result { return perform(call) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -62,9 +62,10 @@ type Trial struct {
 }
 
 // SetupStep is a command of a project's setup, the lock file that asks for it, if one
-// does, and what it lacks.
+// does, the directories that are kept of its result, and what it lacks.
 type SetupStep struct {
 	Command, For string
+	Keeps        []string
 	Lacks        []Lack
 }
 

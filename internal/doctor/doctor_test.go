@@ -224,14 +224,14 @@ func TestREAL02_SetupsAreJudged(t *testing.T) {
 	setup := func(_ context.Context, project string) ([]SetupStep, error) {
 		switch project {
 		case "shop":
-			return []SetupStep{{"npm ci", "package-lock.json", nil}, {"cargo fetch", "Cargo.lock", []Lack{{"cargo is not on the PATH", "install it"}}}}, nil
+			return []SetupStep{{"npm ci", "package-lock.json", []string{"node_modules"}, nil}, {"cargo fetch", "Cargo.lock", nil, []Lack{{"cargo is not on the PATH", "install it"}}}}, nil
 		case "desk":
 			return nil, errors.New("no such branch")
 		}
 		return nil, nil
 	}
 	found := examine(t, "setup", Machine{Setup: setup, Projects: []Project{{ID: "shop"}, {ID: "desk"}, {ID: "plain"}}})
-	wants(t, found, Good, "shop: npm ci, for package-lock.json")
+	wants(t, found, Good, "shop: npm ci, for package-lock.json, keeps node_modules")
 	wants(t, found, Warned, "shop: cargo fetch, for Cargo.lock: cargo is not on the PATH")
 	wants(t, found, Warned, "no such branch")
 	wants(t, found, Good, "plain: none is named, and no lock file asks for one")

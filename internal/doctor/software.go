@@ -69,6 +69,9 @@ func setups(ctx context.Context, m *Machine, n *notes) {
 			if s.For != "" {
 				what += ", for " + s.For
 			}
+			if len(s.Keeps) > 0 {
+				what += ", keeps " + strings.Join(s.Keeps, ", ")
+			}
 			if len(s.Lacks) == 0 {
 				n.good(what)
 			}

@@ -52,18 +52,18 @@ type HookPolicy struct {
 
 // Setup makes a work tree ready for its own code. The zero value does nothing.
 type Setup struct {
-	// Commands returns the command lines for a work tree at dir; each runs as a hook
-	// does.
-	Commands func(dir string) []string
+	// Commands does for a work tree at dir what needs no command, says what that was,
+	// in lines, and returns the command lines that are left; each runs as a hook does.
+	Commands func(ctx context.Context, dir string) (commands, said []string)
 	// Contain and Allow are for them what those of the policy are for hooks.
 	Contain func(ctx context.Context, dir string, write, env, argv []string) (*exec.Cmd, error)
 	Allow   bool
-	// Told returns, and forgets, what there is to say of those that have run, in
-	// lines. Nil means nothing.
+	// Told returns, and forgets, what there is to say of the commands that have run,
+	// in lines. Nil means nothing.
 	Told func() []string
 }
 
-// SetupName is the name of the run that says what Setup.Told did.
+// SetupName is the name of the run that says what there is to say of a setup.
 const SetupName = "setup"
 
 // limit is how long a hook may take.

@@ -3,12 +3,16 @@ package git
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
+// whole are the files of a sketch that have their content.
+var whole = []string{".gitignore", "npm-shrinkwrap.json", "package.json", "package-lock.json"}
+
 // Sketch makes a repository in dir, which must not exist or be empty, that has the
-// files at the top of a commit: empty, but for .gitignore. It shows what the
-// commit's checkout would be without writing one.
+// files at the top of a commit: empty, but for .gitignore and those that say what
+// npm installs. It shows what the commit's checkout would be without writing one.
 func (r *Repository) Sketch(ctx context.Context, commit, dir string) error {
 	out, err := r.git().run(ctx, "ls-tree", "-z", "--full-tree", commit)
 	if err != nil {
@@ -21,7 +25,7 @@ func (r *Repository) Sketch(ctx context.Context, commit, dir string) error {
 			continue
 		}
 		f := File{Path: name}
-		if name == ".gitignore" {
+		if slices.Contains(whole, name) {
 			if f.Data, _, err = r.content(ctx, commit, name); err != nil {
 				return err
 			}

@@ -122,7 +122,11 @@ func (s *stage) setUp(ctx context.Context) ([]HookRun, error) {
 	as := *s
 	as.policy.Contain = setup.Contain
 	var said strings.Builder
-	for _, command := range setup.Commands(s.dir) {
+	commands, laid := setup.Commands(ctx, s.dir)
+	for _, line := range laid {
+		fmt.Fprintf(&said, "%s\n", line)
+	}
+	for _, command := range commands {
 		timed, cancel := context.WithTimeout(ctx, s.policy.limit())
 		out := &bounded{most: hookOutput, tail: hookOutput}
 		err := as.start(timed, out, "/bin/sh", []string{"-c", command})

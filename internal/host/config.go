@@ -46,6 +46,9 @@ type Project struct {
 	// Setup are commands that make a checkout ready for its own code. Empty means
 	// what its lock files ask for.
 	Setup []string
+	// SetupReads and SetupMakes are files and directories of a checkout, by path:
+	// what the result of Setup depends on, and what it is. With both, it is kept.
+	SetupReads, SetupMakes []string
 	// Registries are hosts that commands of the setup may reach, through a proxy:
 	// HOST or HOST:PORT. Empty means none. They need the sandbox.
 	Registries []string
@@ -295,6 +298,7 @@ func (c Config) check() error {
 		}
 		seen[p.ID] = true
 		errs = append(errs, c.checkRegistries(p)...)
+		errs = append(errs, p.checkKept()...)
 	}
 	return fault.Join(errs)
 }

@@ -65,7 +65,7 @@ func TestREAL02_CratesComeFromARegistryOrTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("CARGO_HOME", home)
-	plan := setup.Plan(nil, false, os.DirFS(dir))
+	plan := setup.Plan(setup.Wants{}, os.DirFS(dir))
 	agents = h.exec("shop", roles.Role{}, t.TempDir())
 	r := runAs(t, agents, dir, plan[0].Script()+" && "+build+"; grep -rs canary "+home+" $CARGO_HOME; find $CARGO_HOME/registry -name leftcrate-1.0.0.crate -exec sh -c 'echo poison > {}' \\;; ls "+home)
 	if !strings.Contains(r.Output, "left is here") || strings.Contains(r.Output, "canary") || strings.Contains(r.Output, "credentials") {
@@ -133,7 +133,7 @@ func TestREAL02_WheelsOfADirectory(t *testing.T) {
 	}
 	t.Setenv("PIP_FIND_LINKS", links)
 	dir := checkoutOf(t, map[string]string{".gitignore": ".venv/\n", "requirements.txt": "rightpack==1.0.0\n"})
-	plan := setup.Plan(nil, false, os.DirFS(dir))
+	plan := setup.Plan(setup.Wants{}, os.DirFS(dir))
 	r := runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), dir, plan[0].Script()+" && .venv/bin/python -c 'import rightpack; print(rightpack.said)'")
 	if r.ExitCode != 0 || !strings.Contains(r.Output, "right is here") {
 		t.Errorf("%s", r.Output)

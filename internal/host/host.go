@@ -30,6 +30,7 @@ import (
 	"github.com/loomrun/loom/internal/projection"
 	"github.com/loomrun/loom/internal/redact"
 	"github.com/loomrun/loom/internal/repomap/index"
+	"github.com/loomrun/loom/internal/setups"
 	"github.com/loomrun/loom/internal/watermark"
 	"github.com/loomrun/loom/internal/web"
 	"github.com/loomrun/loom/processes"
@@ -282,11 +283,15 @@ func (h *Host) worker() (actors.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept, err := setups.Open(h.dir.Path("setups"))
+	if err != nil {
+		h.log.Warn("unfinished results of setups are not removed", "error", err)
+	}
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec, ExecSetup: h.execSetup,
 		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets,
-		Maps: index.New(h.dir.Path("maps")),
+		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}
 	if err := git.Discard(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)

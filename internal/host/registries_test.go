@@ -121,7 +121,7 @@ func checkoutOf(t *testing.T, files map[string]string) string {
 // found is the one command that the files of a checkout ask for.
 func found(t *testing.T, dir string) string {
 	t.Helper()
-	plan := setup.Plan(nil, true, os.DirFS(dir))
+	plan := setup.Plan(setup.Wants{Online: true}, os.DirFS(dir))
 	if len(plan) != 1 {
 		t.Fatalf("the plan is %+v", plan)
 	}

@@ -19,6 +19,8 @@ type SetupStep struct {
 	Command string `json:"command"`
 	// For is the lock file that asks for it; empty for a command that is named.
 	For string `json:"for,omitempty"`
+	// Keeps are the directories that are kept of it for later checkouts.
+	Keeps []string `json:"keeps,omitempty"`
 	// Lacks is what it needs and is not there.
 	Lacks []Lack `json:"lacks,omitempty"`
 }
@@ -50,21 +52,44 @@ func LookAtSetup(ctx context.Context, p Project) ([]SetupStep, error) {
 		return nil, err
 	}
 	steps := []SetupStep{}
-	for _, s := range setup.Plan(p.Setup, len(p.Registries) > 0, os.DirFS(dir)) {
-		step := SetupStep{Command: s.Command, For: s.For}
+	for _, s := range setup.Plan(p.wants(), os.DirFS(dir)) {
+		step := SetupStep{Command: s.Command, For: s.For, Keeps: s.Keep.Makes}
 		step.need(s.Manager(), p)
-		if s.Leaves != "" {
-			ignored, err := git.Ignores(ctx, dir, s.Leaves)
+		for _, name := range s.Leavings() {
+			ignored, err := git.Ignores(ctx, dir, name)
 			if err != nil {
 				return nil, err
 			}
 			if !ignored {
-				step.lack("no .gitignore of branch "+branch+" names "+s.Leaves+"/", "add "+s.Leaves+"/ to .gitignore, or it would become part of every change")
+				step.lack("no .gitignore of branch "+branch+" names "+name+"/", "add "+name+"/ to .gitignore, or it would become part of every change")
 			}
 		}
 		steps = append(steps, step)
 	}
 	return steps, nil
+}
+
+// wants is what the project says of its setup.
+func (p Project) wants() setup.Wants {
+	return setup.Wants{Commands: p.Setup, Reads: p.SetupReads, Makes: p.SetupMakes, Online: len(p.Registries) > 0}
+}
+
+// checkKept refuses a setup whose result would be kept and cannot be.
+func (p Project) checkKept() (errs []*fault.Error) {
+	for key, paths := range map[string][]string{"setup-reads": p.SetupReads, "setup-makes": p.SetupMakes} {
+		if err := setup.CheckKept(paths); err != nil {
+			errs = append(errs, fault.From(err).At(key))
+		}
+	}
+	switch reads, makes := len(p.SetupReads) > 0, len(p.SetupMakes) > 0; {
+	case reads != makes:
+		errs = append(errs, fault.New("usage/argument", "project %q names only one of what its setup reads and makes", p.ID).At("setup-reads").
+			Want("both, so that the result serves where the same is read, or neither, so that each checkout runs the setup"))
+	case makes && len(p.Setup) == 0:
+		errs = append(errs, fault.New("usage/argument", "project %q says what its setup makes, and not how", p.ID).At("setup-makes").
+			Want("name the commands as its setup; what lock files ask for is known"))
+	}
+	return errs
 }
 
 func (s *SetupStep) lack(what, do string) { s.Lacks = append(s.Lacks, Lack{what, do}) }

@@ -26,7 +26,7 @@ func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
 	t.Setenv("PATH", bin)
 	dir := filepath.Join(t.TempDir(), "shop")
 	if err := git.Create(t.Context(), dir, "main", "first", []git.File{
-		{Path: ".gitignore", Data: []byte("node_modules/\n")}, {Path: "package.json"}, {Path: "package-lock.json"}, {Path: "Gemfile.lock"}, {Path: "docs/uv.lock"},
+		{Path: ".gitignore", Data: []byte("node_modules/\n")}, {Path: "package.json", Data: []byte("{}")}, {Path: "package-lock.json", Data: []byte(`{"packages":{"":{}}}`)}, {Path: "Gemfile.lock"}, {Path: "docs/uv.lock"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +40,18 @@ func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range steps {
-			said = append(said, s.Command+" for "+s.For)
+			keeps := ""
+			if len(s.Keeps) > 0 {
+				keeps = " keeps " + strings.Join(s.Keeps, " ")
+			}
+			said = append(said, s.Command+" for "+s.For+keeps)
 			for _, l := range s.Lacks {
 				said = append(said, "  "+l.What)
 			}
 		}
 		return said
 	}
-	const npm, bundle = "npm ci --offline --no-audit --no-fund for package-lock.json", "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install --local for Gemfile.lock"
+	const npm, bundle = "npm ci --offline --no-audit --no-fund for package-lock.json keeps node_modules", "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install --local for Gemfile.lock"
 	want := []string{
 		npm, "  this user has nothing that was fetched before (npm_config_cache)",
 		bundle, "  bundle is not on the PATH", "  no .gitignore of branch main names vendor/bundle/",
@@ -66,6 +70,9 @@ func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
 	}
 	if got := look(Project{Setup: []string{"make deps"}}); !slices.Equal(got, []string{"make deps for "}) {
 		t.Errorf("a named one: %s", strings.Join(got, "\n"))
+	}
+	if got := look(Project{Setup: []string{"make deps"}, SetupReads: []string{"lock"}, SetupMakes: []string{"deps"}}); !slices.Equal(got, []string{"make deps for  keeps deps", "  no .gitignore of branch main names deps/"}) {
+		t.Errorf("one whose result is kept: %s", strings.Join(got, "\n"))
 	}
 	if _, err := LookAtSetup(t.Context(), Project{ID: "shop", Repository: dir, Branch: "trunk"}); err == nil {
 		t.Error("a branch that is not there was looked at")

@@ -5,6 +5,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -20,6 +21,8 @@ type Step struct {
 	// Leaves is the directory that it makes, which git must ignore. Empty where
 	// that is not known.
 	Leaves string
+	// Keep says what of its result can be kept.
+	Keep Keep
 }
 
 // Manager is the package manager that a step needs.
@@ -46,28 +49,53 @@ func (s Step) Manager() Manager {
 // Script is what is run for a step: the command, after a look at whether git
 // ignores what it leaves, because the files of an installed package must not
 // become part of a change.
-func (s Step) Script() string {
-	if s.Leaves == "" {
-		return s.Command
+func (s Step) Script() string { return s.guarded(s.Command) }
+
+// Leavings are the directories that a step makes as far as that is known, which git
+// must ignore.
+func (s Step) Leavings() []string {
+	if s.Leaves != "" {
+		return []string{s.Leaves}
 	}
-	return fmt.Sprintf("git check-ignore -q %[1]s/ || { echo '%[2]s asks for %[1]s, and no .gitignore of the repository names it: add %[1]s/'; exit 1; }\n%[3]s",
-		s.Leaves, s.For, s.Command)
+	return s.Keep.Makes
+}
+
+func (s Step) guarded(command string) string {
+	script := ""
+	for _, dir := range s.Leavings() {
+		script += fmt.Sprintf("git check-ignore -q '%[1]s/' || { echo '%[2]s asks for %[1]s, and no .gitignore of the repository names it: add %[1]s/'; exit 1; }\n", dir, cmp.Or(s.For, "setup-makes"))
+	}
+	for _, dir := range s.Keep.Makes { // a copy takes the place of all of it
+		script += fmt.Sprintf("[ -z \"$(git ls-files -- '%[1]s' | head -n 1)\" ] || { echo 'git tracks files in %[1]s, which the setup makes: remove them from git'; exit 1; }\n", dir)
+	}
+	return script + command
+}
+
+// Wants is what a project says of its setup. The zero Wants leaves it to lock files.
+type Wants struct {
+	// Commands that it names, the files that their result depends on, and the
+	// directories that they make; where none is named, each checkout runs them.
+	Commands, Reads, Makes []string
+	// Online says that the commands can reach registries; otherwise they must do with
+	// what has been fetched before.
+	Online bool
 }
 
 // Plan returns the steps of a checkout: the commands that its project names or,
 // where it names none, what the lock files at the top of the checkout ask for.
-// Online says that they can reach registries; otherwise they must do with what has
-// been fetched before.
-func Plan(named []string, online bool, files fs.FS) []Step {
+func Plan(w Wants, files fs.FS) []Step {
+	if len(w.Commands) > 0 && len(w.Makes) > 0 {
+		return []Step{named(w)}
+	}
 	var steps []Step
-	for _, command := range named {
+	for _, command := range w.Commands {
 		steps = append(steps, Step{Command: command})
 	}
-	if len(named) > 0 {
+	if len(w.Commands) > 0 {
 		return steps
 	}
 	for _, kind := range []func(fs.FS, bool) Step{node, python, ruby, rust, elixir} {
-		if s := kind(files, online); s.Command != "" {
+		if s := kind(files, w.Online); s.Command != "" {
 			steps = append(steps, s)
 		}
 	}
@@ -76,7 +104,6 @@ func Plan(named []string, online bool, files fs.FS) []Step {
 
 // node is for the lock file of the package manager that a JavaScript project has.
 func node(files fs.FS, online bool) Step {
-	const modules = "node_modules"
 	offline, without := "--offline", "YARN_ENABLE_NETWORK=0 "
 	if online {
 		offline, without = "--prefer-offline", ""
@@ -85,15 +112,21 @@ func node(files fs.FS, online bool) Step {
 	if has(files, ".yarnrc.yml") {
 		yarn = without + "yarn install --immutable"
 	}
+	ci := "npm ci " + offline + " --no-audit --no-fund"
 	for _, s := range []Step{
-		{"npm ci " + offline + " --no-audit --no-fund", "npm-shrinkwrap.json", modules},
-		{"npm ci " + offline + " --no-audit --no-fund", "package-lock.json", modules},
-		{"pnpm install --frozen-lockfile " + offline, "pnpm-lock.yaml", modules},
-		{yarn, "yarn.lock", modules},
+		{Command: ci, For: "npm-shrinkwrap.json"},
+		{Command: ci, For: "package-lock.json"},
+		{Command: "pnpm install --frozen-lockfile " + offline, For: "pnpm-lock.yaml"},
+		{Command: yarn, For: "yarn.lock"},
 	} {
-		if has(files, s.For) && has(files, "package.json") {
-			return s
+		if !has(files, s.For) || !has(files, "package.json") {
+			continue
 		}
+		s.Leaves = "node_modules"
+		if s.Command == ci {
+			s.Keep = keepNode(files, s.For)
+		}
+		return s
 	}
 	return Step{}
 }
@@ -104,11 +137,11 @@ func python(files fs.FS, online bool) Step {
 	const venv = ".venv"
 	switch {
 	case has(files, "uv.lock") && online:
-		return Step{"uv sync --frozen", "uv.lock", venv}
+		return Step{Command: "uv sync --frozen", For: "uv.lock", Leaves: venv}
 	case has(files, "uv.lock"):
-		return Step{"uv sync --frozen --offline", "uv.lock", venv}
+		return Step{Command: "uv sync --frozen --offline", For: "uv.lock", Leaves: venv}
 	case has(files, "poetry.lock"):
-		return Step{"POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction", "poetry.lock", venv}
+		return Step{Command: "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction", For: "poetry.lock", Leaves: venv}
 	}
 	lists, err := fs.Glob(files, "requirements*.txt")
 	if err != nil || len(lists) == 0 {
@@ -118,7 +151,7 @@ func python(files fs.FS, online bool) Step {
 	for _, list := range lists {
 		install += " -r '" + strings.ReplaceAll(list, "'", `'\''`) + "'"
 	}
-	return Step{install, lists[0], venv}
+	return Step{Command: install, For: lists[0], Leaves: venv}
 }
 
 func ruby(files fs.FS, online bool) Step {
@@ -129,7 +162,7 @@ func ruby(files fs.FS, online bool) Step {
 	if !online {
 		install += " --local"
 	}
-	return Step{install, "Gemfile.lock", path.Join("vendor", "bundle")}
+	return Step{Command: install, For: "Gemfile.lock", Leaves: path.Join("vendor", "bundle")}
 }
 
 // rust fetches crates. From the user's caches they are looked for there alone, and
@@ -139,9 +172,9 @@ func rust(files fs.FS, online bool) Step {
 	case !has(files, "Cargo.lock") || !has(files, "Cargo.toml"):
 		return Step{}
 	case online:
-		return Step{`CARGO_HOME="$PWD/` + CargoHome + `" cargo fetch --locked`, "Cargo.lock", CargoHome}
+		return Step{Command: `CARGO_HOME="$PWD/` + CargoHome + `" cargo fetch --locked`, For: "Cargo.lock", Leaves: CargoHome, Keep: keepCrates()}
 	}
-	return Step{"cargo fetch --locked --offline", "Cargo.lock", ""}
+	return Step{Command: "cargo fetch --locked --offline", For: "Cargo.lock"}
 }
 
 // CargoHome is the directory of a checkout with the crates that its setup has
@@ -156,7 +189,7 @@ func elixir(files fs.FS, online bool) Step {
 	if !online {
 		get = "HEX_OFFLINE=1 " + get
 	}
-	return Step{get, "mix.lock", "deps"}
+	return Step{Command: get, For: "mix.lock", Leaves: "deps"}
 }
 
 func has(files fs.FS, name string) bool {

@@ -38,7 +38,7 @@ func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
 			files[name] = &fstest.MapFile{}
 		}
 		var got []string
-		for _, s := range setup.Plan(tt.named, false, files) {
+		for _, s := range setup.Plan(setup.Wants{Commands: tt.named}, files) {
 			got = append(got, s.Command)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -48,11 +48,11 @@ func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
 }
 
 func TestREAL02_RequirementsGoIntoOneEnvironment(t *testing.T) {
-	plan := setup.Plan(nil, false, fstest.MapFS{"requirements.txt": {}, "requirements-dev.txt": {}, "requirements-it's.txt": {}, "requirements.txt.d/x": {}})
+	plan := setup.Plan(setup.Wants{}, fstest.MapFS{"requirements.txt": {}, "requirements-dev.txt": {}, "requirements-it's.txt": {}, "requirements.txt.d/x": {}})
 	if len(plan) != 1 || !strings.HasSuffix(plan[0].Command, ` -r 'requirements-dev.txt' -r 'requirements-it'\''s.txt' -r 'requirements.txt'`) || plan[0].Leaves != ".venv" {
 		t.Errorf("the plan is %+v", plan)
 	}
-	if script := plan[0].Script(); !strings.HasPrefix(script, "git check-ignore -q .venv/ ||") || !strings.HasSuffix(script, plan[0].Command) {
+	if script := plan[0].Script(); !strings.HasPrefix(script, "git check-ignore -q '.venv/' ||") || !strings.HasSuffix(script, plan[0].Command) {
 		t.Errorf("the script is %s", script)
 	}
 	if script := (setup.Step{Command: "make deps"}).Script(); script != "make deps" {
@@ -76,12 +76,12 @@ func TestREAL02_APlanThatReachesRegistries(t *testing.T) {
 		for name := range strings.FieldsSeq(files) {
 			all[name] = &fstest.MapFile{}
 		}
-		plan := setup.Plan(nil, true, all)
+		plan := setup.Plan(setup.Wants{Online: true}, all)
 		if len(plan) != 1 || plan[0].Command != want || plan[0].Leaves == "" {
 			t.Errorf("%s: %+v, want %s", files, plan, want)
 		}
 	}
-	if plan := setup.Plan([]string{"npm ci --offline"}, true, fstest.MapFS{}); len(plan) != 1 || plan[0].Command != "npm ci --offline" {
+	if plan := setup.Plan(setup.Wants{Commands: []string{"npm ci --offline"}, Online: true}, fstest.MapFS{}); len(plan) != 1 || plan[0].Command != "npm ci --offline" {
 		t.Errorf("what the project names: %+v", plan)
 	}
 }

@@ -67,8 +67,13 @@ type ProjectConfig struct {
 	// Hosts that setup commands may reach, through a proxy of the host's: HOST or
 	// HOST:PORT. Empty means none.
 	SetupRegistries []string `protobuf:"bytes,11,rep,name=setup_registries,json=setupRegistries,proto3" json:"setup_registries,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Files and directories of a checkout, by path: what the result of the setup
+	// commands depends on, and what it is. With both, hosts keep it and copy it into
+	// checkouts that ask for the same.
+	SetupReads    []string `protobuf:"bytes,12,rep,name=setup_reads,json=setupReads,proto3" json:"setup_reads,omitempty"`
+	SetupMakes    []string `protobuf:"bytes,13,rep,name=setup_makes,json=setupMakes,proto3" json:"setup_makes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectConfig) Reset() {
@@ -209,6 +214,20 @@ func (x *ProjectConfig) GetPatch() map[string]PatchAction {
 func (x *ProjectConfig) GetSetupRegistries() []string {
 	if x != nil {
 		return x.SetupRegistries
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetSetupReads() []string {
+	if x != nil {
+		return x.SetupReads
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetSetupMakes() []string {
+	if x != nil {
+		return x.SetupMakes
 	}
 	return nil
 }
@@ -975,7 +994,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa1\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe3\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -995,7 +1014,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05setup\x18\xee\x05 \x03(\tR\x05setup\x127\n" +
 	"\x05patch\x18\n" +
 	" \x03(\v2!.loom.v1.ProjectConfig.PatchEntryR\x05patch\x12)\n" +
-	"\x10setup_registries\x18\v \x03(\tR\x0fsetupRegistries\x1aN\n" +
+	"\x10setup_registries\x18\v \x03(\tR\x0fsetupRegistries\x12\x1f\n" +
+	"\vsetup_reads\x18\f \x03(\tR\n" +
+	"setupReads\x12\x1f\n" +
+	"\vsetup_makes\x18\r \x03(\tR\n" +
+	"setupMakes\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
