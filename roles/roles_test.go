@@ -30,16 +30,16 @@ func TestROLE01_Builtin(t *testing.T) {
 	)
 	want := map[string]string{
 		"analyst":             read + " file_write file_edit " + knowledge + " " + decide,
-		"architect":           reporters + " " + gitJudge,
-		"backend-engineer":    editors + " lsp_diagnostics",
+		"architect":           reporters + " todo " + gitJudge,
+		"backend-engineer":    editors + " todo lsp_diagnostics",
 		"ceo":                 "",
 		"engineering-manager": read + " " + gitJudge + " " + judge,
-		"implementer":         editors + " lsp_diagnostics sub_agent ask_user",
-		"lead":                reporters + " " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
+		"implementer":         editors + " todo lsp_diagnostics sub_agent ask_user",
+		"lead":                reporters + " todo " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
 		"project-manager":     read + " file_edit " + decide,
-		"qa-engineer":         read + " shell " + gitJudge + " " + judge,
-		"researcher":          reporters,
-		"web-designer":        editors,
+		"qa-engineer":         read + " shell todo " + gitJudge + " " + judge,
+		"researcher":          reporters + " todo",
+		"web-designer":        editors + " todo",
 	}
 	set := roles.Builtin()
 	for _, name := range set.Names() {

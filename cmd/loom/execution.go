@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/client"
 	"github.com/loomrun/loom/internal/notice"
 	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -95,6 +97,9 @@ func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
 		rows = append(rows, nodeRow(n.Id, x.Nodes[n.Id]))
 	}
 	table(w, []string{"node", "status", "visit", "attempts", "agent", "outcome"}, rows)
+	for _, n := range def.GetNodes() {
+		todoText(w, n.Id, x.Nodes[n.Id].GetAttempt())
+	}
 	for _, g := range x.Gaps {
 		fmt.Fprintf(w, "\nwithout %s: %s\n", g.Node, line(g.Reason, 200))
 	}
@@ -121,6 +126,17 @@ func heldText(x *loomv1.Execution) string {
 		why = "a limit is reached: see loom inbox " + x.LimitApproval
 	}
 	return fmt.Sprintf("held since %s (%s)\n", stamp(x.HeldSince), why)
+}
+
+// todoText lists what the agent at a node has set out to do.
+func todoText(w io.Writer, node string, a *loomv1.Attempt) {
+	if len(a.GetTodo().GetItems()) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s at %s:\n", a.Role, node)
+	for item := range strings.Lines(turn.TodoText(a.Todo)) {
+		fmt.Fprintf(w, "  %s\n", line(item, 120))
+	}
 }
 
 // nodeRow tells of one node; one that was not reached yet has dashes only.

@@ -145,7 +145,8 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// earlier gives the notes of this visit's earlier cycles.
+// earlier gives the notes of this visit's earlier cycles, and the list of steps of
+// the last.
 func (p *prompt) earlier(b *loomv1.Brief) {
 	var notes []*loomv1.Attempt
 	for _, a := range b.Execution.Nodes[b.Attempt.Node].GetHistory() {
@@ -160,6 +161,10 @@ func (p *prompt) earlier(b *loomv1.Brief) {
 	for _, a := range notes {
 		fmt.Fprintf(p, "cycle %d: %s\n", a.Number, status(a))
 		p.data(a.Outcome.GetSummary() + "\n" + a.Outcome.GetNotes())
+	}
+	if list := turn.TodoText(notes[len(notes)-1].Todo); list != "" {
+		p.WriteString("the list of steps as it was left:\n")
+		p.data(list)
 	}
 	p.WriteByte('\n')
 }

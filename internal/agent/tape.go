@@ -125,5 +125,5 @@ func taped(s *recording.Step) tool.Result {
 	if err := protojson.Unmarshal(s.Result, &r); err != nil {
 		return tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_UNKNOWN, Summary: "the recording is not sound here: " + err.Error()}
 	}
-	return tool.Result{Status: r.Status, Summary: r.Summary, Output: s.Output, ExitCode: r.ExitCode, Changed: r.Changed, Ran: r.Ran}
+	return tool.Result{Status: r.Status, Summary: r.Summary, Output: s.Output, ExitCode: r.ExitCode, Changed: r.Changed, Ran: r.Ran, Todo: r.Todo}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/tool"
 	"github.com/loomrun/loom/internal/turn"
@@ -223,7 +225,13 @@ func (j *job) result(ctx context.Context, r tool.Result) (*loomv1.ToolResult, er
 	for _, path := range r.Changed[:cap(changed)] {
 		changed = append(changed, text(path))
 	}
+	todo := proto.CloneOf(r.Todo)
+	for _, item := range todo.GetItems() {
+		if item.Text = j.Secrets.Text(item.Text); len(item.Text) > turn.MaxItem {
+			item.Text = cut(text(item.Text), turn.MaxItem/4)
+		}
+	}
 	return &loomv1.ToolResult{
-		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode, Changed: changed, Ran: cut(text(r.Ran), turn.MaxSummary),
+		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, ExitCode: r.ExitCode, Changed: changed, Ran: cut(text(r.Ran), turn.MaxSummary), Todo: todo,
 	}, nil
 }

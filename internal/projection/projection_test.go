@@ -158,6 +158,12 @@ func TestWF11_RowsOfAnExecution(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("workflow_executions (-want +got):\n%s", diff)
 	}
+	want = []string{"mend work|TODO_STATUS_IN_PROGRESS", "mend check|TODO_STATUS_IN_PROGRESS"}
+	got = query(t, db, `SELECT state->'nodes'->n.value->'history'->0->'todo'->'items'->0->>'text', state->'nodes'->n.value->'history'->0->'todo'->'items'->0->>'status'
+		FROM workflow_executions, json_each('["work", "check"]') n WHERE workflow_executions.id = 'demo-1-x1' ORDER BY n.key`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lists of the first attempts (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff([]string{"h-fix|fix|1.0|4"}, query(t, db, "SELECT id, name, version, json_array_length(definition, '$.nodes') FROM workflows")); diff != "" {
 		t.Errorf("workflows (-want +got):\n%s", diff)
 	}

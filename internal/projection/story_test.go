@@ -119,6 +119,9 @@ func (p *project) attempt(do func(string, string, *loomv1.Event) func(), x, node
 		do(node, id, &loomv1.Event{Fact: &loomv1.Event_TurnStarted{TurnStarted: &loomv1.TurnStarted{Model: "scripted:demo"}}}),
 		do(node, id, &loomv1.Event{Fact: &loomv1.Event_ModelAnswered{ModelAnswered: &loomv1.ModelAnswered{Answer: &loomv1.ModelAnswer{Model: "scripted:demo", Scripted: true}}}}),
 		do(node, id, &loomv1.Event{Fact: &loomv1.Event_ToolFinished{ToolFinished: &loomv1.ToolFinished{Tool: "shell", Result: &loomv1.ToolResult{Status: 1, Summary: "go test ./..."}}}}),
+		do(node, id, &loomv1.Event{Fact: &loomv1.Event_ToolFinished{ToolFinished: &loomv1.ToolFinished{Tool: "todo", Result: &loomv1.ToolResult{Status: 1, Todo: &loomv1.TodoList{
+			Items: []*loomv1.TodoItem{{Text: "mend " + node, Status: loomv1.TodoStatus_TODO_STATUS_IN_PROGRESS}},
+		}}}}}),
 		do(node, id, &loomv1.Event{Fact: &loomv1.Event_AttemptEnded{AttemptEnded: &loomv1.AttemptEnded{Outcome: outcome}}}),
 	}
 }

@@ -89,7 +89,7 @@ func (w *writer) queued(x *execution, e *loomv1.Event, n int64) {
 		w.waits(x.state.GetNodes()[e.Node].GetAttempt(), n)
 	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded,
 		*loomv1.Event_CallReserved, *loomv1.Event_CallSettled,
-		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard:
+		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard, *loomv1.Event_ToolFinished:
 	default:
 		for _, st := range x.state.GetNodes() {
 			w.waits(st.GetAttempt(), n)

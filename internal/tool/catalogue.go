@@ -48,7 +48,7 @@ var catalogue = sync.OnceValue(func() []*tool {
 		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
 		shell, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
-		webFetch, webSearch, secEDGAR, alphaVantage, referenceData, outputRead,
+		webFetch, webSearch, secEDGAR, alphaVantage, referenceData, todo, outputRead,
 	}
 	list = append(list, teamTools...)
 	for _, t := range list {

@@ -34,11 +34,13 @@ type Result struct {
 	Changed []string
 	// Ran says how what it started was kept apart; empty when it started nothing.
 	Ran string
+	// Todo is the list of steps from then on; nil where the call does not set it.
+	Todo *loomv1.TodoList
 }
 
 // Proto returns r as it is recorded, its output kept under a reference.
 func (r Result) Proto(output *loomv1.BlobRef) *loomv1.ToolResult {
-	return &loomv1.ToolResult{Status: r.Status, Summary: r.Summary, Output: output, ExitCode: r.ExitCode, Changed: r.Changed, Ran: r.Ran}
+	return &loomv1.ToolResult{Status: r.Status, Summary: r.Summary, Output: output, ExitCode: r.ExitCode, Changed: r.Changed, Ran: r.Ran, Todo: r.Todo}
 }
 
 // done is the result of a call that did what it was asked.

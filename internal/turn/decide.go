@@ -206,6 +206,13 @@ func checkResult(r *loomv1.ToolResult) error {
 		return refuse("finish.result.ran", "%d bytes; at most %d are recorded", len(r.Ran), MaxSummary)
 	case len(r.Changed) > MaxChanged:
 		return refuse("finish.result.changed", "%d paths; at most %d are recorded", len(r.Changed), MaxChanged)
+	case len(r.Todo.GetItems()) > MaxTodo:
+		return refuse("finish.result.todo", "%d items; at most %d are recorded", len(r.Todo.Items), MaxTodo)
+	}
+	for _, item := range r.Todo.GetItems() {
+		if len(item.Text) > MaxItem {
+			return refuse("finish.result.todo", "an item of %d bytes; at most %d are recorded", len(item.Text), MaxItem)
+		}
 	}
 	return nil
 }

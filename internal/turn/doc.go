@@ -25,6 +25,8 @@ const (
 	MaxAnswer  = 512 << 10 // bytes of one recorded answer
 	MaxSummary = 300       // bytes of a tool result's summary
 	MaxChanged = 100       // paths of a tool result
+	MaxTodo    = 30        // items of a list
+	MaxItem    = 200       // bytes of an item
 )
 
 // Limits bounds a turn. The zero value gives the defaults.

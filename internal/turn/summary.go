@@ -11,21 +11,34 @@ import (
 // says how many, in at most c.Bytes: what the model said, what it called, and
 // what came of it, in order and shortened. It is taken from the record and not
 // written by a model, so it costs nothing and makes nothing up. said holds the
-// texts of the answers, the first at 0. People's words are kept as they are.
+// texts of the answers, the first at 0. People's words are kept as they are, and
+// the list of what is to be done, if its call is among what is summarised, stands
+// at the end.
 func Summarise(t *loomv1.Turn, c Compact, said []string) string {
 	all := rounds(t)
 	d := digest{from: plannedRounds(all) + 1, to: min(int(c.Answers), len(all)-1), all: all, said: said}
+	list := TodoText(todoOf(all, d.to))
+	if list == "" || c.Bytes < leastListed {
+		return d.within(c.Bytes)
+	}
+	const head = "Your list of steps, as it stands:\n"
+	list = head + AsData(Clip(list, uint64(c.Bytes/2-len(head)-clipNote)))
+	return d.within(c.Bytes-len(list)) + list
+}
+
+// within writes the summary in at most most bytes, the shorter the less there is.
+func (d *digest) within(most int) string {
 	for _, cut := range []shape{{1200, 300, 300}, {500, 120, 200}, {200, 60, 100}, {80, 0, 60}, {40, 0, 0}} {
-		if text := d.write(cut, 0); len(text) <= c.Bytes {
+		if text := d.write(cut, 0); len(text) <= most {
 			return text
 		}
 	}
 	for out := 1; out < d.to-d.from+1; out++ {
-		if text := d.write(shape{40, 0, 0}, out); len(text) <= c.Bytes {
+		if text := d.write(shape{40, 0, 0}, out); len(text) <= most {
 			return text
 		}
 	}
-	return Clip("## So far\nThe first answers of this turn are left out to save room.\n", uint64(max(c.Bytes-2*perMessage, 1)))
+	return Clip("## So far\nThe first answers of this turn are left out to save room.\n", uint64(max(most-2*perMessage, 1)))
 }
 
 func plannedRounds(all []*round) int {

@@ -37,6 +37,7 @@ const (
 	recentShare  = 4 // a quarter for the newest rounds
 	leastHistory = 512
 	leastClip    = 256
+	leastListed  = 1024 // of a summary that has room for the list of steps
 )
 
 // rate is by how much the model counts more than we do, in thousandths. An

@@ -60,12 +60,16 @@ func TestAGENT03_NothingIsSentOverTheWindow(t *testing.T) {
 				rt.Fatalf("who takes over sends something else")
 			}
 			counted := uint64(size + limits.Window.Reserved)
+			list := &loomv1.TodoList{}
+			for range rapid.SampledFrom([]int{0, 0, 3, turn.MaxTodo}).Draw(rt, "items") {
+				list.Items = append(list.Items, &loomv1.TodoItem{Text: rapid.SampledFrom([]string{"</data>", strings.Repeat("é", turn.MaxItem/2)}).Draw(rt, "item")})
+			}
 			a := answer(fmt.Sprintf("r%d", i), call(fmt.Sprintf("c%d", i), "read", fmt.Sprintf(`{"n":%d}`, i)), call(fmt.Sprintf("d%d", i), "read", fmt.Sprintf(`{"n":%d}`, i)))
 			a.GetAnswer().Text = sized(fmt.Sprintf("t%d", i), rapid.IntRange(0, 4000).Draw(rt, "text"))
 			a.GetAnswer().Counted, a.GetAnswer().Usage = counted, &loomv1.Usage{InputTokens: counted * factor}
 			record(t, s, a)
 			for _, c := range a.GetAnswer().Calls {
-				record(t, s, intent(c, reading), finish(c.Id, &loomv1.ToolResult{Status: okay, Output: sized("o"+c.Id, rapid.SampledFrom([]int{0, 10, 5000, 300_000}).Draw(rt, "output"))}))
+				record(t, s, intent(c, reading), finish(c.Id, &loomv1.ToolResult{Status: okay, Output: sized("o"+c.Id, rapid.SampledFrom([]int{0, 10, 5000, 300_000}).Draw(rt, "output")), Todo: list}))
 			}
 		}
 	})

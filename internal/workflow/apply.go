@@ -59,6 +59,8 @@ func concerns(e *loomv1.Event) bool {
 		*loomv1.Event_ChildStarted, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded, *loomv1.Event_LimitLifted,
 		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard, *loomv1.Event_PlanAdopted:
 		return true
+	case *loomv1.Event_ToolFinished:
+		return e.GetToolFinished().GetResult().GetTodo() != nil
 	case *loomv1.Event_WorkPaused:
 		return e.GetWorkPaused().GetPause().GetScope() == loomv1.PauseScope_PAUSE_SCOPE_EXECUTION
 	case *loomv1.Event_WorkResumed:
@@ -121,6 +123,8 @@ func (f folder) foldWork() error {
 	case *loomv1.Event_ModelAnswered:
 		f.used(fact.ModelAnswered.GetAnswer())
 		f.unreserve(fact.ModelAnswered.GetAnswer().GetRequest())
+	case *loomv1.Event_ToolFinished:
+		return f.listed(fact.ToolFinished.GetResult().GetTodo())
 	case *loomv1.Event_CallReserved:
 		return f.reserved(fact.CallReserved.GetReservation())
 	case *loomv1.Event_CallSettled:

@@ -186,6 +186,15 @@ func (f folder) pays(u *loomv1.Usage) {
 	x.Usage.CostKnown = x.Usage.CostKnown && u.GetCostKnown()
 }
 
+// listed keeps what the attempt's agent has set out to do.
+func (f folder) listed(todo *loomv1.TodoList) error {
+	st, err := f.attempt()
+	if err == nil {
+		st.Attempt.Todo = todo
+	}
+	return err
+}
+
 // reserved holds back what a model call can use.
 func (f folder) reserved(r *loomv1.CallReservation) error {
 	st, err := f.attempt()

@@ -140,6 +140,60 @@ func (ToolStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_turn_proto_rawDescGZIP(), []int{1}
 }
 
+// TodoStatus says how far an item of a list is.
+type TodoStatus int32
+
+const (
+	// Not set; taken for pending.
+	TodoStatus_TODO_STATUS_UNSPECIFIED TodoStatus = 0
+	TodoStatus_TODO_STATUS_PENDING     TodoStatus = 1
+	TodoStatus_TODO_STATUS_IN_PROGRESS TodoStatus = 2
+	TodoStatus_TODO_STATUS_DONE        TodoStatus = 3
+)
+
+// Enum value maps for TodoStatus.
+var (
+	TodoStatus_name = map[int32]string{
+		0: "TODO_STATUS_UNSPECIFIED",
+		1: "TODO_STATUS_PENDING",
+		2: "TODO_STATUS_IN_PROGRESS",
+		3: "TODO_STATUS_DONE",
+	}
+	TodoStatus_value = map[string]int32{
+		"TODO_STATUS_UNSPECIFIED": 0,
+		"TODO_STATUS_PENDING":     1,
+		"TODO_STATUS_IN_PROGRESS": 2,
+		"TODO_STATUS_DONE":        3,
+	}
+)
+
+func (x TodoStatus) Enum() *TodoStatus {
+	p := new(TodoStatus)
+	*p = x
+	return p
+}
+
+func (x TodoStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TodoStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_turn_proto_enumTypes[2].Descriptor()
+}
+
+func (TodoStatus) Type() protoreflect.EnumType {
+	return &file_loom_v1_turn_proto_enumTypes[2]
+}
+
+func (x TodoStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TodoStatus.Descriptor instead.
+func (TodoStatus) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{2}
+}
+
 // ToolCall is a model's wish to use a tool.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -203,6 +257,107 @@ func (x *ToolCall) GetArguments() string {
 	return ""
 }
 
+// TodoItem is one step of an agent's list.
+type TodoItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One line, at most 200 bytes.
+	Text          string     `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Status        TodoStatus `protobuf:"varint,2,opt,name=status,proto3,enum=loom.v1.TodoStatus" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TodoItem) Reset() {
+	*x = TodoItem{}
+	mi := &file_loom_v1_turn_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TodoItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TodoItem) ProtoMessage() {}
+
+func (x *TodoItem) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TodoItem.ProtoReflect.Descriptor instead.
+func (*TodoItem) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TodoItem) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *TodoItem) GetStatus() TodoStatus {
+	if x != nil {
+		return x.Status
+	}
+	return TodoStatus_TODO_STATUS_UNSPECIFIED
+}
+
+// TodoList is what an agent has set out to do in its turn, as its tool "todo"
+// last left it.
+type TodoList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 30, in the agent's order.
+	Items         []*TodoItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TodoList) Reset() {
+	*x = TodoList{}
+	mi := &file_loom_v1_turn_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TodoList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TodoList) ProtoMessage() {}
+
+func (x *TodoList) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TodoList.ProtoReflect.Descriptor instead.
+func (*TodoList) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TodoList) GetItems() []*TodoItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // ToolResult is the outcome of a tool call.
 type ToolResult struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -215,6 +370,8 @@ type ToolResult struct {
 	ExitCode int32 `protobuf:"varint,4,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	// Paths that changed, relative to the workspace, at most 100.
 	Changed []string `protobuf:"bytes,5,rep,name=changed,proto3" json:"changed,omitempty"`
+	// The list from then on; unset where the call does not set it.
+	Todo *TodoList `protobuf:"bytes,6,opt,name=todo,proto3" json:"todo,omitempty"`
 	// How what it started was kept apart: "sandbox: " and its limits, or
 	// "unsandboxed"; at most 300 bytes, empty when it started nothing.
 	Ran           string `protobuf:"bytes,870,opt,name=ran,proto3" json:"ran,omitempty"`
@@ -224,7 +381,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_loom_v1_turn_proto_msgTypes[1]
+	mi := &file_loom_v1_turn_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -236,7 +393,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[1]
+	mi := &file_loom_v1_turn_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -249,7 +406,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ToolResult) GetStatus() ToolStatus {
@@ -287,6 +444,13 @@ func (x *ToolResult) GetChanged() []string {
 	return nil
 }
 
+func (x *ToolResult) GetTodo() *TodoList {
+	if x != nil {
+		return x.Todo
+	}
+	return nil
+}
+
 func (x *ToolResult) GetRan() string {
 	if x != nil {
 		return x.Ran
@@ -311,7 +475,7 @@ type TurnStep struct {
 
 func (x *TurnStep) Reset() {
 	*x = TurnStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[2]
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +487,7 @@ func (x *TurnStep) String() string {
 func (*TurnStep) ProtoMessage() {}
 
 func (x *TurnStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[2]
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +500,7 @@ func (x *TurnStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStep.ProtoReflect.Descriptor instead.
 func (*TurnStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TurnStep) GetTime() *timestamppb.Timestamp {
@@ -454,7 +618,7 @@ type ModelAnswer struct {
 
 func (x *ModelAnswer) Reset() {
 	*x = ModelAnswer{}
-	mi := &file_loom_v1_turn_proto_msgTypes[3]
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -466,7 +630,7 @@ func (x *ModelAnswer) String() string {
 func (*ModelAnswer) ProtoMessage() {}
 
 func (x *ModelAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[3]
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -479,7 +643,7 @@ func (x *ModelAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswer.ProtoReflect.Descriptor instead.
 func (*ModelAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ModelAnswer) GetModel() string {
@@ -585,7 +749,7 @@ type Compaction struct {
 
 func (x *Compaction) Reset() {
 	*x = Compaction{}
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +761,7 @@ func (x *Compaction) String() string {
 func (*Compaction) ProtoMessage() {}
 
 func (x *Compaction) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +774,7 @@ func (x *Compaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
 func (*Compaction) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Compaction) GetAnswers() uint32 {
@@ -662,7 +826,7 @@ type Said struct {
 
 func (x *Said) Reset() {
 	*x = Said{}
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +838,7 @@ func (x *Said) String() string {
 func (*Said) ProtoMessage() {}
 
 func (x *Said) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +851,7 @@ func (x *Said) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Said.ProtoReflect.Descriptor instead.
 func (*Said) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Said) GetId() string {
@@ -747,7 +911,7 @@ type ToolStep struct {
 
 func (x *ToolStep) Reset() {
 	*x = ToolStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[6]
+	mi := &file_loom_v1_turn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +923,7 @@ func (x *ToolStep) String() string {
 func (*ToolStep) ProtoMessage() {}
 
 func (x *ToolStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[6]
+	mi := &file_loom_v1_turn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +936,7 @@ func (x *ToolStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStep.ProtoReflect.Descriptor instead.
 func (*ToolStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolStep) GetCall() *ToolCall {
@@ -824,7 +988,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_loom_v1_turn_proto_msgTypes[7]
+	mi := &file_loom_v1_turn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +1000,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[7]
+	mi := &file_loom_v1_turn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1013,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Turn) GetAttempt() string {
@@ -909,14 +1073,20 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\bToolCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
-	"\targuments\x18\x03 \x01(\tR\targuments\"\xc7\x01\n" +
+	"\targuments\x18\x03 \x01(\tR\targuments\"K\n" +
+	"\bTodoItem\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12+\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x13.loom.v1.TodoStatusR\x06status\"3\n" +
+	"\bTodoList\x12'\n" +
+	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\xee\x01\n" +
 	"\n" +
 	"ToolResult\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.ToolStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12(\n" +
 	"\x06output\x18\x03 \x01(\v2\x10.loom.v1.BlobRefR\x06output\x12\x1b\n" +
 	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x18\n" +
-	"\achanged\x18\x05 \x03(\tR\achanged\x12\x11\n" +
+	"\achanged\x18\x05 \x03(\tR\achanged\x12%\n" +
+	"\x04todo\x18\x06 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12\x11\n" +
 	"\x03ran\x18\xe6\x06 \x01(\tR\x03ran\"\xf7\x01\n" +
 	"\bTurnStep\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
@@ -978,7 +1148,13 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x0eTOOL_STATUS_OK\x10\x01\x12\x15\n" +
 	"\x11TOOL_STATUS_ERROR\x10\x02\x12\x16\n" +
 	"\x12TOOL_STATUS_DENIED\x10\x03\x12\x17\n" +
-	"\x13TOOL_STATUS_UNKNOWN\x10\x04B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x13TOOL_STATUS_UNKNOWN\x10\x04*u\n" +
+	"\n" +
+	"TodoStatus\x12\x1b\n" +
+	"\x17TODO_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13TODO_STATUS_PENDING\x10\x01\x12\x1b\n" +
+	"\x17TODO_STATUS_IN_PROGRESS\x10\x02\x12\x14\n" +
+	"\x10TODO_STATUS_DONE\x10\x03B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_turn_proto_rawDescOnce sync.Once
@@ -992,50 +1168,56 @@ func file_loom_v1_turn_proto_rawDescGZIP() []byte {
 	return file_loom_v1_turn_proto_rawDescData
 }
 
-var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_loom_v1_turn_proto_goTypes = []any{
 	(ToolClass)(0),                // 0: loom.v1.ToolClass
 	(ToolStatus)(0),               // 1: loom.v1.ToolStatus
-	(*ToolCall)(nil),              // 2: loom.v1.ToolCall
-	(*ToolResult)(nil),            // 3: loom.v1.ToolResult
-	(*TurnStep)(nil),              // 4: loom.v1.TurnStep
-	(*ModelAnswer)(nil),           // 5: loom.v1.ModelAnswer
-	(*Compaction)(nil),            // 6: loom.v1.Compaction
-	(*Said)(nil),                  // 7: loom.v1.Said
-	(*ToolStep)(nil),              // 8: loom.v1.ToolStep
-	(*Turn)(nil),                  // 9: loom.v1.Turn
-	(*BlobRef)(nil),               // 10: loom.v1.BlobRef
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 12: loom.v1.Usage
-	(*Identity)(nil),              // 13: loom.v1.Identity
+	(TodoStatus)(0),               // 2: loom.v1.TodoStatus
+	(*ToolCall)(nil),              // 3: loom.v1.ToolCall
+	(*TodoItem)(nil),              // 4: loom.v1.TodoItem
+	(*TodoList)(nil),              // 5: loom.v1.TodoList
+	(*ToolResult)(nil),            // 6: loom.v1.ToolResult
+	(*TurnStep)(nil),              // 7: loom.v1.TurnStep
+	(*ModelAnswer)(nil),           // 8: loom.v1.ModelAnswer
+	(*Compaction)(nil),            // 9: loom.v1.Compaction
+	(*Said)(nil),                  // 10: loom.v1.Said
+	(*ToolStep)(nil),              // 11: loom.v1.ToolStep
+	(*Turn)(nil),                  // 12: loom.v1.Turn
+	(*BlobRef)(nil),               // 13: loom.v1.BlobRef
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 15: loom.v1.Usage
+	(*Identity)(nil),              // 16: loom.v1.Identity
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
-	1,  // 0: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
-	10, // 1: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
-	11, // 2: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
-	5,  // 3: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
-	8,  // 4: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
-	6,  // 5: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
-	7,  // 6: loom.v1.TurnStep.said:type_name -> loom.v1.Said
-	10, // 7: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
-	2,  // 8: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
-	12, // 9: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	10, // 10: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
-	10, // 11: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
-	13, // 12: loom.v1.Said.from:type_name -> loom.v1.Identity
-	11, // 13: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
-	2,  // 14: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 15: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	3,  // 16: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	10, // 17: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	4,  // 18: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	11, // 19: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	2,  // 0: loom.v1.TodoItem.status:type_name -> loom.v1.TodoStatus
+	4,  // 1: loom.v1.TodoList.items:type_name -> loom.v1.TodoItem
+	1,  // 2: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
+	13, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
+	5,  // 4: loom.v1.ToolResult.todo:type_name -> loom.v1.TodoList
+	14, // 5: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
+	8,  // 6: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
+	11, // 7: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
+	9,  // 8: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
+	10, // 9: loom.v1.TurnStep.said:type_name -> loom.v1.Said
+	13, // 10: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
+	3,  // 11: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
+	15, // 12: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
+	13, // 13: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	13, // 14: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
+	16, // 15: loom.v1.Said.from:type_name -> loom.v1.Identity
+	14, // 16: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	3,  // 17: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 18: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	6,  // 19: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	13, // 20: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	7,  // 21: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	14, // 22: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -1044,7 +1226,7 @@ func file_loom_v1_turn_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
-	file_loom_v1_turn_proto_msgTypes[2].OneofWrappers = []any{
+	file_loom_v1_turn_proto_msgTypes[4].OneofWrappers = []any{
 		(*TurnStep_Answer)(nil),
 		(*TurnStep_Tool)(nil),
 		(*TurnStep_Compacted)(nil),
@@ -1055,8 +1237,8 @@ func file_loom_v1_turn_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_turn_proto_rawDesc), len(file_loom_v1_turn_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   8,
+			NumEnums:      3,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -3124,6 +3124,8 @@ type Attempt struct {
 	// that was tried; unset by an answer.
 	Block   *ModelBlock `protobuf:"bytes,22,opt,name=block,proto3" json:"block,omitempty"`
 	Blocked uint32      `protobuf:"varint,23,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// What its agent has set out to do; unset while there is no list.
+	Todo *TodoList `protobuf:"bytes,24,opt,name=todo,proto3" json:"todo,omitempty"`
 	// What it gave to others to do, in the order in which it did.
 	Tasks []*TeamTask `protobuf:"bytes,670,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// While it is parked for its "team": beads of the tasks that it waits for.
@@ -3323,6 +3325,13 @@ func (x *Attempt) GetBlocked() uint32 {
 		return x.Blocked
 	}
 	return 0
+}
+
+func (x *Attempt) GetTodo() *TodoList {
+	if x != nil {
+		return x.Todo
+	}
+	return nil
 }
 
 func (x *Attempt) GetTasks() []*TeamTask {
@@ -5254,7 +5263,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
 	"\x05halts\x18\x0f \x01(\bR\x05halts\x12\x1d\n" +
 	"\n" +
-	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\xe2\a\n" +
+	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\x89\b\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -5283,7 +5292,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"hosts_lost\x18\x15 \x01(\rR\thostsLost\x12)\n" +
 	"\x05block\x18\x16 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\x12\x18\n" +
-	"\ablocked\x18\x17 \x01(\rR\ablocked\x12(\n" +
+	"\ablocked\x18\x17 \x01(\rR\ablocked\x12%\n" +
+	"\x04todo\x18\x18 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12(\n" +
 	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
 	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\x125\n" +
 	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"h\n" +
@@ -5611,8 +5621,9 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Mark)(nil),                  // 64: loom.v1.Mark
 	(*Said)(nil),                  // 65: loom.v1.Said
 	(*Identity)(nil),              // 66: loom.v1.Identity
-	(*BlobRef)(nil),               // 67: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 68: loom.v1.PermissionQuestion
+	(*TodoList)(nil),              // 67: loom.v1.TodoList
+	(*BlobRef)(nil),               // 68: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 69: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	53,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
@@ -5686,46 +5697,47 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	58,  // 68: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
 	59,  // 69: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	36,  // 70: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	37,  // 71: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	38,  // 72: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	40,  // 73: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	39,  // 74: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 75: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	60,  // 76: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	42,  // 77: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	46,  // 78: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	47,  // 79: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	49,  // 80: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	41,  // 81: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 82: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	44,  // 83: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	67,  // 84: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	43,  // 85: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	12,  // 86: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	58,  // 87: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	46,  // 88: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	49,  // 89: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	67,  // 90: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 91: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	42,  // 92: loom.v1.Approval.change:type_name -> loom.v1.Change
-	35,  // 93: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 94: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	58,  // 95: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 96: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	66,  // 97: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	58,  // 98: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	50,  // 99: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	52,  // 100: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	68,  // 101: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	63,  // 102: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	39,  // 103: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	58,  // 104: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	34,  // 105: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	67,  // 71: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	37,  // 72: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	38,  // 73: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	40,  // 74: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	39,  // 75: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 76: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	60,  // 77: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	42,  // 78: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	46,  // 79: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	47,  // 80: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	49,  // 81: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	41,  // 82: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 83: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	44,  // 84: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	68,  // 85: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	43,  // 86: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	12,  // 87: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	58,  // 88: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	46,  // 89: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	49,  // 90: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	68,  // 91: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 92: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	42,  // 93: loom.v1.Approval.change:type_name -> loom.v1.Change
+	35,  // 94: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 95: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	58,  // 96: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 97: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	66,  // 98: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	58,  // 99: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	50,  // 100: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	52,  // 101: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	69,  // 102: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	63,  // 103: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	39,  // 104: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	58,  // 105: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	34,  // 106: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	107, // [107:107] is the sub-list for method output_type
+	107, // [107:107] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
