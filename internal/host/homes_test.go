@@ -56,6 +56,10 @@ func TestREAL02_CratesComeFromARegistryOrTheUser(t *testing.T) {
 	if r := runAs(t, agents, dir, build); r.ExitCode != 0 || !strings.Contains(r.Output, "left is here") {
 		t.Errorf("after the setup: %s", r.Output)
 	}
+	copied := laid(t, dir)
+	if r := runAs(t, agents, copied, setup.Plan(setup.Wants{Online: true}, os.DirFS(copied))[0].Onto()+" && "+build); r.ExitCode != 0 || !strings.Contains(r.Output, "left is here") {
+		t.Errorf("from a copy, without a registry: %s", r.Output)
+	}
 
 	home := filepath.Join(t.TempDir(), "cargo")
 	if err := os.Rename(filepath.Join(dir, setup.CargoHome), home); err != nil {

@@ -39,12 +39,16 @@ sed -i -E "s/($id) {1,}[0-9]+/\1 $size/" $entry
 const lying = `"$HOME" "$HOME/.npm/_cacache" "$HOME/.cache/pip" "$HOME/.cargo/bin" "$HOME/.local/bin" "$HOME/.config/go" "$TMPDIR" "$XDG_CACHE_HOME" ` +
 	`"$XDG_CACHE_HOME/pip" "$GOCACHE" "$GOMODCACHE" "$GOPATH/bin" /tmp /var/tmp /dev/shm /usr/local/bin`
 
-// plant leaves something in all of them, and the environment of Go.
-const plant = `for d in ` + lying + `; do mkdir -p "$d" && echo planted > "$d/planted"; done; go env -w GOFLAGS=-run=nothing`
+// plant leaves something in all of them, in what the setup has made and wherever it
+// could be kept, and the environment of Go.
+const plant = `for d in ` + lying + `; do mkdir -p "$d" && echo planted > "$d/planted"; done; go env -w GOFLAGS=-run=nothing
+echo planted > deps/lib; find / -path '*/setups/*' -type f 2>/dev/null -exec sh -c 'echo planted > {}' ';'`
 
-// unplanted exits with 42 where something was left.
+// unplanted exits with 42 where something was left. An author's worktree has what the
+// author wrote to its copy of the setup's result.
 const unplanted = `for d in ` + lying + `; do if [ -e "$d/planted" ]; then echo "$d is planted"; exit 42; fi; done
 case "$(go env GOFLAGS)" in *nothing*) exit 42;; esac
+[ -e ignored ] || grep -qx good deps/lib || { echo "what the setup has made is planted"; exit 42; }
 `
 
 // poisoners are a team whose commands write wherever they can, each time that
@@ -110,10 +114,13 @@ func TestREAL03_WhatAgentsWriteServesNoVerification(t *testing.T) {
 	team := &poisoners{check: "sh unplanted.sh && go test ./..."}
 	c := config(t, scripted.New("poisoners", team.answer))
 	c.Unsandboxed = false
-	c.Projects[0].Repository = filepath.Join(t.TempDir(), "shop")
+	p := &c.Projects[0]
+	p.Repository = filepath.Join(t.TempDir(), "shop")
+	p.Setup, p.SetupReads, p.SetupMakes = []string{"mkdir -p deps && cp deps.lock deps/lib"}, []string{"deps.lock"}, []string{"deps"}
 	if err := git.Create(t.Context(), c.Projects[0].Repository, "main", "first", []git.File{
 		{Path: "go.mod", Data: []byte("module example.com/shop\n\ngo 1.24\n")},
-		{Path: ".gitignore", Data: []byte("ignored\n")},
+		{Path: ".gitignore", Data: []byte("ignored\ndeps/\n")},
+		{Path: "deps.lock", Data: []byte("good\n")},
 		{Path: "unplanted.sh", Data: []byte(unplanted)},
 		{Path: "note.txt", Data: []byte("note\n")},
 		{Path: "shop_test.go", Data: []byte("package shop\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestTotal(t *testing.T) {\n\tif _, err := os.Stat(\"ignored\"); err != nil {\n\t\tt.Error(\"the total is wrong\")\n\t}\n}\n")},
@@ -128,8 +135,13 @@ func TestREAL03_WhatAgentsWriteServesNoVerification(t *testing.T) {
 	}
 	var judged []int32
 	var failed []string
+	copies := 0
 	followUntil(ctx, t, ceo.inbox, "two verifications", func(e *loomv1.Event) bool {
 		switch f := e.Fact.(type) {
+		case *loomv1.Event_ToolFinished:
+			if strings.HasPrefix(f.ToolFinished.GetResult().GetSummary(), "kept result ") {
+				copies++
+			}
 		case *loomv1.Event_ApprovalRequested:
 			if err := ceo.decide(ctx, f.ApprovalRequested.Approval, loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, ""); err != nil {
 				t.Error(err)
@@ -150,6 +162,9 @@ func TestREAL03_WhatAgentsWriteServesNoVerification(t *testing.T) {
 	}
 	if !slices.Equal(judged, []int32{1, 1}) {
 		t.Errorf("the required check exited with %v, want 1 twice: 0 went by the replaced package, 42 found what was planted", judged)
+	}
+	if copies < 4 {
+		t.Errorf("%d setups were copies, want those of two authors and two verifications at least", copies)
 	}
 	if len(team.told) == 0 || !strings.Contains(team.told[0], "ok  \texample.com/shop") {
 		t.Errorf("the attack did not take in its own author, so that it shows nothing: %q", team.told)

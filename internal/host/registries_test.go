@@ -26,6 +26,7 @@ import (
 	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/setup"
+	"github.com/loomrun/loom/internal/setups"
 	"github.com/loomrun/loom/internal/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -128,6 +129,26 @@ func found(t *testing.T, dir string) string {
 	return plan[0].Script()
 }
 
+// laid is another checkout of the same commit, made ready by a copy of what the setup
+// has made in dir.
+func laid(t *testing.T, dir string) (copied string) {
+	t.Helper()
+	step := setup.Plan(setup.Wants{Online: true}, os.DirFS(dir))[0]
+	kept, err := setups.Open(t.TempDir())
+	if err == nil {
+		err = kept.Keep(t.Context(), "shop", "k", dir, step.Keep.Makes)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied = filepath.Join(t.TempDir(), "copied")
+	asUser(t, dir, "clone", "-q", dir, copied)
+	if _, err := kept.Lay(t.Context(), "shop", "k", copied, step.Keep.Makes); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
 // runSetup runs a command as one of the setup of a project that names registries.
 func runSetup(t *testing.T, h *Host, dir, script string, registries ...string) tool.Result {
 	t.Helper()
@@ -179,13 +200,18 @@ func TestREAL02_PackagesComeFromANamedRegistry(t *testing.T) {
 			"/left/-/left-1.0.0.tgz": pack,
 		})
 		dir = checkoutOf(t, map[string]string{
-			".gitignore": "node_modules/\n", ".npmrc": "registry=http://" + index + "/\n",
-			"package.json":      `{"name":"shop","version":"1.0.0","dependencies":{"left":"1.0.0"}}`,
+			".gitignore": "node_modules/\nprepared\n", ".npmrc": "registry=http://" + index + "/\n",
+			"package.json":      `{"name":"shop","version":"1.0.0","scripts":{"prepare":"mkdir -p node_modules/own && pwd > prepared"},"dependencies":{"left":"1.0.0"}}`,
 			"package-lock.json": `{"name":"shop","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"shop","version":"1.0.0","dependencies":{"left":"1.0.0"}},"node_modules/left":{"version":"1.0.0","resolved":"https://registry.npmjs.org/left/-/left-1.0.0.tgz","integrity":"` + integrity + `"}}}`,
 		})
 		r := runSetup(t, h, dir, found(t, dir)+` && node -p 'require("left")'`, index)
 		if r.ExitCode != 0 || !strings.Contains(r.Output, "left is here") || !strings.Contains(r.Output, "\n[asked for "+index+" ") || !strings.Contains(r.Ran, "registries: "+index) {
 			t.Errorf("%s: %s", r.Summary, r.Output)
+		}
+		copied := laid(t, dir)
+		r = runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), copied, setup.Plan(setup.Wants{Online: true}, os.DirFS(copied))[0].Onto()+` && node -p 'require("left")' && cat prepared && npm ls`)
+		if r.ExitCode != 0 || !strings.Contains(r.Output, "left is here\n"+copied+"\n") || !strings.Contains(r.Output, "left@1.0.0") {
+			t.Errorf("from a copy, without a registry: %s: %s", r.Summary, r.Output)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "node_modules")); err != nil {
 			t.Fatal(err)
@@ -215,6 +241,13 @@ func TestREAL02_PackagesComeFromANamedRegistry(t *testing.T) {
 			".gitignore": ".venv/\n", "requirements.txt": fmt.Sprintf("--index-url http://%s/simple/\nrightpack==1.0.0 --hash=sha256:%x\n", index, sha256.Sum256(pack)),
 		})
 		r := runSetup(t, h, dir, found(t, dir)+` && .venv/bin/python -c 'import rightpack; print(rightpack.said)'`, index)
+		kept, err := setups.Open(t.TempDir())
+		if err == nil {
+			err = kept.Keep(t.Context(), "shop", "k", dir, []string{".venv"})
+		}
+		if err == nil || !strings.Contains(err.Error(), "the directory in which it was made") {
+			t.Errorf("a virtual environment is kept, which names its own path: %v", err)
+		}
 		if r.ExitCode != 0 || !strings.Contains(r.Output, "right is here") || !strings.Contains(r.Output, "\n[asked for "+index+" ") {
 			t.Errorf("%s: %s", r.Summary, r.Output)
 		}
