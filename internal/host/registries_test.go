@@ -33,7 +33,7 @@ import (
 )
 
 // serving is an index of packages at an address of this machine.
-func serving(t *testing.T, files map[string][]byte) (host string) {
+func serving(t testing.TB, files map[string][]byte) (host string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	for path, data := range files {
@@ -48,7 +48,7 @@ func serving(t *testing.T, files map[string][]byte) (host string) {
 }
 
 // tarball is a gzipped archive of files.
-func tarball(t *testing.T, files map[string]string) []byte {
+func tarball(t testing.TB, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
@@ -96,7 +96,7 @@ func wheel(t *testing.T, name, module string) []byte {
 	return out.Bytes()
 }
 
-func asJSON(t *testing.T, v any) []byte {
+func asJSON(t testing.TB, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -106,7 +106,7 @@ func asJSON(t *testing.T, v any) []byte {
 }
 
 // checkoutOf is a checkout with files, under git.
-func checkoutOf(t *testing.T, files map[string]string) string {
+func checkoutOf(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "checkout")
 	var all []git.File
@@ -156,7 +156,7 @@ func runSetup(t *testing.T, h *Host, dir, script string, registries ...string) t
 	return runAs(t, p, dir, script)
 }
 
-func runAs(t *testing.T, p tool.Policy, dir, script string) tool.Result {
+func runAs(t testing.TB, p tool.Policy, dir, script string) tool.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -166,7 +166,7 @@ func runAs(t *testing.T, p tool.Policy, dir, script string) tool.Result {
 
 // has reports whether this machine has a sandbox and programs. What it has not is
 // said loudly.
-func has(t *testing.T, h *Host, dir string, programs ...string) bool {
+func has(t testing.TB, h *Host, dir string, programs ...string) bool {
 	t.Helper()
 	if !sandboxed(t, h, dir) {
 		return false

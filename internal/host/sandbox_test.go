@@ -17,7 +17,7 @@ import (
 )
 
 // box is a host as far as its sandbox goes, and a directory to work in.
-func box(t *testing.T) (*Host, string) {
+func box(t testing.TB) (*Host, string) {
 	t.Helper()
 	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
@@ -29,7 +29,7 @@ func box(t *testing.T) (*Host, string) {
 
 // sandboxed reports whether this machine has a sandbox. Where it has none, that
 // is said loudly, and nothing may run.
-func sandboxed(t *testing.T, h *Host, dir string) bool {
+func sandboxed(t testing.TB, h *Host, dir string) bool {
 	t.Helper()
 	if h.Sandboxed() {
 		return true
