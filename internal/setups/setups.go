@@ -25,9 +25,11 @@ import (
 )
 
 const (
-	// Most is how many results are kept of a project, and MostBytes how much they
-	// take; the one that was not used for the longest time goes first.
-	Most, MostBytes = 8, 4 << 30
+	// Most is how many results are kept of a project; those go first that were not
+	// used for the longest time.
+	Most = 8
+	// MostBytes is how much they take.
+	MostBytes = 4 << 30
 
 	unfinished = ".unfinished-"
 	listed     = ".made" // the archive's first entry: when it was made, and what it is
