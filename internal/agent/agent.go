@@ -371,14 +371,17 @@ func (j *job) underLock(ctx context.Context, do guarded) (*loomv1.Outcome, error
 	}
 }
 
-// reserve has a checkout ready for the hooks before the lock is asked for, so that
-// nobody waits for one to be written while it is held.
+// reserve has a checkout ready for the hooks before the lock is asked for, and what is
+// kept of its setup, so that nobody waits for them to be made while it is held.
 func (j *job) reserve(ctx context.Context) (done func()) {
 	if !j.contained() {
 		return func() {}
 	}
 	hooks, err := j.repo.Source.HasHooks(ctx)
 	if err == nil && hooks {
+		if err := j.prepareKept(ctx); err != nil && ctx.Err() == nil {
+			j.Logger.Warn("the result of a setup is not kept", "attempt", j.brief.Attempt.Id, "error", err)
+		}
 		if done, err = j.kept().Reserve(ctx, j.repo.Workspaces); err == nil {
 			return done
 		}

@@ -22,8 +22,9 @@ import (
 type makers struct {
 	one singleflight.Group
 
-	mu   sync.Mutex
-	vain map[string]vain // by project and key
+	mu    sync.Mutex
+	vain  map[string]vain   // by project and key
+	ready map[string]string // by project: the commit that prepareKept was there for
 }
 
 // vain is a result that could not be made of a commit.
@@ -54,6 +55,21 @@ func (m *makers) setVain(id, commit string) {
 		}
 	}
 	m.vain[id] = vain{commit, time.Now()}
+}
+
+func (m *makers) isReady(project, commit string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ready[project] == commit
+}
+
+func (m *makers) setReady(project, commit string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready == nil {
+		m.ready = map[string]string{}
+	}
+	m.ready[project] = commit
 }
 
 // errOther says that the target's own setup has another result.
@@ -170,6 +186,38 @@ func (j *job) makeOf(ctx context.Context, commit, key string) error {
 		return nil
 	}
 	return errOther
+}
+
+// prepareKept makes what can be kept of the target's setup, before the commit lock is
+// asked for: nobody should wait for an installation while it is held.
+func (j *job) prepareKept(ctx context.Context) error {
+	project := j.brief.Project
+	if j.Setups == nil || len(project.Setup) > 0 && len(project.SetupMakes) == 0 {
+		return nil
+	}
+	tip, err := j.repo.Source.Tip(ctx, project.TargetBranch)
+	if err != nil || j.makers.isReady(project.Id, tip) {
+		return err
+	}
+	dir, done, err := j.checkout(ctx, tip)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, step := range j.setupSteps(dir) {
+		if !step.Keeps() {
+			continue
+		}
+		key, err := j.setupKey(dir, step)
+		if err == nil {
+			err = j.makeKept(ctx, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	j.makers.setReady(project.Id, tip)
+	return nil
 }
 
 // hookSetup makes the work tree of hooks ready as far as kept results do, says which,

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -177,6 +178,43 @@ func TestREAL02_ManyAttemptsMakeOneResult(t *testing.T) {
 	all.Wait()
 	if n := strings.Count(log.String(), "the result of a setup is kept"); n != 1 {
 		t.Errorf("%d results were made:\n%s", n, log.String())
+	}
+}
+
+// waiting is a seat that looks around when the commit lock is asked for.
+type waiting struct {
+	*seat
+	look func()
+}
+
+func (w waiting) AcquireLock(ctx context.Context) (*loomv1.LockClaim, error) {
+	w.look()
+	return w.seat.AcquireLock(ctx)
+}
+
+// TestREAL02_TheCommitLockWaitsForNoInstallation: what is kept for the hooks is made
+// before the lock is asked for.
+func TestREAL02_TheCommitLockWaitsForNoInstallation(t *testing.T) {
+	b, setUp, _ := keptBench(t, script(says(call("file_write", map[string]any{"path": "new.txt", "content": "new\n"})), finish("success")))
+	if b == nil {
+		return
+	}
+	kept := b.worker.Setups
+	b.worker.Setups = nil
+	out := b.must(setUp(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)))
+	b.worker.Setups = kept
+	commit := setUp(brief("engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT))
+	commit.Execution.Change = out.Change
+	var log bytes.Buffer
+	b.worker.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	before := ""
+	made, err := b.worker.Work(t.Context(), commit, waiting{&seat{token: 7}, func() { before = log.String() }})
+	if err != nil || made.Status != success || !strings.Contains(made.Notes, "kept result ") {
+		t.Fatalf("the commit: %v, %v", made, err)
+	}
+	const line = "the result of a setup is kept"
+	if strings.Count(before, line) != 1 || strings.Count(log.String(), line) != 1 {
+		t.Errorf("before the lock was asked for: %s\nin all: %s", before, log.String())
 	}
 }
 

@@ -1,11 +1,13 @@
 package setups_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -250,6 +252,65 @@ func TestREAL02_AnUnfinishedResultGoesAtTheNextStart(t *testing.T) {
 	}
 	if left := names(t, filepath.Join(at, "shop")); !slices.Equal(left, []string{"k"}) {
 		t.Errorf("there are %q", left)
+	}
+}
+
+// TestMain keeps a result again and again where a test has asked for a process that
+// does, until that is killed.
+func TestMain(m *testing.M) {
+	at, from := os.Getenv("KEEP_AT"), os.Getenv("KEEP_FROM")
+	if at == "" {
+		os.Exit(m.Run())
+	}
+	s, err := setups.Open(at)
+	for err == nil {
+		fmt.Println("begin")
+		err = s.Keep(context.Background(), "shop", "k", from, deps)
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// A process that is killed while it makes a result leaves none or a whole one.
+func TestREAL02_AKillLeavesNothingHalf(t *testing.T) {
+	_, at := store(t)
+	from := tree(t)
+	write(t, filepath.Join(from, "deps/large"), strings.Repeat("large ", 4<<20))
+	if err := os.MkdirAll(filepath.Join(at, "shop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for begun := range 3 { // of so many results the last is cut
+		cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // it is this test
+		cmd.Env = append(os.Environ(), "KEEP_AT="+at, "KEEP_FROM="+from)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for range begun + 1 {
+			if !lines.Scan() || lines.Text() != "begin" {
+				t.Fatalf("the process says %q: %v", lines.Text(), lines.Err())
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+		s, err := setups.Open(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := t.TempDir()
+		_, err = s.Lay(t.Context(), "shop", "k", to, deps)
+		switch left := names(t, filepath.Join(at, "shop")); {
+		case err != nil && (!errors.Is(err, setups.ErrNone) || begun > 0 || len(left) > 0):
+			t.Errorf("after %d results: %v, and there are %q", begun, err, left)
+		case err == nil && (!slices.Equal(left, []string{"k"}) || len(look(t, to)) != len(look(t, from))-1): // all but a file beside
+			t.Errorf("after %d results there are %q, and a copy of %d files", begun, left, len(look(t, to)))
+		}
 	}
 }
 
