@@ -23,7 +23,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		judge     = decide + " decision_ballot"
 		gitRead   = "git_status git_diff git_log"
 		gitJudge  = gitRead + " git_show git_blame"
-		editors   = read + " file_write file_edit shell " + gitRead + " " + decide
+		editors   = read + " file_write file_edit shell process " + gitRead + " " + decide
 		reporters = read + " " + judge
 		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
@@ -37,7 +37,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		"implementer":         editors + " todo lsp_diagnostics sub_agent ask_user",
 		"lead":                reporters + " todo " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
 		"project-manager":     read + " file_edit " + decide,
-		"qa-engineer":         read + " shell todo " + gitJudge + " " + judge,
+		"qa-engineer":         read + " shell process todo " + gitJudge + " " + judge,
 		"researcher":          reporters + " todo",
 		"web-designer":        editors + " todo",
 	}

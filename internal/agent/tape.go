@@ -110,7 +110,7 @@ func (r *run) call(ctx context.Context, c *loomv1.ToolCall, do func() tool.Resul
 		return taped(s)
 	}
 	now := do()
-	if s == nil || tool.Class(c.Tool) != loomv1.ToolClass_TOOL_CLASS_EXEC || ctx.Err() != nil {
+	if s == nil || !tool.Prints(c.Tool) || ctx.Err() != nil {
 		return now
 	}
 	if then := taped(s); then.Status == now.Status && then.ExitCode == now.ExitCode {

@@ -89,6 +89,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 	ws.Outside = slices.Concat(outside, kit)
 	ws.Outputs, ws.Shown = r.outputs, r.shown()
 	r.tools = tool.New(ws, decisions{r.job})
+	defer r.tools.EndProcesses()
 	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)
 	for {
 		var err error
@@ -109,6 +110,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 			if s.Outcome.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 				return s.Outcome, nil
 			}
+			r.tools.EndProcesses() // what is checked does not change meanwhile
 			if err = r.gates(ctx, ws); err == nil && !r.refused() {
 				return s.Outcome, nil
 			}

@@ -25,7 +25,7 @@ const registriesKey = "setup-registry"
 // show credentials, nothing runs.
 func (h *Host) execSetup(p *loomv1.ProjectConfig, role roles.Role, changes string) tool.Policy {
 	policy := h.exec(p.Id, role, changes)
-	policy.Allow, policy.Contain = false, nil
+	policy.Allow, policy.Contain, policy.Beside = false, nil, nil
 	if !h.Sandboxed() {
 		return policy
 	}

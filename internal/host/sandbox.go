@@ -26,6 +26,11 @@ func (h *Host) exec(project string, role roles.Role, changes string) tool.Policy
 		p.Contain = func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
 			return h.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
 		}
+		p.Beside = func(changes string) tool.Contain {
+			return func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+				return h.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
+			}
+		}
 	}
 	return p
 }

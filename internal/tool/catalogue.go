@@ -46,7 +46,7 @@ type tool struct {
 var catalogue = sync.OnceValue(func() []*tool {
 	list := []*tool{
 		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
-		shell, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot,
+		shell, process, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
 		webFetch, webSearch, secEDGAR, alphaVantage, referenceData, todo, outputRead,
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"os/exec"
 	"runtime"
@@ -43,6 +42,8 @@ type command struct {
 
 	input  io.Reader // nil for none
 	answer *capture  // has the standard output, where that is kept apart
+	output *capture  // has the output, where it is read before the end; keep counts for nothing then
+	begun  func()    // called when it runs; nil for nothing
 }
 
 // outcome is how a command ended.
@@ -60,7 +61,11 @@ var errTooMuch = errors.New("too much output")
 func (p processes) run(ctx context.Context, c command) (outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := newCapture(c.keep, drained, func() { cancel(errTooMuch) })
+	out := c.output
+	if out == nil {
+		out = newCapture(c.keep, drained, nil)
+	}
+	out.over = func() { cancel(errTooMuch) }
 	mark := rand.Text()
 	c.env = append(c.env, markName+"="+mark)
 	cmd, err := p.prepare(ctx, c)
@@ -83,9 +88,16 @@ func (p processes) run(ctx context.Context, c command) (outcome, error) {
 	if err := cmd.Start(); err != nil {
 		return outcome{}, fault.New("tool/failed", "the command cannot be started").Because(err)
 	}
+	if c.begun != nil {
+		c.begun()
+	}
 	err = cmd.Wait()
 	p.sweep(cmd, mark)
-	return finished(ctx, cmd, out, err), nil
+	o := finished(ctx, cmd, err)
+	if c.output == nil {
+		o.text, o.cut = out.whole()
+	}
+	return o, nil
 }
 
 // contained keeps the processes of a command in a sandbox, which takes all of
@@ -111,16 +123,11 @@ func plainly(f func(*exec.Cmd)) func(context.Context, command) (*exec.Cmd, error
 	}
 }
 
-func finished(ctx context.Context, cmd *exec.Cmd, out *capture, err error) outcome {
+// finished is how a command ended, without its output.
+func finished(ctx context.Context, cmd *exec.Cmd, err error) outcome {
 	o := outcome{code: cmd.ProcessState.ExitCode()}
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		o.code = 128 + int(ws.Signal()) // as a shell says it
-	}
-	var head, tail []byte
-	head, tail, o.cut = out.parts()
-	o.text = string(head) + string(tail)
-	if o.cut > 0 {
-		o.text = fmt.Sprintf("%s\n[%d bytes of output cut]\n%s", head, o.cut, tail)
 	}
 	switch {
 	case err == nil || ctx.Err() == nil:

@@ -90,6 +90,11 @@ type Policy struct {
 	// Contain is the sandbox. Nil means that there is none.
 	Contain Contain
 
+	// Beside is the sandbox of a command that runs beside others. What it changes in
+	// caches is in the directory changes, which it has for itself. Nil means that
+	// Contain can be had by several commands at once.
+	Beside func(changes string) Contain
+
 	// Ran says in a line how commands run, for the record of each call; at most
 	// MaxRan bytes count.
 	Ran string
@@ -133,6 +138,8 @@ type Set struct {
 	decisions Decisions
 	processes processes
 	foreign   []*tool
+
+	background background
 }
 
 // New returns the tools of a workspace. Without d, the decision tools say that
@@ -168,6 +175,12 @@ func Class(name string) loomv1.ToolClass {
 		return t.Class
 	}
 	return loomv1.ToolClass_TOOL_CLASS_EXEC
+}
+
+// Prints reports whether results of a tool tell what a command wrote, which differs
+// from run to run.
+func Prints(name string) bool {
+	return Class(name) == loomv1.ToolClass_TOOL_CLASS_EXEC || name == process.Name
 }
 
 // Call runs a call and returns its result. It never panics and has no error:

@@ -22,14 +22,16 @@ var shell = &tool{
 			"with all that it started, when its time is over. Gives output and exit code.",
 		Schema: schema(`"command"`, `
 			"command": {"type": "string", "minLength": 1, "maxLength": 32768},
-			"timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "to end it earlier"}`),
+			"timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "to end it earlier"},
+			"background": {"type": "boolean", "description": "do not wait; see process"}`),
 	},
 	run: with(runShell),
 }
 
 type shellArguments struct {
-	Command string `json:"command"`
-	Seconds int    `json:"timeout_seconds"`
+	Command    string `json:"command"`
+	Seconds    int    `json:"timeout_seconds"`
+	Background bool   `json:"background"`
 }
 
 func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
@@ -40,33 +42,63 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 	if strings.ContainsRune(a.Command, 0) {
 		return Result{}, unfit("/command", "it has a NUL character")
 	}
+	if a.Background {
+		return j.start(ctx, a)
+	}
 	if a.Seconds > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(a.Seconds)*time.Second)
 		defer cancel()
 	}
-	home, err := os.MkdirTemp(j.ws.Scratch, "loom-home-")
+	home, err := j.home("home")
 	if err != nil {
-		return Result{}, fault.New("tool/failed", "no private directory can be made").Because(err)
+		return Result{}, err
 	}
 	defer removeAll(home)
 	before, known := j.stamps(ctx)
 	kept := j.kept()
 	out, err := kept.run(ctx, command{
-		argv: kept.script(a.Command), dir: j.ws.Root, more: []string{home}, env: environment(home, j.ws.Exec.Env), keep: MaxOutput - 1<<10,
+		argv: kept.script(a.Command), dir: j.ws.Root, more: []string{home}, env: environment(home, j.ws.Exec.Env), keep: mostWritten,
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	if j.ws.Exec.Told != nil {
-		for _, line := range j.ws.Exec.Told() {
-			out.text = strings.TrimSuffix(out.text, "\n") + "\n[" + line + "]\n"
-		}
-	}
+	out.text += j.remarks(out.text)
 	r := told(out)
 	r.Ran = j.ws.Exec.Ran
 	j.report(ctx, &r, before, known)
 	return r, nil
+}
+
+// mostWritten is how many bytes are kept of what a command writes.
+const mostWritten = MaxOutput - 1<<10
+
+// home makes a private directory for a command.
+func (s *Set) home(kind string) (string, error) {
+	dir, err := os.MkdirTemp(s.ws.Scratch, "loom-"+kind+"-")
+	if err != nil {
+		return "", fault.New("tool/failed", "no private directory can be made").Because(err)
+	}
+	return dir, nil
+}
+
+// remarks are the lines that the sandbox adds to what commands wrote.
+func (s *Set) remarks(after string) string {
+	if s.ws.Exec.Told == nil {
+		return ""
+	}
+	var b strings.Builder
+	if after != "" && !strings.HasSuffix(after, "\n") {
+		b.WriteByte('\n')
+	}
+	lines := s.ws.Exec.Told()
+	for _, line := range lines {
+		b.WriteString("[" + line + "]\n")
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return b.String()
 }
 
 // told is what a command's end amounts to: a failing command has run, and is
