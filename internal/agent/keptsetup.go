@@ -79,8 +79,9 @@ var errOther = errors.New("the target asks for something else")
 // where the step has to run. The first time that a checkout asks for the same as the
 // target does, its result is made: by the runtime, in a clean checkout of the
 // target, and never from a directory in which an agent has worked. Without a sandbox
-// nothing is kept, because an agent's command could write it.
-func (j *job) layKept(ctx context.Context, dir string, step setup.Step) (said string) {
+// nothing is kept, because an agent's command could write it. A worktree that others
+// work in has it from them: it is not taken away under their commands.
+func (j *job) layKept(ctx context.Context, dir string, step setup.Step, shared *tree) (said string) {
 	if j.Setups == nil || !step.Keeps() || !j.contained() {
 		return ""
 	}
@@ -90,6 +91,9 @@ func (j *job) layKept(ctx context.Context, dir string, step setup.Step) (said st
 		return ""
 	}
 	project := j.brief.Project.Id
+	if shared != nil && shared.laid[step.Command] == key {
+		return fmt.Sprintf("kept result %.12s, which is here for others who work in this worktree, in the place of: %s", key, step.Command)
+	}
 	for range 2 { // a damaged one is made again
 		if !j.Setups.Has(project, key) {
 			if err := j.makeKept(ctx, key); err != nil {
@@ -101,6 +105,9 @@ func (j *job) layKept(ctx context.Context, dir string, step setup.Step) (said st
 		}
 		made, err := j.Setups.Lay(ctx, project, key, dir, step.Keep.Makes)
 		if err == nil {
+			if shared != nil {
+				shared.note(step.Command, key)
+			}
 			return fmt.Sprintf("kept result %.12s of %s, in the place of: %s", key, made.UTC().Format(time.RFC3339), step.Command)
 		}
 		if ctx.Err() != nil {
@@ -225,7 +232,7 @@ func (j *job) prepareKept(ctx context.Context) error {
 func (j *job) hookSetup(ctx context.Context, dir string) (commands, said []string) {
 	for _, step := range j.setupSteps(dir) {
 		script := step.Script()
-		if kept := j.layKept(ctx, dir, step); kept != "" {
+		if kept := j.layKept(ctx, dir, step, nil); kept != "" {
 			script, said = step.Onto(), append(said, kept)
 		}
 		if script != "" {

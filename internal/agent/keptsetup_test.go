@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/scripted"
 	"github.com/loomrun/loom/internal/sandbox"
 	"github.com/loomrun/loom/internal/setups"
@@ -215,6 +216,49 @@ func TestREAL02_TheCommitLockWaitsForNoInstallation(t *testing.T) {
 	const line = "the result of a setup is kept"
 	if strings.Count(before, line) != 1 || strings.Count(log.String(), line) != 1 {
 		t.Errorf("before the lock was asked for: %s\nin all: %s", before, log.String())
+	}
+}
+
+// TestREAL02_APhaseBesideOthersTakesNothingAway has a second author begin in the
+// worktree in which a first one works: what the setup has made stays as it is there.
+func TestREAL02_APhaseBesideOthersTakesNothingAway(t *testing.T) {
+	begun, done := make(chan struct{}), make(chan struct{})
+	b, setUp, said := keptBench(t, func(r *model.Request) (*model.Response, error) {
+		if answers(r) == 0 {
+			return says(call("shell", map[string]any{"command": "echo own > made/own"})), nil
+		}
+		close(begun)
+		<-done
+		return finish("failure"), nil
+	})
+	if b == nil {
+		return
+	}
+	b.worker.Models = map[string]model.Provider{"web-designer": scripted.New("second", func(r *model.Request) (*model.Response, error) {
+		if answers(r) == 0 {
+			return says(call("shell", map[string]any{"command": "cat made/own made/lock"})), nil
+		}
+		return finish("failure"), nil
+	})}
+	var first sync.WaitGroup
+	first.Go(func() {
+		if _, err := b.worker.Work(t.Context(), setUp(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)), &seat{}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	second := setUp(brief("web-designer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+	second.Attempt.Id = "shop-1-x1-a2"
+	b.must(second)
+	close(done)
+	first.Wait()
+	if !strings.Contains(said("setup-1"), "which is here for others") || !strings.Contains(said("c1-1"), "own\n1\n") {
+		t.Errorf("the second author: %q, %q", said("setup-1"), said("c1-1"))
+	}
+	second.Attempt.Id = "shop-1-x1-a3"
+	b.seat = &seat{}
+	if b.must(second); strings.Contains(said("setup-1"), "for others") || strings.Contains(said("c1-1"), "own\n") {
+		t.Errorf("who comes after both: %q, %q", said("setup-1"), said("c1-1"))
 	}
 }
 

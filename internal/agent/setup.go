@@ -61,17 +61,25 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 	defer p.close()
 	ws.Exec = p.setup()
 	set := tool.New(ws, nil)
+	var shared *tree
+	if !ws.ReadOnly { // phases beside this one may work in it
+		entry, done := r.trees.use(r.brief.Execution.Id)
+		defer done()
+		entry.setup.Lock()
+		defer entry.setup.Unlock()
+		shared = entry
+	}
 	for i, step := range steps {
 		id, command := fmt.Sprintf("%s-%d", prefix, i+1), step.Script()
 		var last tool.Result
 		perform := func(*loomv1.ToolCall) tool.Result {
-			last = r.makeReady(ctx, set, ws.Root, id, step)
+			last = r.makeReady(ctx, set, ws.Root, id, step, shared)
 			shown := last
 			shown.Output = setupText(step, last)
 			return shown
 		}
 		if result := r.recorded(id); turn.Passed(result) {
-			last = r.makeReady(ctx, set, ws.Root, id, step)
+			last = r.makeReady(ctx, set, ws.Root, id, step, shared)
 		} else if result, err = r.runtimeCall(ctx, id, command, perform); err != nil {
 			return nil, err
 		} else if turn.Passed(result) {
@@ -91,10 +99,14 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 }
 
 // makeReady carries out a step of a setup in a checkout: by a copy of its result,
-// where one is kept or can be, or else by running it.
-func (j *job) makeReady(ctx context.Context, set *tool.Set, dir, id string, step setup.Step) tool.Result {
-	kept := j.layKept(ctx, dir, step)
+// where one is kept or can be, or else by running it. Shared is the worktree in which
+// others may work, whose setup lock is held; nil for a checkout of its own.
+func (j *job) makeReady(ctx context.Context, set *tool.Set, dir, id string, step setup.Step, shared *tree) tool.Result {
+	kept := j.layKept(ctx, dir, step, shared)
 	if kept == "" {
+		if shared != nil {
+			delete(shared.laid, step.Command)
+		}
 		return runScript(ctx, set, id, step.Script())
 	}
 	res := tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_OK, Summary: kept}

@@ -242,7 +242,7 @@ func (r *ride) test(ctx context.Context, n int) (passed, ran bool, err error) {
 	ready := p.look(dir)
 	ready.Exec = p.setup()
 	for _, step := range r.setupSteps(dir) {
-		if res := r.makeReady(ctx, tool.New(ready, nil), dir, "setup", step); !ranWell(res) {
+		if res := r.makeReady(ctx, tool.New(ready, nil), dir, "setup", step, nil); !ranWell(res) {
 			r.Logger.Warn("a train could not be tested", "code", "setup/failed", "command", step.Command, "output", res.Output)
 			return false, false, context.Cause(ctx)
 		}

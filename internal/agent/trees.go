@@ -20,6 +20,9 @@ type tree struct {
 	users int
 	run   *semaphore.Weighted
 	git   sync.Mutex
+
+	setup sync.Mutex        // held by who makes it ready for its own code
+	laid  map[string]string // by command: the key of the result that was copied into it
 }
 
 const whole = 1 << 20 // of a tree, more than phases can run at once
@@ -44,6 +47,14 @@ func (t *trees) use(execution string) (entry *tree, done func()) {
 			delete(t.open, execution)
 		}
 	}
+}
+
+// note notes which result of a command was copied into the worktree last.
+func (e *tree) note(command, key string) {
+	if e.laid == nil {
+		e.laid = map[string]string{}
+	}
+	e.laid[command] = key
 }
 
 // alone runs f while nobody else works in the worktree, or returns the
