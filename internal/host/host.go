@@ -306,6 +306,7 @@ func (h *Host) worker() (actors.Worker, error) {
 func (h *Host) startAgents(context.Context) error {
 	m := h.dir.Manifest()
 	h.sayLimits()
+	h.sayHidden()
 	worker, err := h.worker()
 	if err != nil {
 		return err

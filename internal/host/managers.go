@@ -3,6 +3,10 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loomrun/loom/internal/sandbox"
 )
 
 // manager keeps versions of programs in a root of its own. What stands on the PATH
@@ -106,4 +110,43 @@ var Starts = [][]string{
 	{"ruby", "-ropenssl", "-e", "1"},
 	{"java", "-version"},
 	{"go", "version"},
+}
+
+// hidden returns where those of Starts that are on the PATH really lie, if the
+// sandbox does not show that place: a link on the PATH leads commands nowhere. It
+// only looks; whether a program works besides is for doctor to try.
+func (h *Host) hidden() (files []string) {
+	shown := append(sandbox.System(), h.readable()...)
+	for _, argv := range Starts {
+		file, there := onPath(argv[0])
+		within := func(dir string) bool { return strings.HasPrefix(file+"/", dir+"/") }
+		if there && !slices.ContainsFunc(shown, within) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// onPath returns where the program that a name starts really lies, if there is one.
+func onPath(name string) (string, bool) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		file, there := realPath(filepath.Join(dir, name))
+		if !there || !filepath.IsAbs(file) {
+			continue
+		}
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// sayHidden tells the operator which programs agents' commands will not find.
+func (h *Host) sayHidden() {
+	if !h.Sandboxed() {
+		return
+	}
+	for _, file := range h.hidden() {
+		h.log.Warn("a program on the PATH cannot be read in the sandbox, so commands of agents cannot start it; name the directory of its version with --sandbox-read, and see \"loom doctor\"", "program", file)
+	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,6 +83,46 @@ func TestREAL01_ManagersAreReadableAndTheirKeysAreNot(t *testing.T) {
 	}
 	if env := toolEnv(); !slices.Contains(env, "ASDF_DATA_DIR="+elsewhere) || !slices.Contains(env, "PYENV_ROOT="+filepath.Join(home, ".pyenv")) {
 		t.Errorf("commands are not told where the versions are: %q", env)
+	}
+}
+
+// An interpreter of a manager that is not known here, to which a link on the PATH
+// leads, is told at the start, and no more once the operator has named its place.
+func TestREAL01_TheStartSaysWhichInterpretersAreHidden(t *testing.T) {
+	h, dir := box(t)
+	if !sandboxed(t, h, dir) {
+		return
+	}
+	home := t.TempDir()
+	version, bin := filepath.Join(home, "versions", "node-20"), filepath.Join(home, ".local", "bin")
+	node := filepath.Join(version, "bin", "node")
+	for _, d := range []string{filepath.Dir(node), bin} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(node, []byte("#!/bin/sh\necho v20\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(node, filepath.Join(bin, "node")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for _, named := range []bool{false, true} {
+		if named {
+			h.config.SandboxRead = []string{version}
+		}
+		var said strings.Builder
+		h.log = slog.New(slog.NewTextHandler(&said, nil))
+		h.sayHidden()
+		lines := strings.Count(said.String(), "program="+node+"\n")
+		if told := lines == 1 && strings.Contains(said.String(), "--sandbox-read"); told == named || named && lines != 0 {
+			t.Errorf("named %t: said %q", named, said.String())
+		}
+		if out, ok := runIn(t, h, "tool", dir, bin+"/node -v"); ok != named {
+			t.Errorf("named %t: starts %t: %s", named, ok, out)
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ var system = []string{
 	"/etc/ssl/openssl.cnf", "/etc/timezone",
 }
 
+// System lists what every command may read.
+func System() []string { return slices.Clone(system) }
+
 // devices are harmless ones.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 

@@ -31,3 +31,6 @@ func Grouped() bool { return false }
 
 // LandlockABI returns 0: only Linux has it.
 func LandlockABI() int { return 0 }
+
+// System lists nothing: no command runs in a sandbox here.
+func System() []string { return nil }
