@@ -89,6 +89,13 @@ func (g *repo) land(attempt, who string, x *loomv1.Execution, token uint64) (*lo
 	return l, nil
 }
 
+// arrived enters the candidate of an execution that landed without a fence, once.
+func (g *repo) arrived(x *loomv1.Execution) {
+	if !g.has(x.Candidate.Commit) {
+		g.landed = append(g.landed, &made{execution: x.Id, candidate: x.Candidate})
+	}
+}
+
 // find says where a commit is, with its train or by itself, nil for one that has
 // not landed.
 func (g *repo) find(o *loomv1.OpenLanding, token uint64) *loomv1.Landing {

@@ -395,6 +395,7 @@ func (b *bench) outcome(ctx context.Context, a *agent, s actors.Seat) (*loomv1.O
 		out.Candidate = &loomv1.Candidate{Commit: fmt.Sprintf("c-%s-%d", x.Id, claim.Token), Tree: "t", Base: "b0", PatchDigest: x.Change.PatchDigest, Token: claim.Token}
 	case k == loomv1.NodeKind_NODE_KIND_LAND && x.Candidate != nil:
 		out.Landing = &loomv1.Landing{Commit: x.Candidate.Commit, Ref: "refs/heads/main", Target: "main", Token: claim.Token}
+		b.world.git.arrived(x)
 	default:
 		return failed(a, "git/no-change"), nil
 	}
