@@ -22,15 +22,14 @@ var dataAnalysis = &tool{
 	Spec: Spec{
 		Name:  "data_analysis",
 		Class: reads,
-		Description: "Describe the columns of a table: summary (count, mean, deviation, quartiles; for text, its most frequent values), " +
-			"trend (of columns along at, a column of numbers or dates; by row without it), correlation (of each two columns; method pearson or " +
-			"spearman), regression (target by columns, least squares, with errors and p-values). Rows without a number are left out, and counted.",
+		Description: "Describe columns of a table: summary, trend (along column at, or by row), correlation (of each two), " +
+			"regression (of target by columns, with p-values). Rows without a number are left out, and counted.",
 		Schema: schema(`"action","table"`, `
 			"action": {"enum": ["summary", "trend", "correlation", "regression"]},
 			"table": `+tableSchema+`,
-			"columns": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string"}, "description": "default all that have numbers"},
-			"at": {"type": "string", "description": "for trend: the column that says when"},
-			"target": {"type": "string", "description": "for regression: what is explained"},
+			"columns": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string"}, "description": "default all with numbers"},
+			"at": {"type": "string", "description": "numbers or dates"},
+			"target": {"type": "string"},
 			"method": {"enum": ["pearson", "spearman"]}`),
 	},
 	run: with(analyse),

@@ -64,7 +64,7 @@ func writeBrief(out *bytes.Buffer, value json.RawMessage, properties bool) {
 func saysNothing(keyword string, value json.RawMessage) bool {
 	switch keyword {
 	case "additionalProperties":
-		return string(value) == "false"
+		return !bytes.Contains(value, []byte(`"enum"`))
 	case "required":
 		return string(value) == "[]"
 	}

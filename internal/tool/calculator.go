@@ -17,18 +17,17 @@ var calculate = &tool{
 		Name:  "calculator",
 		Class: reads,
 		Description: "Compute with exact decimals; use it for every figure. Give expression (+ - * / ^, 15%, comparisons, " +
-			strings.Join(calculator.Functions(), " ") + "; names from variables, in braces if they have blanks), or formula with inputs. " +
-			"Rates are fractions: 0.08 is 8 %. With rows or table, it is computed for each row: names are its columns, and " +
-			"columns says which column is which input. Formulas: " + formulaList() + ".",
+			strings.Join(calculator.Functions(), " ") + "; {names with blanks} in braces), or formula with inputs; rates are fractions. " +
+			"With rows or table, it is computed for each: names are columns. Formulas: " + formulaList() + ".",
 		Schema: schema(``, `
 			"expression": {"type": "string", "minLength": 1, "maxLength": 4096},
-			"variables": {"type": "object", "description": "values of names in the expression", "additionalProperties": {"type": ["number", "string"]}},
-			"formula": {"enum": [`+formulaNames()+`]},
-			"inputs": {"type": "object", "description": "of the formula, by name; the same for all rows"},
+			"variables": {"type": "object", "description": "of the expression", "additionalProperties": {"type": ["number", "string"]}},
+			"formula": {"type": "string", "maxLength": 40},
+			"inputs": {"type": "object"},
 			"rows": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"type": "object"}},
 			"table": `+tableSchema+`,
-			"columns": {"type": "object", "description": "input of the formula: name of the column that has it", "additionalProperties": {"type": "string"}},
-			"places": {"type": "integer", "minimum": 0, "maximum": 20, "description": "digits after the point of the answer; default all that are known"}`),
+			"columns": {"type": "object", "description": "input: column that has it", "additionalProperties": {"type": "string"}},
+			"places": {"type": "integer", "minimum": 0, "maximum": 20, "description": "digits after the point; default all"}`),
 	},
 	run: with(calculateAnswer),
 }
@@ -44,24 +43,16 @@ func formulaList() string {
 				name += ": list"
 			}
 			if p.Kind == calculator.Dated {
-				name += ": list of {date, amount}"
+				name += ": list of {date,amount}"
 			}
 			if p.Optional {
 				name = "[" + name + "]"
 			}
 			inputs = append(inputs, name)
 		}
-		list = append(list, fmt.Sprintf("%s(%s)", f.Name, strings.Join(inputs, ", ")))
+		list = append(list, fmt.Sprintf("%s(%s)", f.Name, strings.Join(inputs, ",")))
 	}
 	return strings.Join(list, "; ")
-}
-
-func formulaNames() string {
-	var list []string
-	for _, f := range calculator.Formulas() {
-		list = append(list, `"`+f.Name+`"`)
-	}
-	return strings.Join(list, ",")
 }
 
 type calculatorArguments struct {

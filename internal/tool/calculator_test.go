@@ -40,7 +40,7 @@ func TestTOOL04_Calculator(t *testing.T) {
 	}{
 		{args{}, "tool/arguments"},
 		{args{"expression": "1", "formula": "npv"}, "tool/arguments"},
-		{args{"formula": "nvp"}, "tool/arguments"},
+		{args{"formula": "nvp"}, "calculation/name"},
 		{args{"expression": "1", "inputs": args{}}, "tool/arguments"},
 		{args{"formula": "npv", "variables": args{}}, "tool/arguments"},
 		{args{"expression": "1", "rows": []args{{}}, "table": args{"path": "growth.csv"}}, "tool/arguments"},

@@ -19,39 +19,31 @@ var chartData = &tool{
 	Spec: Spec{
 		Name:  "chart_data",
 		Class: writes,
-		Description: "Draw a chart (" + strings.Join(chart.Kinds, ", ") + ") from a table or from series, to a .png or .svg file, or write its " +
-			"data to a .json file; give several paths for several files. A table's category column names the bars or points of a line, and each " +
-			"value column is a series; a scatter chart takes the column x and the value columns against it.",
-		Schema: schema(`"kind","title","paths"`, `
+		Description: "Draw a chart of a table's columns, or of rows, to .png or .svg files, or write its data to a .json file. " +
+			"Column x names the bars, slices or points; each column of values is a series. In a scatter chart x has numbers.",
+		Schema: schema(`"kind","title","paths","x","values"`, `
 			"kind": {"enum": ["`+strings.Join(chart.Kinds, `","`)+`"]},
-			"title": {"type": "string", "minLength": 1, "maxLength": 120, "description": "what the chart shows"},
+			"title": {"type": "string", "minLength": 1, "maxLength": 120, "description": "what it shows"},
 			"x_label": {"type": "string", "maxLength": 120}, "y_label": {"type": "string", "maxLength": 120, "description": "with the unit"},
 			"paths": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"type": "string", "minLength": 1}},
 			"table": `+tableSchema+`,
-			"category": {"type": "string", "description": "column of the table"},
-			"x": {"type": "string", "description": "column of the table, for scatter"},
-			"values": {"type": "array", "minItems": 1, "maxItems": 8, "items": {"type": "string"}, "description": "columns of the table"},
-			"categories": {"type": "array", "maxItems": 60, "items": {"type": "string"}},
-			"series": {"type": "array", "minItems": 1, "maxItems": 8, "items": {"type": "object", "additionalProperties": false, "required": ["name"],
-				"properties": {"name": {"type": "string"}, "values": {"type": "array", "items": {"type": ["number", "null"]}, "description": "in the order of categories"},
-				"points": {"type": "array", "maxItems": 5000, "items": {"type": "object", "additionalProperties": false, "required": ["x", "y"],
-				"properties": {"x": {"type": "number"}, "y": {"type": "number"}}}}}}}`),
+			"rows": {"type": "array", "minItems": 1, "maxItems": 5000, "items": {"type": "object"}, "description": "values by column name"},
+			"x": {"type": "string", "minLength": 1},
+			"values": {"type": "array", "minItems": 1, "maxItems": 8, "items": {"type": "string"}}`),
 	},
 	run: with(makeChart),
 }
 
 type chartArguments struct {
-	Kind       string         `json:"kind"`
-	Title      string         `json:"title"`
-	XLabel     string         `json:"x_label"`
-	YLabel     string         `json:"y_label"`
-	Paths      []string       `json:"paths"`
-	Table      *tableFile     `json:"table"`
-	Category   string         `json:"category"`
-	X          string         `json:"x"`
-	Values     []string       `json:"values"`
-	Categories []string       `json:"categories"`
-	Series     []chart.Series `json:"series"`
+	Kind   string            `json:"kind"`
+	Title  string            `json:"title"`
+	XLabel string            `json:"x_label"`
+	YLabel string            `json:"y_label"`
+	Paths  []string          `json:"paths"`
+	Table  *tableFile        `json:"table"`
+	Rows   []json.RawMessage `json:"rows"`
+	X      string            `json:"x"`
+	Values []string          `json:"values"`
 }
 
 func makeChart(ctx context.Context, j job, a chartArguments) (Result, error) {
@@ -60,34 +52,37 @@ func makeChart(ctx context.Context, j job, a chartArguments) (Result, error) {
 			return Result{}, err
 		}
 	}
-	c := chart.Chart{Kind: a.Kind, Title: a.Title, X: cmp.Or(a.XLabel, a.X, a.Category), Y: a.YLabel, Categories: a.Categories, Series: a.Series}
-	note := ""
-	switch {
-	case (a.Table == nil) == (a.Series == nil):
-		return Result{}, unfit("arguments", "give table or series, one of them")
-	case a.Table != nil:
-		t, more, err := j.table(*a.Table)
-		if err != nil {
-			return Result{}, err
-		}
-		if err := a.take(&c, &t); err != nil {
-			return Result{}, err
-		}
-		note = more + missing(&c)
+	t, note, err := j.charted(a)
+	if err != nil {
+		return Result{}, err
+	}
+	c := chart.Chart{Kind: a.Kind, Title: a.Title, X: cmp.Or(a.XLabel, a.X), Y: a.YLabel}
+	if err := a.take(&c, &t); err != nil {
+		return Result{}, err
 	}
 	if err := c.Check(); err != nil {
 		return Result{}, err
 	}
-	return j.drawAll(ctx, &c, a.Paths, note)
+	return j.drawAll(ctx, &c, a.Paths, note+missing(&c))
+}
+
+// charted is the table that a chart is of.
+func (j job) charted(a chartArguments) (t sheet.Table, note string, err error) {
+	switch {
+	case (a.Table == nil) == (a.Rows == nil):
+		return t, "", unfit("arguments", "give table or rows, one of them")
+	case a.Table != nil:
+		return j.table(*a.Table)
+	}
+	if t, err = sheet.New(append([]string{a.X}, a.Values...)); err == nil {
+		t.Rows, err = readRows(&t, a.Rows)
+	}
+	return t, "", err
 }
 
 // take fills a chart from a table.
 func (a chartArguments) take(c *chart.Chart, t *sheet.Table) error {
-	column := cmp.Or(a.Category, a.X)
-	if column == "" || (a.Kind == "scatter") != (a.Category == "") || len(a.Values) == 0 {
-		return unfit("arguments", "with table, a scatter chart takes x and values, every other category and values")
-	}
-	along, err := t.Column(column)
+	along, err := t.Column(a.X)
 	if err != nil {
 		return err
 	}

@@ -19,17 +19,16 @@ var comparisonMatrix = &tool{
 	Spec: Spec{
 		Name:  "comparison_matrix",
 		Class: writes,
-		Description: "Compare options by criteria. Criteria with a weight need a score on the scale (1 to 5 unless you say) for each option, " +
-			"and options are ranked by the weighted mean; criteria without a weight are described in words. Says how firm the ranking is. " +
-			"With path, writes it to a .md, .csv or .xlsx file.",
+		Description: "Rank options by criteria with a weight, which need a score for each option, and say how firm the ranking is; criteria " +
+			"without are described in words. path writes it to a .md, .csv or .xlsx file.",
 		Schema: schema(`"criteria","options"`, `
 			"criteria": {"type": "array", "minItems": 1, "maxItems": 30, "items": {"type": "object", "additionalProperties": false, "required": ["name"],
 				"properties": {"name": {"type": "string", "minLength": 1}, "weight": {"type": "number", "exclusiveMinimum": 0},
 				"lower_is_better": {"type": "boolean"}}}},
 			"options": {"type": "array", "minItems": 2, "maxItems": 30, "items": {"type": "object", "additionalProperties": false, "required": ["name", "entries"],
 				"properties": {"name": {"type": "string", "minLength": 1}, "entries": {"type": "object", "description": "criterion: score or words"}}}},
-			"least": {"type": "number", "description": "beginning of the scale; default 1"},
-			"most": {"type": "number", "description": "its end; default 5"},
+			"least": {"type": "number", "description": "of the scale; default 1"},
+			"most": {"type": "number", "description": "default 5"},
 			"path": {"type": "string", "minLength": 1}`),
 	},
 	run: with(compareOptions),

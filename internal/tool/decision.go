@@ -30,18 +30,18 @@ var decisionLog = &tool{
 		// It writes to no file; it is one by one because links name nodes
 		// that were logged before.
 		Class: writes,
-		Description: "Record in the decision graph what you considered, decided, did or saw. " +
-			"Log each option you weigh, then the decision with links to what it chose and rejected (say why).",
+		Description: "Record what you considered, decided, did or saw. " +
+			"Log each option, then the decision with links to what it chose and rejected, and why.",
 		Schema: schema(`"type","title"`, `
 			"type": `+nodeTypes+`,
 			"title": {"type": "string", "minLength": 1, "maxLength": 300, "description": "one line"},
 			"description": {"type": "string", "maxLength": 16384},
-			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "percent; default 50"},
-			"scope": {"type": "string", "maxLength": 200, "description": "for an option: what it answers, in a word or two that others would use, as \"rounding\""},
+			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "default 50"},
+			"scope": {"type": "string", "maxLength": 200, "description": "for an option: what it answers, in the word or two others would use"},
 			"links": {"type": "array", "maxItems": 50, "items": {
 				"type": "object", "additionalProperties": false, "required": ["kind", "id"], "properties": {
 					"kind": {"enum": ["follows", "chosen", "rejected", "requires", "blocks", "enables", "supersedes", "abandons"],
-						"description": "follows: that node led to this one. supersedes: this one replaces it. abandons: it is given up"},
+						"description": "follows: that node led to this one. abandons: it is given up"},
 					"id": `+nodeID("of an earlier node")+`,
 					"why": {"type": "string", "maxLength": 2000}}}}`),
 	},

@@ -54,9 +54,8 @@ type tableFile struct {
 }
 
 // tableSchema is the schema of a tableFile.
-const tableSchema = `{"type": "object", "additionalProperties": false, "required": ["path"], "description": "a table in the workspace",
-	"properties": {"path": {"type": "string", "minLength": 1, "description": "a .csv, .tsv or .xlsx file"},
-	"sheet": {"type": "string", "description": "of an .xlsx file; default the first"}}}`
+const tableSchema = `{"type": "object", "additionalProperties": false, "required": ["path"],
+	"properties": {"path": {"type": "string", "minLength": 1, "description": "a .csv, .tsv or .xlsx file"}, "sheet": {"type": "string"}}}`
 
 // table reads a table of the workspace; note says what a reader of it should
 // know.

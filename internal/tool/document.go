@@ -17,19 +17,19 @@ var documentWrite = &tool{
 	Spec: Spec{
 		Name:  "document_write",
 		Class: writes,
-		Description: "Write a document of titled sections to a .md file, or as a page to an .html file; an existing one is replaced. " +
-			"Sections are Markdown, without their own heading. Cite sources as [1]; each citation must have its source.",
+		Description: "Write a document of Markdown sections, without their headings, to a .md or .html file, which it replaces. " +
+			"Cite sources as [1]; each citation must have its source.",
 		Schema: schema(`"path","title","sections"`, `
-			"path": {"type": "string", "minLength": 1, "description": "ends in .md or .html"},
+			"path": {"type": "string", "minLength": 1},
 			"title": {"type": "string", "minLength": 1, "maxLength": 300},
-			"about": {"type": "string", "maxLength": 300, "description": "a line under the title: author, date, status"},
-			"contents": {"type": "boolean", "description": "begin with a list of the sections"},
+			"about": {"type": "string", "maxLength": 300, "description": "a line under the title"},
+			"contents": {"type": "boolean"},
 			"sections": {"type": "array", "minItems": 1, "maxItems": 200, "items": {"type": "object", "additionalProperties": false,
 				"required": ["title", "content"], "properties": {"title": {"type": "string", "minLength": 1},
-				"content": {"type": "string"}, "level": {"type": "integer", "minimum": 1, "maximum": 5, "description": "default 1; 2 is a part of the section above"}}}},
+				"content": {"type": "string"}, "level": {"type": "integer", "minimum": 1, "maximum": 5, "description": "default 1"}}}},
 			"sources": {"type": "array", "maxItems": 500, "items": {"type": "object", "additionalProperties": false,
 				"required": ["title"], "properties": {"title": {"type": "string", "minLength": 1}, "url": {"type": "string"},
-				"accessed": {"type": "string", "description": "when it was read"}}}}`),
+				"accessed": {"type": "string", "description": "day"}}}}`),
 	},
 	run: with(writeDocument),
 }
@@ -83,13 +83,13 @@ var templateFill = &tool{
 	Spec: Spec{
 		Name:  "template_fill",
 		Class: writes,
-		Description: "Fill a template: {{name}} becomes a value, {{#each list}}...{{/each}} is repeated for each item, with the item's names, " +
-			"or {{item}}. Every placeholder needs a value, and every value a placeholder. Values in objects are named with a point: {{client.name}}.",
+		Description: "Fill a template: {{name}} or {{client.name}} becomes a value; {{#each list}}...{{/each}} repeats, with each item's names, " +
+			"or {{item}}. Every placeholder needs a value, and every value a placeholder.",
 		Schema: schema(`"path","values"`, `
-			"template": {"type": "string", "minLength": 1, "description": "a file of the workspace; or give text"},
-			"text": {"type": "string", "minLength": 1, "description": "the template itself"},
+			"template": {"type": "string", "minLength": 1, "description": "a file; or give text"},
+			"text": {"type": "string", "minLength": 1},
 			"values": {"type": "object"},
-			"path": {"type": "string", "minLength": 1, "description": "the file to write; in .html, values are escaped"}`),
+			"path": {"type": "string", "minLength": 1}`),
 	},
 	run: with(fillTemplate),
 }

@@ -15,13 +15,13 @@ var secEDGAR = &tool{
 	Spec: Spec{
 		Name:  "sec_edgar",
 		Class: reads,
-		Description: "Ask EDGAR, the archive of the US SEC: company (find one by ticker, CIK or name), filings (newest first, with their addresses), " +
-			"concept (figures as filed, by their name in US GAAP, such as Revenues, NetIncomeLoss, Assets; one for each period).",
+		Description: "Ask EDGAR, the archive of the US SEC: company (by ticker, CIK or name), filings (newest first), " +
+			"concept (figures as filed, by their name in US GAAP, as NetIncomeLoss).",
 		Schema: schema(`"action","company"`, `
 			"action": {"enum": ["company", "filings", "concept"]},
 			"company": {"type": "string", "minLength": 1, "maxLength": 100},
 			"concept": {"type": "string", "maxLength": 150},
-			"form": {"type": "string", "maxLength": 20, "description": "such as 10-K or 10-Q; default all"},
+			"form": {"type": "string", "maxLength": 20, "description": "as 10-K; default all"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "default 20"}`),
 	},
 	run: with(askEDGAR),
@@ -106,14 +106,14 @@ var alphaVantage = &tool{
 	Spec: Spec{
 		Name:  "alpha_vantage",
 		Class: reads,
-		Description: "Ask Alpha Vantage about a stock: quote (newest price), overview (industry, size, ratios), statement (income, balance or " +
-			"cash_flow; years or quarters), daily (prices, newest first). A free key has 25 requests a day: ask once and keep the answer in a file.",
+		Description: "Ask Alpha Vantage about a stock: quote (newest price), overview (industry, size, ratios), statement, daily (prices). " +
+			"A free key has 25 requests a day: keep the answer in a file.",
 		Schema: schema(`"action","symbol"`, `
 			"action": {"enum": ["quote", "overview", "statement", "daily"]},
-			"symbol": {"type": "string", "minLength": 1, "maxLength": 20, "description": "such as IBM or SHEL.LON"},
+			"symbol": {"type": "string", "minLength": 1, "maxLength": 20, "description": "as IBM or SHEL.LON"},
 			"statement": {"enum": ["income", "balance", "cash_flow"]},
-			"quarters": {"type": "boolean", "description": "quarters, not years"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "statements (default 5) or days (30)"}`),
+			"quarters": {"type": "boolean", "description": "not years"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "of statements or days"}`),
 	},
 	run: with(askAlphaVantage),
 }

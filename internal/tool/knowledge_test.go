@@ -22,7 +22,7 @@ var writers = map[string]struct {
 	"document_write":    {"path", args{"title": "T", "sections": []any{args{"title": "A", "content": ""}}}},
 	"template_fill":     {"path", args{"text": "{{x}}", "values": args{"x": 1}}},
 	"comparison_matrix": {"path", args{"criteria": []any{args{"name": "C"}}, "options": []any{args{"name": "A", "entries": args{}}, args{"name": "B", "entries": args{}}}}},
-	"chart_data":        {"paths", args{"kind": "bar", "title": "T", "categories": []string{"a"}, "series": []any{args{"name": "s", "values": []int{1}}}}},
+	"chart_data":        {"paths", args{"kind": "bar", "title": "T", "x": "a", "values": []string{"s"}, "rows": []any{args{"a": "one", "s": 1}}}},
 }
 
 // No tool writes outside of the workspace, in .git, or where nothing may be
@@ -92,7 +92,7 @@ func TestTOOL01_ChartData(t *testing.T) {
 	s, root := workspace(t, map[string]string{"sales.csv": "Quarter,Revenue,Cost\nQ1,\"1,200\",800\nQ2,900,n/a\nQ3,1500,950\n"})
 	r := ok(t, do(t, s, "chart_data", args{
 		"kind": "bar", "title": "Revenue and cost", "y_label": "USD k", "paths": []string{"c/sales.png", "c/sales.svg", "c/sales.json"},
-		"table": args{"path": "sales.csv"}, "category": "Quarter", "values": []string{"Revenue", "Cost"},
+		"table": args{"path": "sales.csv"}, "x": "Quarter", "values": []string{"Revenue", "Cost"},
 	}))
 	says(t, r, `[1 values of "Cost" are no numbers and not drawn]`)
 	if strings.Join(r.Changed, " ") != "c/sales.png c/sales.svg c/sales.json" {
@@ -111,9 +111,9 @@ func TestTOOL01_ChartData(t *testing.T) {
 	}
 	ok(t, do(t, s, "chart_data", args{"kind": "scatter", "title": "Cost by revenue", "paths": []string{"s.svg"}, "table": args{"path": "sales.csv"}, "x": "Revenue", "values": []string{"Cost"}}))
 	for want, a := range map[string]args{
-		"chart/invalid":  {"kind": "pie", "title": "Shares", "paths": []string{"p.png"}, "categories": []string{"a"}, "series": []any{args{"name": "s", "values": []int{-1}}}},
-		"table/column":   {"kind": "bar", "title": "T", "paths": []string{"p.png"}, "table": args{"path": "sales.csv"}, "category": "Qarter", "values": []string{"Cost"}},
-		"tool/arguments": {"kind": "bar", "title": "T", "paths": []string{"p.gif"}, "table": args{"path": "sales.csv"}, "category": "Quarter", "values": []string{"Cost"}},
+		"chart/invalid":  {"kind": "pie", "title": "Shares", "paths": []string{"p.png"}, "x": "a", "values": []string{"s"}, "rows": []any{args{"a": "one", "s": -1}}},
+		"table/column":   {"kind": "bar", "title": "T", "paths": []string{"p.png"}, "table": args{"path": "sales.csv"}, "x": "Qarter", "values": []string{"Cost"}},
+		"tool/arguments": {"kind": "bar", "title": "T", "paths": []string{"p.gif"}, "table": args{"path": "sales.csv"}, "x": "Quarter", "values": []string{"Cost"}},
 	} {
 		if r := do(t, s, "chart_data", a); r.Code != want || len(r.Changed) > 0 {
 			t.Errorf("%v: %s, want %s", a, r.Output, want)

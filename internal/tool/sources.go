@@ -52,11 +52,11 @@ var webFetch = &tool{
 	Spec: Spec{
 		Name:  "web_fetch",
 		Class: reads,
-		Description: "Get one page of the web by its address: HTML as Markdown, other text as it is. Only hosts that the operator allows, " +
-			"1 MiB at most. offset goes on in a long page. Cite the address and the day.",
+		Description: "Get a page of the web: HTML as Markdown, other text as it is. Only hosts that the operator allows. " +
+			"Cite address and day.",
 		Schema: schema(`"url"`, `
 			"url": {"type": "string", "minLength": 1, "maxLength": 4096},
-			"offset": {"type": "integer", "minimum": 1, "description": "first character to show, from 1"}`),
+			"offset": {"type": "integer", "minimum": 1, "description": "first character, from 1"}`),
 	},
 	run: with(fetchPage),
 }
@@ -106,10 +106,10 @@ var webSearch = &tool{
 	Spec: Spec{
 		Name:        "web_search",
 		Class:       reads,
-		Description: "Search the web: titles, addresses and pieces of text of the pages found. Read those that matter with web_fetch before you rely on them.",
+		Description: "Search the web: titles, addresses, pieces of text. Read what you rely on with web_fetch.",
 		Schema: schema(`"query"`, `
 			"query": {"type": "string", "minLength": 1, "maxLength": 400},
-			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "most hits; default 8"}`),
+			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "default 8"}`),
 	},
 	run: with(searchWeb),
 }
@@ -149,11 +149,11 @@ var referenceData = &tool{
 	Spec: Spec{
 		Name:  "reference_data",
 		Class: reads,
-		Description: "Look up data that is in the program, each row with its source, without a network: units and their SI values, " +
+		Description: "Look up data that is in the program, with its source: units and their SI values, " +
 			"currencies, divisions of industry (SIC), published thresholds.",
 		Schema: schema(`"table"`, `
 			"table": {"enum": ["`+strings.Join(reference.Names, `","`)+`"]},
-			"query": {"type": "string", "maxLength": 200, "description": "words that a row must have; all rows without it"}`),
+			"query": {"type": "string", "maxLength": 200, "description": "words that a row must have"}`),
 	},
 	run: with(lookUp),
 }

@@ -19,26 +19,25 @@ var spreadsheet = &tool{
 	Spec: Spec{
 		Name:  "spreadsheet",
 		Class: writes,
-		Description: "Work on a table in a .csv or .xlsx file, by column names. Actions: create (columns, rows, formats; " +
-			"replaces the sheet, keeps the others), read (columns, offset, limit), add_rows (rows), add_column (column with formula over the " +
-			"other columns, such as {Revenue} - {Cost}, or values), pivot (group_by, aggregate; to writes it to a file), export (to: a .csv, " +
-			".xlsx or .md file), sheets (their names). In .xlsx a formula stays one, and is computed anew by office programs.",
+		Description: "Work on a table in a .csv or .xlsx file. create (columns, rows, formats; replaces the sheet), " +
+			"read (columns, offset, limit), add_rows (rows), add_column (column, with formula over the others, such as {Revenue} - {Cost}, " +
+			"which stays one in .xlsx, or values), pivot (group_by, aggregate, to), export (to a .csv, .xlsx or .md file), sheets (their names).",
 		Schema: schema(`"action","path"`, `
 			"action": {"enum": ["create", "read", "add_rows", "add_column", "pivot", "export", "sheets"]},
-			"path": {"type": "string", "minLength": 1, "description": "the .csv or .xlsx file"},
-			"sheet": {"type": "string", "maxLength": 31, "description": "of an .xlsx file; default the first"},
+			"path": {"type": "string", "minLength": 1},
+			"sheet": {"type": "string", "maxLength": 31, "description": "default the first"},
 			"columns": {"type": "array", "minItems": 1, "maxItems": 256, "items": {"type": "string"}},
-			"rows": {"type": "array", "maxItems": 10000, "description": "values in the order of the columns, or by column name",
+			"rows": {"type": "array", "maxItems": 10000, "description": "in the order of columns, or by name",
 				"items": {"type": ["array", "object"]}},
-			"formats": {"type": "object", "description": "column: how an .xlsx file shows it", "additionalProperties": {"enum": ["`+strings.Join(sheet.Formats, `","`)+`"]}},
-			"column": {"type": "string", "minLength": 1, "description": "the new column"},
-			"formula": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "as in calculator; names are columns"},
+			"formats": {"type": "object", "description": "by column, for .xlsx", "additionalProperties": {"enum": ["`+strings.Join(sheet.Formats, `","`)+`"]}},
+			"column": {"type": "string", "minLength": 1},
+			"formula": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "as in calculator"},
 			"values": {"type": "array", "maxItems": 100000},
 			"group_by": {"type": "array", "minItems": 1, "maxItems": 10, "items": {"type": "string"}},
-			"aggregate": {"type": "object", "description": "column: one of `+strings.Join(sheet.Aggregates, ", ")+`, or several of them", "additionalProperties": {"type": ["string", "array"]}},
-			"to": {"type": "string", "minLength": 1, "description": "the file to write"},
-			"offset": {"type": "integer", "minimum": 1, "description": "first row to read, from 1"},
-			"limit": {"type": "integer", "minimum": 1, "description": "most rows to read; default 200"}`),
+			"aggregate": {"type": "object", "description": "by column: `+strings.Join(sheet.Aggregates, ", ")+`, or a list of these", "additionalProperties": {"type": ["string", "array"]}},
+			"to": {"type": "string", "minLength": 1},
+			"offset": {"type": "integer", "minimum": 1, "description": "first row"},
+			"limit": {"type": "integer", "minimum": 1, "description": "default 200"}`),
 	},
 	run:       with(workOnSheet),
 	reconcile: reconcileSheet,

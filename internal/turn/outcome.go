@@ -35,14 +35,14 @@ type Tool struct {
 // has cycles, stands in the assignment: tools come before everything else that a
 // server keeps, so they are the same at every node.
 func FinishTool() Tool {
-	fields := text("The fields that \"How to end\" names, each of its type; a success gives every one.")
+	fields := text("Those that \"How to end\" names; a success gives every one.")
 	fields["type"] = "object"
 	schema, err := json.Marshal(object(map[string]any{
 		"status": map[string]any{
 			"type": "string", "enum": []string{"success", "failure", "continue"},
-			"description": "success: done. failure: it cannot be done. continue, only where your assignment says so: another cycle, which gets your notes.",
+			"description": "failure: it cannot be done. continue, only where your assignment says so: another cycle.",
 		},
-		"summary": text("One line: what you did and found, or why you could not."),
+		"summary": text("One line: what you did and found, or why not."),
 		"notes":   text("What the next cycle or agent should know; it is all they get from you."),
 		"fields":  fields,
 	}, "status", "summary"))
@@ -51,7 +51,7 @@ func FinishTool() Tool {
 	}
 	return Tool{
 		Name: FinishName, Schema: schema,
-		Description: "End your turn with its outcome. Call it once, alone, when all other calls have ended.",
+		Description: "End your turn. Call it once, alone, after all other calls.",
 	}
 }
 
