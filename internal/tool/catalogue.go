@@ -37,7 +37,10 @@ const maxArguments = 2 << 20 // bytes
 type tool struct {
 	Spec
 	schema *jsonschema.Schema
-	run    func(context.Context, *Set, *loomv1.ToolCall) Result
+	// needs says what a set lacks that the tool cannot do without, and the caller's
+	// way on; nil means that it needs nothing but files.
+	needs func(*Set) *fault.Error
+	run   func(context.Context, *Set, *loomv1.ToolCall) Result
 	// reconcile is set for tools that can tell what became of a call.
 	reconcile func(context.Context, *Set, *loomv1.ToolCall) (Result, bool)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -20,9 +19,6 @@ func nodeID(what string) string {
 	}
 	return `{"type": "string", "pattern": "^d[1-9][0-9]{0,8}$"` + what + `}`
 }
-
-// errNoGraph is the answer where there is no decision graph.
-func errNoGraph() error { return fault.New("tool/failed", "there is no decision graph here") }
 
 var decisionLog = &tool{
 	Spec: Spec{
@@ -45,7 +41,8 @@ var decisionLog = &tool{
 					"id": `+nodeID("of an earlier node")+`,
 					"why": {"type": "string", "maxLength": 2000}}}}`),
 	},
-	run: with(logDecision),
+	needs: graphed,
+	run:   with(logDecision),
 	// To log a node again adds nothing.
 	reconcile: func(context.Context, *Set, *loomv1.ToolCall) (Result, bool) { return Result{}, false },
 }
@@ -66,9 +63,6 @@ type linkArgument struct {
 }
 
 func logDecision(ctx context.Context, j job, a logArguments) (Result, error) {
-	if j.decisions == nil {
-		return Result{}, errNoGraph()
-	}
 	n, err := j.decisions.Log(ctx, a.command(j.id))
 	if err != nil {
 		return Result{}, err

@@ -24,7 +24,8 @@ var decisionQuery = &tool{
 			"depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "for around; default 1"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "default 20"}`),
 	},
-	run: with(queryDecisions),
+	needs: graphed,
+	run:   with(queryDecisions),
 }
 
 // queryOutput bounds what a query shows, in bytes.
@@ -41,9 +42,6 @@ type queryArguments struct {
 }
 
 func queryDecisions(ctx context.Context, j job, a queryArguments) (Result, error) {
-	if j.decisions == nil {
-		return Result{}, errNoGraph()
-	}
 	q, err := a.question()
 	if err != nil {
 		return Result{}, err

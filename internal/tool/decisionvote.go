@@ -23,7 +23,8 @@ var decisionBallot = &tool{
 			"quorum": {"type": "integer", "minimum": 1, "maximum": 20, "description": "default over half"},
 			"minutes": {"type": "integer", "minimum": 1, "maximum": 1440, "description": "default 10"}`),
 	},
-	run: with(openBallot),
+	needs: graphed,
+	run:   with(openBallot),
 	// To open the same vote again changes nothing.
 	reconcile: func(context.Context, *Set, *loomv1.ToolCall) (Result, bool) { return Result{}, false },
 }
@@ -39,7 +40,8 @@ var decisionVote = &tool{
 			"confidence": {"type": "integer", "minimum": 0, "maximum": 100, "description": "default 50"},
 			"why": {"type": "string", "maxLength": 2000}`),
 	},
-	run: with(castVote),
+	needs: graphed,
+	run:   with(castVote),
 	// To cast the same vote again changes nothing.
 	reconcile: func(context.Context, *Set, *loomv1.ToolCall) (Result, bool) { return Result{}, false },
 }
@@ -54,9 +56,6 @@ type ballotArguments struct {
 }
 
 func openBallot(ctx context.Context, j job, a ballotArguments) (Result, error) {
-	if j.decisions == nil {
-		return Result{}, errNoGraph()
-	}
 	rule := loomv1.VoteRule_value["VOTE_RULE_"+strings.ToUpper(a.Rule)]
 	if err := j.decisions.Open(ctx, &loomv1.OpenBallot{Ballot: &loomv1.Ballot{
 		Decision: a.Decision, Options: a.Options, Voters: a.Voters, Rule: loomv1.VoteRule(rule), Quorum: a.Quorum, Seconds: a.Minutes * 60,
@@ -74,9 +73,6 @@ type voteArguments struct {
 }
 
 func castVote(ctx context.Context, j job, a voteArguments) (Result, error) {
-	if j.decisions == nil {
-		return Result{}, errNoGraph()
-	}
 	confidence := uint32(50)
 	if a.Confidence != nil {
 		confidence = *a.Confidence

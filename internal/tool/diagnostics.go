@@ -45,7 +45,8 @@ var lspDiagnostics = &tool{
 		Schema: schema(`"paths"`, `
 			"paths": {"type": "array", "minItems": 1, "maxItems": 20, "items": {"type": "string", "minLength": 1}, "description": "files"}`),
 	},
-	run: with(diagnose),
+	needs: served,
+	run:   with(diagnose),
 }
 
 type diagnoseArguments struct {
@@ -53,10 +54,6 @@ type diagnoseArguments struct {
 }
 
 func diagnose(ctx context.Context, j job, a diagnoseArguments) (Result, error) {
-	if j.ws.Exec.Contain == nil && !j.ws.Exec.Allow {
-		return Result{}, fault.New("tool/no-sandbox", "language servers do not run here: there is no sandbox for them").
-			Want("do without; the operator may allow programs to run unsandboxed")
-	}
 	byServer := map[int][]lsp.File{}
 	for _, p := range a.Paths {
 		n, err := j.serverOf(p)

@@ -24,7 +24,8 @@ var secEDGAR = &tool{
 			"form": {"type": "string", "maxLength": 20, "description": "as 10-K; default all"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "default 20"}`),
 	},
-	run: with(askEDGAR),
+	needs: sourced("sec_edgar", "gives the contact that the SEC asks for with --source edgar=CONTACT", func(s Sources) bool { return s.EDGAR != nil }),
+	run:   with(askEDGAR),
 }
 
 type edgarArguments struct {
@@ -37,9 +38,6 @@ type edgarArguments struct {
 
 func askEDGAR(ctx context.Context, j job, a edgarArguments) (Result, error) {
 	c := j.sources().EDGAR
-	if c == nil {
-		return Result{}, unset("sec_edgar", "gives the contact that the SEC asks for with --source edgar=CONTACT")
-	}
 	if (a.Concept != "") != (a.Action == "concept") {
 		return Result{}, unfit("concept", "it belongs to the action concept, which needs it")
 	}
@@ -115,7 +113,8 @@ var alphaVantage = &tool{
 			"quarters": {"type": "boolean", "description": "not years"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "of statements or days"}`),
 	},
-	run: with(askAlphaVantage),
+	needs: sourced("alpha_vantage", "gives a key in ALPHA_VANTAGE_API_KEY", func(s Sources) bool { return s.AlphaVantage != nil }),
+	run:   with(askAlphaVantage),
 }
 
 type alphaVantageArguments struct {
@@ -128,10 +127,7 @@ type alphaVantageArguments struct {
 
 func askAlphaVantage(ctx context.Context, j job, a alphaVantageArguments) (Result, error) {
 	c := j.sources().AlphaVantage
-	switch {
-	case c == nil:
-		return Result{}, unset("alpha_vantage", "gives a key in ALPHA_VANTAGE_API_KEY")
-	case (a.Statement != "") != (a.Action == "statement"):
+	if (a.Statement != "") != (a.Action == "statement") {
 		return Result{}, unfit("statement", "it belongs to the action statement, which needs it")
 	}
 	text, err := a.ask(ctx, c)

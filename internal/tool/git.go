@@ -26,7 +26,8 @@ var gitStatus = &tool{
 		Description: "List the files that differ from the commit that the work began on: M changed, A added, D deleted, ? unknown to git.",
 		Schema:      schema(``, ``),
 	},
-	run: with(statusOfGit),
+	needs: tracked,
+	run:   with(statusOfGit),
 }
 
 var gitDiff = &tool{
@@ -39,7 +40,8 @@ var gitDiff = &tool{
 			"path": {"type": "string", "minLength": 1, "description": "file or directory"},
 			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit; default the one that the work began on"}`),
 	},
-	run: with(diffOfGit),
+	needs: tracked,
+	run:   with(diffOfGit),
 }
 
 var gitLog = &tool{
@@ -52,7 +54,8 @@ var gitLog = &tool{
 			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit to begin at"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "most commits; default 20"}`),
 	},
-	run: with(logOfGit),
+	needs: tracked,
+	run:   with(logOfGit),
 }
 
 var gitShow = &tool{
@@ -66,7 +69,8 @@ var gitShow = &tool{
 			"offset": {"type": "integer", "minimum": 1},
 			"limit": {"type": "integer", "minimum": 1}`),
 	},
-	run: with(showOfGit),
+	needs: tracked,
+	run:   with(showOfGit),
 }
 
 var gitBlame = &tool{
@@ -80,7 +84,8 @@ var gitBlame = &tool{
 			"offset": {"type": "integer", "minimum": 1},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 10000}`),
 	},
-	run: with(blameOfGit),
+	needs: tracked,
+	run:   with(blameOfGit),
 }
 
 type gitArguments struct {
@@ -332,8 +337,8 @@ func (s *Set) filtersOff(ctx context.Context) []string {
 // write, and keeps so many bytes of what it says. Its configuration is neutral:
 // no hooks, no programs, no network, nothing of the user's or the system's.
 func (s *Set) git(ctx context.Context, keep int, args ...string) (outcome, error) {
-	if s.ws.GitDir == "" {
-		return outcome{}, fault.New("tool/failed", "this workspace is no git work tree")
+	if err := tracked(s); err != nil {
+		return outcome{}, err
 	}
 	program, err := exec.LookPath("git")
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/loomrun/loom/internal/fault"
 )
 
 // OutputRead names the tool that reads results of the turn. Every agent has it
@@ -29,7 +27,8 @@ var outputRead = &tool{
 			"limit": {"type": "integer", "minimum": 1},
 			"pattern": {"type": "string", "minLength": 1, "maxLength": 512, "description": "only lines that match"}`),
 	},
-	run: with(readOutput),
+	needs: keeping,
+	run:   with(readOutput),
 }
 
 type outputArguments struct {
@@ -40,9 +39,6 @@ type outputArguments struct {
 }
 
 func readOutput(ctx context.Context, j job, a outputArguments) (Result, error) {
-	if j.ws.Outputs == nil {
-		return Result{}, fault.New("tool/failed", "no results are kept here")
-	}
 	pattern, err := regexp.Compile(a.Pattern)
 	if err != nil {
 		return Result{}, unfit("/pattern", "it is not a regular expression: %s", err).Got(a.Pattern)

@@ -203,6 +203,9 @@ func (s *Set) Call(ctx context.Context, allow []string, timeout time.Duration, c
 	if err := t.check(call.GetArguments()); err != nil {
 		return refused(err)
 	}
+	if err := s.lacks(t); err != nil {
+		return refused(err)
+	}
 	if timeout <= 0 {
 		timeout = t.Timeout
 	}

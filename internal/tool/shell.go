@@ -25,7 +25,8 @@ var shell = &tool{
 			"timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "to end it earlier"},
 			"background": {"type": "boolean", "description": "do not wait; see process"}`),
 	},
-	run: with(runShell),
+	needs: sandboxed("commands"),
+	run:   with(runShell),
 }
 
 type shellArguments struct {
@@ -35,10 +36,6 @@ type shellArguments struct {
 }
 
 func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
-	if j.ws.Exec.Contain == nil && !j.ws.Exec.Allow {
-		return Result{}, fault.New("tool/no-sandbox", "commands do not run here: there is no sandbox for them").
-			Want("do without; the operator may allow commands to run unsandboxed")
-	}
 	if strings.ContainsRune(a.Command, 0) {
 		return Result{}, unfit("/command", "it has a NUL character")
 	}

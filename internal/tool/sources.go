@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/sheet"
 	"github.com/loomrun/loom/internal/source/alphavantage"
 	"github.com/loomrun/loom/internal/source/edgar"
@@ -35,11 +34,6 @@ func (s *Set) sources() Sources {
 	return *s.ws.Sources
 }
 
-// unset says how a source is set up.
-func unset(what, how string) *fault.Error {
-	return fault.New("source/credentials", "%s is not set up on this host", what).Want("an operator %s; go on without it and say so", how)
-}
-
 // answered turns the error of a source into the call's.
 func answered(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -58,7 +52,8 @@ var webFetch = &tool{
 			"url": {"type": "string", "minLength": 1, "maxLength": 4096},
 			"offset": {"type": "integer", "minimum": 1, "description": "first character, from 1"}`),
 	},
-	run: with(fetchPage),
+	needs: sourced("web_fetch", "names each host that may be asked with --source web=HOST", func(s Sources) bool { return s.Web != nil }),
+	run:   with(fetchPage),
 }
 
 type fetchArguments struct {
@@ -70,9 +65,6 @@ const pageText = 64 << 10 // characters of a page that are shown at once
 
 func fetchPage(ctx context.Context, j job, a fetchArguments) (Result, error) {
 	web := j.sources().Web
-	if web == nil {
-		return Result{}, unset("web_fetch", "names each host that may be asked with --source web=HOST")
-	}
 	page, err := web.Get(ctx, a.URL)
 	if err != nil {
 		return Result{}, answered(ctx, err)
@@ -111,7 +103,8 @@ var webSearch = &tool{
 			"query": {"type": "string", "minLength": 1, "maxLength": 400},
 			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "default 8"}`),
 	},
-	run: with(searchWeb),
+	needs: sourced("web_search", "names a search engine with --source search=URL, or gives BRAVE_API_KEY", func(s Sources) bool { return s.Search != nil }),
+	run:   with(searchWeb),
 }
 
 type webSearchArguments struct {
@@ -121,9 +114,6 @@ type webSearchArguments struct {
 
 func searchWeb(ctx context.Context, j job, a webSearchArguments) (Result, error) {
 	engine := j.sources().Search
-	if engine == nil {
-		return Result{}, unset("web_search", "names a search engine with --source search=URL, or gives BRAVE_API_KEY")
-	}
 	if a.Count == 0 {
 		a.Count = 8
 	}
