@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,18 +66,17 @@ func offer(t turn.Tool) model.ToolSpec {
 	return model.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema}
 }
 
-// allowed are the tools that may be used now: an architect only reads.
+// allowed are the tools that may be used now: those that the turn began with; an
+// architect only reads.
 func (r *run) allowed() []string {
-	if !turn.Planning(r.t) {
-		return append(r.role.Tools.All(), tool.OutputRead)
-	}
-	list := []string{tool.OutputRead}
+	var list []string
 	for _, name := range r.role.Tools.All() {
-		if tool.Class(name) == loomv1.ToolClass_TOOL_CLASS_READ {
+		reads := tool.Class(name) == loomv1.ToolClass_TOOL_CLASS_READ
+		if !slices.Contains(r.t.Without, name) && (reads || !turn.Planning(r.t)) {
 			list = append(list, name)
 		}
 	}
-	return list
+	return append(list, tool.OutputRead)
 }
 
 // shortened brings tools into limit bytes as far as that goes: first without

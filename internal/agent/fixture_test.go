@@ -65,6 +65,7 @@ func newBench(t testing.TB, policy scripted.Policy, files ...git.File) *bench {
 		Model: b.asks.count(scripted.New("test", policy)), Roles: roles.Builtin(), Blobs: &blobs{},
 		Repository: func(context.Context, *loomv1.ProjectConfig) (*agent.Repository, error) { return b.repo, nil },
 		Exec:       func(string, roles.Role, string) tool.Policy { return tool.Policy{Allow: true} }, Scratch: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+		Servers: []tool.LanguageServer{}, // whatever is installed here
 	}
 	return b
 }

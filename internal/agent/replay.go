@@ -67,7 +67,7 @@ func replayTurn(ctx context.Context, rec *recording.Recording, set *roles.Set, t
 		},
 		seat: &stage{rec: one, attempt: t.Attempt}, role: role,
 	}
-	r, err := j.begin(ctx, t.Prompt)
+	r, err := j.begin(ctx, t.Prompt, t.Without)
 	if err != nil {
 		return said, err
 	}

@@ -25,7 +25,7 @@ func (j *job) tapeTurn(start *loomv1.StartTurn, prompt string) {
 		return
 	}
 	j.Tape.Turn(&recording.Turn{
-		Attempt: j.brief.Attempt.Id, Bead: j.brief.Bead.Id, Role: j.brief.Attempt.Role, Node: node, Prompt: prompt, Architect: start.Architect,
+		Attempt: j.brief.Attempt.Id, Bead: j.brief.Bead.Id, Role: j.brief.Attempt.Role, Node: node, Prompt: prompt, Architect: start.Architect, Without: start.Without,
 	})
 }
 

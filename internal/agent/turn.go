@@ -28,8 +28,10 @@ type run struct {
 	silent  bool           // a recording is played, and nothing is run
 }
 
-// begin starts the turn with prompt, or takes up the one that was begun.
-func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
+// begin starts the turn with prompt and without those of the role's tools, or takes
+// up the one that was begun. What the host cannot carry out is recorded, because the
+// offered tools are a part of each request, which is the same on whatever host goes on.
+func (j *job) begin(ctx context.Context, prompt string, without []string) (*run, error) {
 	t := proto.CloneOf(j.brief.Turn)
 	if t == nil {
 		t = &loomv1.Turn{Attempt: j.brief.Attempt.Id}
@@ -43,7 +45,7 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := &loomv1.StartTurn{Model: j.model().Name(), Prompt: ref}
+	start := &loomv1.StartTurn{Model: j.model().Name(), Prompt: ref, Without: without}
 	if j.plans() {
 		start.Architect = j.architect().Name()
 	}
@@ -51,9 +53,14 @@ func (j *job) begin(ctx context.Context, prompt string) (*run, error) {
 	return r, r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: start}})
 }
 
+// without are the role's tools that cannot work in a workspace of this host.
+func (j *job) without(ws tool.Workspace) []string {
+	return tool.New(ws, decisions{j}).Unusable(j.role.Tools.All())
+}
+
 // turn runs a whole turn in a workspace.
 func (j *job) turn(ctx context.Context, ws tool.Workspace, prompt string) (*loomv1.Outcome, error) {
-	r, err := j.begin(ctx, prompt)
+	r, err := j.begin(ctx, prompt, j.without(ws))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +94,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 	outside, closeOutside := r.outside(ctx, ws)
 	defer closeOutside()
 	ws.Outside = slices.Concat(outside, kit)
-	ws.Outputs, ws.Shown = r.outputs, r.shown()
+	ws.Outputs, ws.Shown, ws.Without = r.outputs, r.shown(), r.t.Without
 	r.tools = tool.New(ws, decisions{r.job})
 	defer r.tools.EndProcesses()
 	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)

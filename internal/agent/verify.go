@@ -28,7 +28,7 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	r, err := j.begin(ctx, Prompt(j.brief)+j.patchText(ctx))
+	r, err := j.begin(ctx, Prompt(j.brief)+j.patchText(ctx), j.without(j.workspace(dir)))
 	if err != nil {
 		return nil, err
 	}

@@ -158,8 +158,13 @@ func (d *demo) start(ctx context.Context) error {
 	begun := time.Now()
 	d.began = begun
 	keyFile := filepath.Join(d.dir, "ceo.nk")
+	var servers []host.LanguageServer // nil: those that are installed
+	if d.Model.Scripted() {
+		servers = []host.LanguageServer{} // a script asks none, and what it is offered is the same everywhere
+	}
 	h, err := host.Start(ctx, host.Config{
-		Data: d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape, Secrets: d.Secrets,
+		LanguageServers: servers,
+		Data:            d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape, Secrets: d.Secrets,
 		Projects:    []host.Project{{ID: projectID, Repository: d.repo, Branch: Branch}},
 		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && recording.PlayedBy(d.Model) == nil && !host.CanSandbox(),
 	})

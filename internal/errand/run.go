@@ -143,8 +143,13 @@ func (e *errand) start(ctx context.Context) (err error) {
 	if e.ws.own {
 		p.Branch = Branch
 	}
+	var servers []host.LanguageServer // nil: those that are installed
+	if e.Model != nil && e.Model.Scripted() {
+		servers = []host.LanguageServer{} // a script asks none, and what it is offered is the same everywhere
+	}
 	e.host, err = host.Start(ctx, host.Config{
-		Data: e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, Secrets: e.Secrets, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
+		LanguageServers: servers,
+		Data:            e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, Secrets: e.Secrets, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
 		Projects: []host.Project{p}, Processes: e.Processes, Unsandboxed: e.Unsandboxed, Logger: e.Logger,
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/loomrun/loom/internal/fault"
@@ -28,7 +28,7 @@ func Workbench(dir string, write bool) ([]mcpserver.Tool, error) {
 		return nil, fault.New("usage/argument", "not a directory").At("--workspace").Got(dir)
 	}
 	set := tool.New(tool.Workspace{Root: root, ReadOnly: !write}, nil)
-	allow := benchTools(write)
+	allow := benchTools(set, write)
 	var list []mcpserver.Tool
 	var files sync.RWMutex // who changes files is alone with them
 	for _, s := range set.Specs(allow) {
@@ -51,13 +51,15 @@ func Workbench(dir string, write bool) ([]mcpserver.Tool, error) {
 	return list, nil
 }
 
-// benchTools are the tools that need nothing but files.
-func benchTools(write bool) (names []string) {
-	for _, name := range roles.KnownTools() {
-		outside := strings.HasPrefix(name, "decision_") || strings.HasPrefix(name, "git_") || strings.HasPrefix(name, "web_") ||
-			name == "sec_edgar" || name == "alpha_vantage" || name == "lsp_diagnostics"
+// benchTools are the tools that a set can carry out for a client who is no agent:
+// who runs no command, is in no team and keeps no plan.
+func benchTools(set *tool.Set, write bool) (names []string) {
+	known := roles.KnownTools()
+	unusable := set.Unusable(known)
+	for _, name := range known {
 		class := tool.Class(name)
-		if !outside && (class == loomv1.ToolClass_TOOL_CLASS_READ || write && class == loomv1.ToolClass_TOOL_CLASS_WRITE) {
+		fits := class == loomv1.ToolClass_TOOL_CLASS_READ || write && class == loomv1.ToolClass_TOOL_CLASS_WRITE
+		if fits && name != "todo" && !tool.ForTeam(name) && !slices.Contains(unusable, name) {
 			names = append(names, name)
 		}
 	}

@@ -27,7 +27,8 @@ var process = &tool{
 			"wait_seconds": {"type": "integer", "minimum": 0, "maximum": 3600, "description": "for its end"},
 			"stop": {"type": "boolean"}`),
 	},
-	run: with(lookAtProcess),
+	needs: sandboxed("commands"),
+	run:   with(lookAtProcess),
 }
 
 // background is the processes that the calls of a turn have left running.

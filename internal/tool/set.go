@@ -70,6 +70,10 @@ type Workspace struct {
 	// Outputs has the results that output_read reads. Nil means that there are none.
 	Outputs Outputs
 
+	// Without are tools that were left out because the host that the work began on
+	// could not carry them out: a call of one is told so.
+	Without []string
+
 	// Shown is how many bytes of one result its reader sees: tools that give a file
 	// or a table in parts make them no longer. Zero means [Shown].
 	Shown int
@@ -227,6 +231,12 @@ func (s *Set) permitted(allow []string, name string) (*tool, error) {
 			e.Hint = "you have " + strings.Join(allow, ", ")
 		}
 		return nil, e
+	case slices.Contains(s.ws.Without, name):
+		if err := s.lacks(t); err != nil {
+			return nil, err
+		}
+		return nil, fault.New("tool/unavailable", "%s is not there in this turn: the host that it began on could not carry it out", name).At("tool").
+			Want("you have %s", strings.Join(allow, ", "))
 	case !Allows(allow, name):
 		return nil, fault.New("tool/denied", "your role may not use %s", name).At("tool").
 			Want("you have %s", strings.Join(allow, ", "))

@@ -123,3 +123,28 @@ func TestF17_BrokenTool(t *testing.T) {
 		t.Errorf("%v %s", r.Status, r.Output)
 	}
 }
+
+// A set tells which of its tools lack what they need, and a call of one says what
+// that is.
+func TestTOOL02_UnusableTools(t *testing.T) {
+	bare := tool.New(tool.Workspace{Root: t.TempDir(), Servers: []tool.LanguageServer{}}, nil)
+	able := tool.New(tool.Workspace{Root: t.TempDir(), Exec: tool.Policy{Allow: true}, GitDir: "x", Servers: []tool.LanguageServer{{Command: []string{"sh"}}}}, &graph{})
+	for name, want := range map[string]string{
+		"shell": "tool/no-sandbox", "process": "tool/no-sandbox", "lsp_diagnostics": "tool/no-sandbox", "git_log": "tool/failed", "decision_log": "tool/failed", "web_fetch": "source/credentials",
+		"file_read": "", "calculator": "",
+	} {
+		if got := len(bare.Unusable([]string{name})) == 1; got != (want != "") {
+			t.Errorf("%s cannot be used: %t", name, got)
+		}
+		if got := len(able.Unusable([]string{name})) == 1; got != (name == "web_fetch") {
+			t.Errorf("where there is all but sources, %s cannot be used: %t", name, got)
+		}
+		arguments := map[string]args{"shell": {"command": "true"}, "process": {"id": "x"}, "lsp_diagnostics": {"paths": []string{"a.go"}}, "decision_log": {"type": "goal", "title": "x"}, "web_fetch": {"url": "x"}}[name]
+		if arguments == nil {
+			arguments = args{}
+		}
+		if r := do(t, bare, name, arguments); want != "" && r.Code != want {
+			t.Errorf("%s answers %s %s, want %s", name, r.Code, r.Output, want)
+		}
+	}
+}

@@ -48,7 +48,7 @@ func Apply(t *loomv1.Turn, e *loomv1.Event) error {
 
 func applyStarted(t *loomv1.Turn, e *loomv1.Event, f *loomv1.TurnStarted) {
 	if !Started(t) {
-		t.Model, t.Prompt, t.StartedAt, t.Architect = f.GetModel(), f.GetPrompt(), e.Time, f.GetArchitect()
+		t.Model, t.Prompt, t.StartedAt, t.Architect, t.Without = f.GetModel(), f.GetPrompt(), e.Time, f.GetArchitect(), f.GetWithout()
 	}
 }
 

@@ -58,7 +58,7 @@ func fact(t *loomv1.Turn, r *loomv1.TurnRecord) *loomv1.Event {
 	e := &loomv1.Event{Attempt: t.Attempt}
 	switch r := r.Record.(type) {
 	case *loomv1.TurnRecord_Start:
-		e.Fact = &loomv1.Event_TurnStarted{TurnStarted: &loomv1.TurnStarted{Model: r.Start.Model, Prompt: r.Start.Prompt, Architect: r.Start.Architect}}
+		e.Fact = &loomv1.Event_TurnStarted{TurnStarted: &loomv1.TurnStarted{Model: r.Start.Model, Prompt: r.Start.Prompt, Architect: r.Start.Architect, Without: r.Start.Without}}
 	case *loomv1.TurnRecord_Answer:
 		e.Fact = &loomv1.Event_ModelAnswered{ModelAnswered: &loomv1.ModelAnswered{Answer: r.Answer}}
 	case *loomv1.TurnRecord_Intent:

@@ -60,6 +60,8 @@ type Turn struct {
 	Prompt  string          `json:"prompt"`
 	// Architect says that another model plans.
 	Architect string `json:"architect,omitempty"`
+	// Without are the role's tools that its host could not carry out.
+	Without []string `json:"without,omitempty"`
 }
 
 // Part is a piece of requests, told once.

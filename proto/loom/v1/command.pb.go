@@ -1795,7 +1795,10 @@ type StartTurn struct {
 	Model  string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	Prompt *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// The model that plans the changes; empty where one model does both.
-	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	Architect string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	// The role's tools that the host could not carry out when the turn began, for the
+	// want of a sandbox, a source or a program: the turn does without them.
+	Without       []string `protobuf:"bytes,551,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1849,6 +1852,13 @@ func (x *StartTurn) GetArchitect() string {
 		return x.Architect
 	}
 	return ""
+}
+
+func (x *StartTurn) GetWithout() []string {
+	if x != nil {
+		return x.Without
+	}
+	return nil
 }
 
 // ReserveCall asks for what a model call can use at most, before it is made;
@@ -5232,11 +5242,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06finish\x18\x04 \x01(\v2\x13.loom.v1.FinishToolH\x00R\x06finish\x120\n" +
 	"\acompact\x18\xa6\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\acompact\x12$\n" +
 	"\x04hear\x18\xa7\x04 \x01(\v2\r.loom.v1.SaidH\x00R\x04hearB\b\n" +
-	"\x06record\"j\n" +
+	"\x06record\"\x85\x01\n" +
 	"\tStartTurn\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
 	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\"\x92\x01\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\x12\x19\n" +
+	"\awithout\x18\xa7\x04 \x03(\tR\awithout\"\x92\x01\n" +
 	"\vReserveCall\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12:\n" +

@@ -5345,7 +5345,10 @@ type TurnStarted struct {
 	Model  string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	Prompt *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// The model that plans the changes; empty where one model does both.
-	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	Architect string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	// The role's tools that the host could not carry out when the turn began, for the
+	// want of a sandbox, a source or a program: the turn does without them.
+	Without       []string `protobuf:"bytes,551,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5399,6 +5402,13 @@ func (x *TurnStarted) GetArchitect() string {
 		return x.Architect
 	}
 	return ""
+}
+
+func (x *TurnStarted) GetWithout() []string {
+	if x != nil {
+		return x.Without
+	}
+	return nil
 }
 
 // TurnCompacted puts a summary in the place of a turn's first answers.
@@ -6270,11 +6280,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
 	"repository\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\tR\arequest\"l\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"\x87\x01\n" +
 	"\vTurnStarted\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
 	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\"D\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\x12\x19\n" +
+	"\awithout\x18\xa7\x04 \x03(\tR\awithout\"D\n" +
 	"\rTurnCompacted\x123\n" +
 	"\n" +
 	"compaction\x18\x01 \x01(\v2\x13.loom.v1.CompactionR\n" +

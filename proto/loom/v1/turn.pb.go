@@ -981,7 +981,10 @@ type Turn struct {
 	Iterations uint32 `protobuf:"varint,6,opt,name=iterations,proto3" json:"iterations,omitempty"`
 	// The model that plans the changes before the other carries them out; empty
 	// where one model does both.
-	Architect     string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	Architect string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	// The role's tools that the host could not carry out when the turn began, for the
+	// want of a sandbox, a source or a program: the turn does without them.
+	Without       []string `protobuf:"bytes,551,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1065,6 +1068,13 @@ func (x *Turn) GetArchitect() string {
 	return ""
 }
 
+func (x *Turn) GetWithout() []string {
+	if x != nil {
+		return x.Without
+	}
+	return nil
+}
+
 var File_loom_v1_turn_proto protoreflect.FileDescriptor
 
 const file_loom_v1_turn_proto_rawDesc = "" +
@@ -1125,7 +1135,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\x12\x18\n" +
-	"\aruntime\x18\x04 \x01(\bR\aruntime\"\x83\x02\n" +
+	"\aruntime\x18\x04 \x01(\bR\aruntime\"\x9e\x02\n" +
 	"\x04Turn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
@@ -1136,7 +1146,8 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\n" +
 	"iterations\x18\x06 \x01(\rR\n" +
 	"iterations\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect*g\n" +
+	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\x12\x19\n" +
+	"\awithout\x18\xa7\x04 \x03(\tR\awithout*g\n" +
 	"\tToolClass\x12\x1a\n" +
 	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTOOL_CLASS_READ\x10\x01\x12\x14\n" +
