@@ -28,7 +28,7 @@ func (d *draft) plans() bool { return slices.Contains([]string{"", Guided, Sugge
 func (w *weaver) planNodes(entry []string) []string {
 	if w.plans() {
 		id := w.node([]any{"phase_mode"}, &loomv1.NodeDefinition{
-			Id: Planner, Type: task, Role: planRole, Outcome: map[string]string{"plan": "string"},
+			Id: Planner, Type: task, Role: planRole, Outcome: map[string]string{"plan": "object"},
 			Description: "Plan how the goal is reached: which phases there are, what each does and delivers, and what waits for what.",
 			Phase:       &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_PLAN, ModelTier: 1},
 		})

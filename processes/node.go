@@ -189,7 +189,7 @@ func (v *validator) hasFailureEdge(id string) bool {
 	return slices.ContainsFunc(v.def.Edges, func(e *loomv1.EdgeDefinition) bool { return e.From == id && e.Outcome == failure })
 }
 
-var fieldTypes = []string{"string", "int", "bool", "double"}
+var fieldTypes = []string{"string", "int", "bool", "double", "object"}
 
 // reserved are words that cannot be written as a field in an expression.
 var reserved = []string{

@@ -450,7 +450,7 @@ func (j *job) keep(ctx context.Context, claim *loomv1.LockClaim) (held context.C
 func (j *job) outcome(status loomv1.OutcomeStatus, summary, notes string, fields map[string]any) *loomv1.Outcome {
 	all := map[string]any{}
 	for name, kind := range j.brief.Node.GetOutcome() {
-		all[name] = map[string]any{"string": "", "bool": false, "int": 0, "double": 0}[kind]
+		all[name] = map[string]any{"string": "", "bool": false, "int": 0, "double": 0, "object": map[string]any{}}[kind]
 	}
 	for name, v := range fields {
 		if _, declared := all[name]; declared {
@@ -459,7 +459,7 @@ func (j *job) outcome(status loomv1.OutcomeStatus, summary, notes string, fields
 	}
 	f, err := structpb.NewStruct(all)
 	if err != nil {
-		panic(err) // values are strings, booleans and numbers
+		panic(err) // values are those of JSON
 	}
 	return &loomv1.Outcome{Status: status, Summary: text(summary), Notes: text(notes), Fields: f}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 
@@ -57,8 +58,11 @@ func (j *job) planPrompt(ctx context.Context, written, now *processes.Process, d
 // ruled is the outcome with the plan that rules make. If not even that can be
 // carried out, the phases stay as they are.
 func (j *job) ruled(now *processes.Process, files fs.FS, summary string) *loomv1.Outcome {
-	text := plan.Rules(now, j.brief.Bead.Goal, files)
-	out := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, "", map[string]any{"plan": text})
+	var made map[string]any
+	if err := json.Unmarshal([]byte(plan.Rules(now, j.brief.Bead.Goal, files)), &made); err != nil {
+		panic(err) // it is JSON
+	}
+	out := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, "", map[string]any{"plan": made})
 	if j.planSound(out) != nil {
 		return j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, "the phases are taken as they are", "", nil)
 	}
@@ -72,7 +76,7 @@ func (j *job) planSound(out *loomv1.Outcome) error {
 	}
 	o := plan.Options(j.brief.Bead, j.brief.Execution, j.brief.Bead.GetBudget().GetTokens())
 	o.Roles = j.Roles
-	_, _, err := processes.Replan(j.brief.Definition, out.GetFields().GetFields()["plan"].GetStringValue(), o)
+	_, _, err := processes.Replan(j.brief.Definition, plan.Text(out), o)
 	return err
 }
 

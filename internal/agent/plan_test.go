@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -46,12 +47,12 @@ func plannerBrief(t *testing.T, goal string, attempt uint32) *loomv1.Brief {
 
 // plans is what a model answers that plans so.
 func plans(text string) *model.Response {
-	return says(call(turn.FinishName, map[string]any{"status": "success", "summary": "planned", "notes": "", "fields": map[string]any{"plan": text}}))
+	return says(call(turn.FinishName, map[string]any{"status": "success", "summary": "planned", "notes": "", "fields": map[string]any{"plan": json.RawMessage(text)}}))
 }
 
-func planOf(out *loomv1.Outcome) string { return out.GetFields().GetFields()["plan"].GetStringValue() }
+func planOf(out *loomv1.Outcome) string { return plan.Text(out) }
 
-const withoutBid = "{phases: [{id: facts}]}" // which nothing allows
+const withoutBid = `{"phases":[{"id":"facts"}]}` // which nothing allows
 
 // In place of a third plan that cannot be carried out comes the plan by rules,
 // and says what was wrong with the other.
@@ -74,7 +75,7 @@ func TestPROC04_TheThirdPlanIsByRules(t *testing.T) {
 // A third plan that is sound counts, as does a third attempt whose model gives up
 // or has nothing to say.
 func TestPROC04_TheThirdPlan(t *testing.T) {
-	sound := "{phases: [{id: facts}, {id: survey}, {id: bid}]}"
+	sound := `{"phases":[{"id":"facts"},{"id":"survey"},{"id":"bid"}]}`
 	b := newBench(t, script(plans(sound)))
 	if out := b.must(plannerBrief(t, "an offer", 3)); planOf(out) != sound {
 		t.Errorf("%s, want the model's own", planOf(out))
@@ -110,7 +111,7 @@ func TestPROC04_RulesAskNobody(t *testing.T) {
 // A planner whose host dies at any step, before or after that is durable, makes
 // the same plan, and nothing that was answered durably is asked again.
 func TestPROC04_APlannerGoesOnFromEveryStep(t *testing.T) {
-	policy := script(says(call("file_read", map[string]any{"path": "a.txt"})), plans("{phases: [{id: facts}, {id: survey}, {id: bid}]}"))
+	policy := script(says(call("file_read", map[string]any{"path": "a.txt"})), plans(`{"phases":[{"id":"facts"},{"id":"survey"},{"id":"bid"}]}`))
 	whole := newBench(t, policy)
 	want := whole.must(plannerBrief(t, "an offer", 1))
 	for at := 1; at <= whole.seat.calls; at++ {

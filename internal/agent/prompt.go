@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -272,11 +273,25 @@ func outcomeText(o *loomv1.Outcome) string {
 	}
 	fields := o.GetFields().AsMap()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if value := fmt.Sprint(fields[name]); value != "" {
+		if value := fieldText(fields[name]); value != "" {
 			text += "\n" + name + ": " + value
 		}
 	}
 	return text
+}
+
+// fieldText is an outcome's field as a prompt has it: an object as JSON, an empty
+// one as nothing.
+func fieldText(v any) string {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	data, err := json.Marshal(object)
+	if err != nil || len(object) == 0 {
+		return ""
+	}
+	return string(data)
 }
 
 func status(a *loomv1.Attempt) string {

@@ -49,7 +49,7 @@ const (
 )
 
 // Scope says which outcomes an expression may read. Fields map to "string",
-// "int", "bool" or "double". With neither field set there is no outcome.
+// "int", "bool", "double" or "object". With neither field set there is no outcome.
 type Scope struct {
 	// Outcome holds the fields of the node that the expression stands at.
 	Outcome map[string]string

@@ -27,12 +27,12 @@ func input(t testing.TB) condition.Input {
 		Context: object(t, map[string]any{
 			"count": 3, "urgent": true, "list": []any{1, 2}, "deep": map[string]any{"b": "x", "a": "y", "c": "z"},
 		}),
-		Outcome: object(t, map[string]any{"severity": "high", "count": 2, "ratio": 0.5, "ok": true}),
+		Outcome: object(t, map[string]any{"severity": "high", "count": 2, "ratio": 0.5, "ok": true, "drawn": map[string]any{"why": "x", "b": 1, "a": []any{"y"}}}),
 	}
 }
 
 var scope = condition.Scope{Outcome: map[string]string{
-	"severity": "string", "count": "int", "ratio": "double", "ok": "bool", "missing": "string", "zero": "int",
+	"severity": "string", "count": "int", "ratio": "double", "ok": "bool", "missing": "string", "zero": "int", "drawn": "object", "void": "object",
 }}
 
 func TestWF04_Holds(t *testing.T) {
@@ -60,6 +60,9 @@ func TestWF04_Holds(t *testing.T) {
 		{`context.deep.map(k, k) == ["a", "b", "c"]`, true}, // sorted
 		{`execution.dispatches == 4 && execution.visits["triage"] == 2`, true},
 		{`execution.visits["never"] == 0`, true},
+		{`outcome.drawn.why == "x" && outcome.drawn.a[0] == "y"`, true},
+		{`outcome.drawn.map(k, k) == ["a", "b", "why"]`, true}, // sorted
+		{`size(outcome.void) == 0 && !has(outcome.drawn.c)`, true},
 		{`bead.goal.matches("^mend")`, true},
 	} {
 		p, err := condition.Compile(tt.expr, scope, condition.Bool)

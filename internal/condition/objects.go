@@ -139,6 +139,8 @@ func celType(kind string) *types.Type {
 		return cel.BoolType
 	case "double":
 		return cel.DoubleType
+	case "object":
+		return cel.MapType(cel.StringType, cel.DynType)
 	}
 	return cel.StringType
 }
@@ -164,9 +166,13 @@ func outcomeField(v *structpb.Value, kind, name string) (any, error) {
 		if kind == "double" {
 			return k.NumberValue, nil
 		}
+	case *structpb.Value_StructValue:
+		if kind == "object" {
+			return k.StructValue, nil
+		}
 	}
 	if !absent {
 		return nil, fmt.Errorf("outcome field %q is no %s", name, kind)
 	}
-	return map[string]any{"string": "", "int": int64(0), "bool": false, "double": 0.0}[kind], nil
+	return map[string]any{"string": "", "int": int64(0), "bool": false, "double": 0.0, "object": &structpb.Struct{}}[kind], nil
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -32,7 +33,7 @@ func Ask(written, now *processes.Process, begun func(phase string) bool) string 
 	return b.String()
 }
 
-const form = `Call finish with status success and the plan in the field "plan", as JSON:
+const form = `Call finish with status success and the plan, an object, in the field "plan":
 {"why": "...", "phases": [{"id": "..."}, ...], "left_out": [{"phase": "...", "reason": "..."}]}
 A phase of the process is kept by its id alone; give description, depends_on, role, model_tier, verification_tier,
 is_synthesis, acceptance_criteria or deliverables only where it is to be different. Two or more phases that are part of
@@ -141,6 +142,20 @@ func left(tokens int64, x *loomv1.Execution) uint64 {
 		return 1
 	}
 	return uint64(tokens) - used
+}
+
+// Text is the plan of a planner's outcome as JSON, "" for one that has none. The
+// same plan gives the same text.
+func Text(out *loomv1.Outcome) string {
+	given := out.GetFields().GetFields()["plan"].GetStructValue()
+	if len(given.GetFields()) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(given.AsMap())
+	if err != nil {
+		panic(err) // every value of a Struct has its JSON
+	}
+	return string(data)
 }
 
 // WithRules says whether a bead's work is planned without a model.

@@ -17,7 +17,7 @@ func (d *decision) planned(x *loomv1.Execution) func(*loomv1.Outcome) (*workflow
 	return func(out *loomv1.Outcome) (*workflow.Compiled, *loomv1.Plan, error) {
 		o := plan.Options(d.s.p.Beads[x.Bead], x, d.s.allowed(x).GetTokens())
 		o.Roles = d.s.cfg.Roles
-		text := out.GetFields().GetFields()["plan"].GetStringValue()
+		text := plan.Text(out)
 		if text == "" && !o.Approve {
 			return nil, nil, nil
 		}

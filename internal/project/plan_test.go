@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/types/known/structpb"
+	"gopkg.in/yaml.v3"
 
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -41,7 +42,15 @@ func (d *desk) offered(text string) {
 	d.store(def)
 }
 
-func planned(text string) *loomv1.Outcome { return outcome(success, map[string]any{"plan": text}) }
+// planned is the outcome of a planner that gives a plan in YAML; words alone are
+// none.
+func planned(text string) *loomv1.Outcome {
+	value := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		value["words"] = text
+	}
+	return outcome(success, map[string]any{"plan": value})
+}
 
 // begun lists the nodes of an execution that have been reached.
 func begun(x *loomv1.Execution) (list []string) {

@@ -13,13 +13,15 @@ import (
 
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Bounds of an outcome's declared fields.
 const (
-	maxField = 4 << 10 // bytes of a string
-	maxInt   = 1 << 53 // above it a double is not exact
+	maxField = 4 << 10                  // bytes of a string
+	maxBytes = workflow.ObjectBytes / 2 // of an object, as JSON
+	maxInt   = 1 << 53                  // above it a double is not exact
 )
 
 // Tool offers [FinishName] to a model.
@@ -208,6 +210,9 @@ func (p *outcomeParser) fields() {
 func (p *outcomeParser) field(where, kind string, v any) *structpb.Value {
 	switch v := v.(type) {
 	case string:
+		if object, err := decode(v); kind == "object" && err == nil { // some models quote it
+			return p.object(where, object)
+		}
 		if kind == "string" && len(v) > maxField {
 			p.wrong(where, "it has %d bytes; at most %d are taken", len(v), maxField)
 			return nil
@@ -218,6 +223,10 @@ func (p *outcomeParser) field(where, kind string, v any) *structpb.Value {
 		if kind == "bool" {
 			return structpb.NewBoolValue(v)
 		}
+	case map[string]any:
+		if kind == "object" {
+			return p.object(where, v)
+		}
 	case json.Number:
 		if x, err := v.Float64(); err == nil && fitsNumber(kind, x) {
 			return structpb.NewNumberValue(x)
@@ -225,6 +234,62 @@ func (p *outcomeParser) field(where, kind string, v any) *structpb.Value {
 	}
 	p.wrong(where, "it must be of type %s", kind)
 	return nil
+}
+
+// object returns the value of a field that is an object. What it takes as JSON is
+// bounded so that its protobuf fits.
+func (p *outcomeParser) object(where string, given map[string]any) *structpb.Value {
+	data, err := json.Marshal(given)
+	if err == nil && len(data) > maxBytes {
+		p.wrong(where, "it has %d bytes; at most %d are taken", len(data), maxBytes)
+		return nil
+	}
+	if depth(given) > workflow.ObjectDepth {
+		p.wrong(where, "objects and lists stand in each other deeper than %d", workflow.ObjectDepth)
+		return nil
+	}
+	s, err := structpb.NewStruct(cleaned(given).(map[string]any))
+	if err != nil { // texts are clean
+		p.wrong(where, "it must be of type object: a number in it is out of range")
+		return nil
+	}
+	return structpb.NewStructValue(s)
+}
+
+// depth is how deep objects and lists stand in each other, v counted.
+func depth(v any) (most int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, of := range v {
+			most = max(most, depth(of))
+		}
+	case []any:
+		for _, of := range v {
+			most = max(most, depth(of))
+		}
+	default:
+		return 0
+	}
+	return most + 1
+}
+
+// cleaned is a value of JSON with every text in it clean.
+func cleaned(v any) any {
+	switch v := v.(type) {
+	case string:
+		return clean(v)
+	case []any:
+		for i := range v {
+			v[i] = cleaned(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, of := range v {
+			out[clean(key)] = cleaned(of)
+		}
+		return out
+	}
+	return v
 }
 
 func fitsNumber(kind string, x float64) bool {

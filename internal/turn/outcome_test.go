@@ -16,6 +16,8 @@ import (
 
 var plainNode = &loomv1.NodeDefinition{Id: "work"}
 
+var objective = &loomv1.NodeDefinition{Id: "planner", Outcome: map[string]string{"plan": "object"}}
+
 func TestAGENT07_ParseOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		node *loomv1.NodeDefinition
@@ -46,6 +48,13 @@ func TestAGENT07_ParseOutcome(t *testing.T) {
 		{node, `{"status":"failure","summary":"x","fields":{"severity":null}}`, ""},
 		{node, `{"status":"success","summary":"x","fields":{"severity":null,"count":1,"ratio":1,"sure":false}}`, "fields.severity: a success gives it; a value of type string"},
 		{node, `{"status":"failure","summary":"x","fields":{"severity":"` + strings.Repeat("x", 4097) + `"}}`, "fields.severity: it has 4097 bytes; at most 4096 are taken"},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":{"why":"w","phases":[{"id":"a","tokens":3}]}}}`, ""},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":"{\"why\":\"some models quote it\"}"}}`, ""},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":"why: w"}}`, "fields.plan: it must be of type object"},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":["w"]}}`, "fields.plan: it must be of type object"},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":{"n":1e400}}}`, "fields.plan: it must be of type object: a number in it is out of range"},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":{"n":` + strings.Repeat("[", 16) + strings.Repeat("]", 16) + `}}}`, "fields.plan: objects and lists stand in each other deeper than 16"},
+		{objective, `{"status":"success","summary":"x","fields":{"plan":{"n":"` + strings.Repeat("x", 32<<10) + `"}}}`, "fields.plan: it has 32776 bytes; at most 32768 are taken"},
 		{plainNode, ``, "the arguments are not one JSON object: EOF"},
 		{plainNode, `{"status":"success","summary":"x"`, "the arguments are not one JSON object: unexpected EOF"},
 		{plainNode, `{"status":"success","summary":"x"}{}`, "the arguments are not one JSON object: something follows the object"},

@@ -141,7 +141,7 @@ func (b *builder) addGate(n *node, where string) {
 }
 
 // fieldTypes are the types that an outcome field may have, see [hasType].
-var fieldTypes = []string{"string", "int", "bool", "double"}
+var fieldTypes = []string{"string", "int", "bool", "double", "object"}
 
 // reserved returns the only role that may do a kind of node, or "".
 func reserved(k loomv1.NodeKind) string {

@@ -17,7 +17,12 @@ import (
 // Bounds of what an outcome says in words; what is longer is cut.
 const (
 	SummaryBytes = 500
-	NotesBytes   = 16 << 10
+
+	// Of an outcome field that is an object: what it takes as protobuf, and how deep
+	// objects and lists stand in each other, itself counted.
+	ObjectBytes = 64 << 10
+	ObjectDepth = 16
+	NotesBytes  = 16 << 10
 )
 
 const (
@@ -227,8 +232,34 @@ func hasType(v *structpb.Value, kind string) bool {
 		x := v.NumberValue
 		return kind == "double" && !math.IsNaN(x) && !math.IsInf(x, 0) ||
 			kind == "int" && x == math.Trunc(x) && math.Abs(x) <= largeInt
+	case *structpb.Value_StructValue:
+		return kind == "object" && proto.Size(v.StructValue) <= ObjectBytes && nests(v.StructValue, ObjectDepth)
 	}
 	return false
+}
+
+// nests says whether an object is no deeper than most; one of most 1 has no
+// object or list in it.
+func nests(s *structpb.Struct, most int) bool {
+	for _, v := range s.GetFields() {
+		if !flat(v, most-1) {
+			return false
+		}
+	}
+	return most > 0
+}
+
+// flat is nests of a value, which may itself be an object or a list.
+func flat(v *structpb.Value, most int) bool {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_StructValue:
+		return nests(k.StructValue, most)
+	case *structpb.Value_ListValue:
+		return most > 0 && !slices.ContainsFunc(k.ListValue.GetValues(), func(v *structpb.Value) bool { return !flat(v, most-1) })
+	case *structpb.Value_NumberValue:
+		return !math.IsNaN(k.NumberValue) && !math.IsInf(k.NumberValue, 0)
+	}
+	return true
 }
 
 func invalid(field, format string, args ...any) error {

@@ -13,7 +13,13 @@ import (
 )
 
 func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
-	all := map[string]any{"s": "x", "i": 3, "b": true, "d": 1.5}
+	all := map[string]any{"s": "x", "i": 3, "b": true, "d": 1.5, "o": map[string]any{"why": "w", "phases": []any{1.0}}}
+	nested := func(n int) (v any) {
+		for range n {
+			v = map[string]any{"in": v}
+		}
+		return v
+	}
 	with := func(key string, v any) map[string]any {
 		m := map[string]any{key: v}
 		for k, old := range all {
@@ -37,7 +43,7 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 		{"no status", &loomv1.Outcome{}, "status"},
 		{"unknown status", &loomv1.Outcome{Status: 9}, "status"},
 		{"success without fields", good(nil), "fields.b"},
-		{"one missing", good(map[string]any{"b": true, "d": 1, "s": ""}), "fields.i"},
+		{"one missing", good(map[string]any{"b": true, "d": 1, "s": "", "o": map[string]any{}}), "fields.i"},
 		{"null is missing", good(with("s", nil)), "fields.s"},
 		{"undeclared", good(with("x", 1)), "fields.x"},
 		{"undeclared on failure", bad(map[string]any{"x": 1}), "fields.x"},
@@ -47,6 +53,14 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 		{"number for string", good(with("s", 1)), "fields.s"},
 		{"string for bool", bad(map[string]any{"b": "true"}), "fields.b"},
 		{"list for string", good(with("s", []any{"x"})), "fields.s"},
+		{"text for an object", good(with("o", "{}")), "fields.o"},
+		{"a list for an object", good(with("o", []any{})), "fields.o"},
+		{"an object as deep as it may be", good(with("o", nested(workflow.ObjectDepth))), ""},
+		{"an object that is deeper", good(with("o", nested(workflow.ObjectDepth+1))), "fields.o"},
+		{"an object that is too large", good(with("o", map[string]any{"x": strings.Repeat("x", workflow.ObjectBytes)})), "fields.o"},
+		{"not a number in an object", &loomv1.Outcome{Status: failure, Fields: &structpb.Struct{Fields: map[string]*structpb.Value{
+			"o": structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewNumberValue(nan())}}),
+		}}}, "fields.o"},
 		{"not a number", &loomv1.Outcome{Status: failure, Fields: &structpb.Struct{Fields: map[string]*structpb.Value{
 			"d": structpb.NewNumberValue(nan()),
 		}}}, "fields.d"},
@@ -59,7 +73,7 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, define("s start\na task\ne end\ns -> a\na -> e", func(n map[string]*loomv1.NodeDefinition) {
-				n["a"].Outcome = map[string]string{"s": "string", "i": "int", "b": "bool", "d": "double"}
+				n["a"].Outcome = map[string]string{"s": "string", "i": "int", "b": "bool", "d": "double", "o": "object"}
 			}), nil)
 			n := len(w.events)
 			err := w.run().Answer(w.attempt("a").Id, by("researcher"), tt.out)

@@ -89,14 +89,14 @@ func thought(node, visit string, answers int) *loomv1.ToolCall {
 	done := func(fields string) *loomv1.ToolCall {
 		return modeltest.Call(id, turn.FinishName, `{"status": "success", "summary": "done", "notes": ""`+fields+`}`)
 	}
-	plan := func(text string) *loomv1.ToolCall { return done(`, "fields": {"plan": "` + text + `"}`) }
+	plan := func(text string) *loomv1.ToolCall { return done(`, "fields": {"plan": ` + text + `}`) }
 	switch {
 	case node == "planner" && answers == 0:
 		return modeltest.Call(id, "directory_list", `{"path": "."}`)
 	case node == "planner" && visit == "1":
-		return plan("{why: nobody to ask, phases: [{id: facts}, {id: bid}], left_out: [{phase: survey, reason: nobody to ask}]}")
+		return plan(`{"why": "nobody to ask", "phases": [{"id": "facts"}, {"id": "bid"}], "left_out": [{"phase": "survey", "reason": "nobody to ask"}]}`)
 	case node == "planner":
-		return plan("{phases: [{id: more, description: More facts., depends_on: [facts], deliverables: [more.md]}, {id: bid, depends_on: [more]}], left_out: [{phase: survey, reason: still nobody}]}")
+		return plan(`{"phases": [{"id": "more", "description": "More facts.", "depends_on": ["facts"], "deliverables": ["more.md"]}, {"id": "bid", "depends_on": ["more"]}], "left_out": [{"phase": "survey", "reason": "still nobody"}]}`)
 	case node == "verify":
 		return done(`, "fields": {"fault": ""}`)
 	case answers == 0:

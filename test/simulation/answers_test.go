@@ -103,6 +103,8 @@ func (a *agent) fields() *structpb.Struct {
 		switch kind := a.brief.Node.Outcome[name]; {
 		case kind == "bool":
 			f[name] = a.w.calm || !a.w.one(3)
+		case kind == "object":
+			f[name] = a.plan()
 		case kind != "string":
 			f[name] = a.w.rng.IntN(3)
 		case name == "severity":
@@ -111,8 +113,6 @@ func (a *agent) fields() *structpb.Struct {
 			f[name] = []string{"backend-engineer", "web-designer", "project-manager", "nobody"}[a.w.rng.IntN(4)]
 		case name == "fault":
 			f[name] = []string{"", "change"}[a.w.rng.IntN(2)]
-		case name == "plan":
-			f[name] = a.plan()
 		case name == "check":
 			f[name] = "go test ./..."
 		default:

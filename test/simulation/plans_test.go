@@ -6,7 +6,10 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"gopkg.in/yaml.v3"
 
+	"github.com/loomrun/loom/internal/plan"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -70,14 +73,30 @@ var unsound = []string{
 }
 
 // plan draws what a planner says.
-func (a *agent) plan() string {
+func (a *agent) plan() map[string]any {
 	switch {
 	case a.w.calm:
-		return ""
+		return planValue("")
 	case a.w.chance(agentPlansBadly):
-		return unsound[a.w.rng.IntN(len(unsound))]
+		return planValue(unsound[a.w.rng.IntN(len(unsound))])
 	}
-	return plans[a.w.rng.IntN(len(plans))]
+	return planValue(plans[a.w.rng.IntN(len(plans))])
+}
+
+// planValue is a plan that is written in YAML as an outcome has it; words alone are
+// none.
+func planValue(text string) map[string]any {
+	value := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		value["words"] = text
+	}
+	return value
+}
+
+// saysPlan reports whether an outcome has the plan that is written so.
+func saysPlan(out *loomv1.Outcome, text string) bool {
+	want, err := structpb.NewStruct(planValue(text))
+	return err == nil && proto.Equal(want, out.Fields.GetFields()["plan"].GetStructValue())
 }
 
 // plansWork says whether a node makes the plan of others.
@@ -190,10 +209,10 @@ func (o *oracle) planEnded(x *execution, n *nodeOracle, e *loomv1.Event, out *lo
 	if !plansWork(n.def) || x.def.GetBlueprint().GetSource() == "" {
 		return
 	}
-	text := out.Fields.GetFields()["plan"].GetStringValue()
+	text := plan.Text(out)
 	good := out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS
 	switch {
-	case good && slices.Contains(unsound, text):
+	case good && slices.ContainsFunc(unsound, func(bad string) bool { return saysPlan(out, bad) }):
 		o.broken(33, "%s succeeds with an unsound plan: %s", e.Attempt, text)
 	case good && text != "" && !x.adopted[e.Attempt]:
 		o.broken(33, "%s succeeds with a plan that was not adopted: %s", e.Attempt, text)

@@ -1764,7 +1764,7 @@ type NodeDefinition struct {
 	// Whether an outcome "continue" is allowed.
 	MultiDispatch bool `protobuf:"varint,9,opt,name=multi_dispatch,json=multiDispatch,proto3" json:"multi_dispatch,omitempty"`
 	// Outcome fields this node must give on success, and their types: string,
-	// int, bool, double.
+	// int, bool, double, object.
 	Outcome map[string]string `protobuf:"bytes,10,rep,name=outcome,proto3" json:"outcome,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What happens on failure, beyond failure edges and retries.
 	OnFailure *FailurePolicy `protobuf:"bytes,11,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
