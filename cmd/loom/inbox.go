@@ -59,10 +59,36 @@ func approvalText(w io.Writer, p *loomv1.Approval, diff string) {
 	if p.DecidedAt != nil {
 		return
 	}
+	lastNotes(w, p.History)
 	for _, s := range p.NextSteps {
-		fmt.Fprintf(w, "  %s\n", line(s, 200))
+		fmt.Fprintf(w, "  %s\n", line(s, 500))
 	}
 	fmt.Fprintf(w, "  digest %s\n", shortDigest(p.Digest))
+}
+
+// notesLines is how much is shown of what the newest attempt left behind.
+const notesLines = 20
+
+// lastNotes is the end of what the newest attempt says, which of a check that
+// failed is the end of its output.
+func lastNotes(w io.Writer, history []*loomv1.Attempt) {
+	if len(history) == 0 {
+		return
+	}
+	last := history[len(history)-1]
+	notes := strings.TrimSpace(printable(last.Outcome.GetNotes()))
+	if notes == "" {
+		return
+	}
+	lines := strings.Split(notes, "\n")
+	fmt.Fprintf(w, "  what attempt %d of %s left:\n", last.Number, last.Node)
+	if more := len(lines) - notesLines; more > 0 {
+		fmt.Fprintf(w, "    ... %d lines before\n", more)
+		lines = lines[more:]
+	}
+	for _, l := range lines {
+		fmt.Fprintf(w, "    %s\n", l)
+	}
 }
 
 func approvalHead(w io.Writer, p *loomv1.Approval) {

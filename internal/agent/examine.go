@@ -99,6 +99,7 @@ func (r *run) inspects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	result.Code = why.Code
 	return r.record(ctx,
 		&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Intent{Intent: intent}},
 		&loomv1.TurnRecord{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{Call: id, Result: result}}})

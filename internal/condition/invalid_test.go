@@ -28,7 +28,7 @@ func TestWF02_Compile_refuses(t *testing.T) {
 		{`outcome.sevrity == "x"`, scope, condition.Bool, `undefined field 'sevrity' at column 8`},
 		{`outcome.sevrity == "x"`, scope, condition.Bool, `did you mean "outcome.severity"?`},
 		{`outcome.severity == none`, scope, condition.Bool, `text is written in quotes: "none"`},
-		{`outcome.banana`, scope, condition.Bool, `known are outcome.count, outcome.missing`},
+		{`outcome.banana`, scope, condition.Bool, `known are outcome.count, outcome.drawn, outcome.missing`},
 		{`outcome.severity == ""`, condition.Scope{}, condition.Bool, "there is no outcome here"},
 		{`outcome.x == ""`, condition.Scope{Outcome: map[string]string{}}, condition.Bool, "undefined field 'x'"},
 		{`outcom.severity == "x"`, scope, condition.Bool, `did you mean "outcome"?`},

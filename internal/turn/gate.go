@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"fmt"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -41,5 +42,5 @@ func refused(all []*round) (Stop, bool) {
 	if n <= Refusals || last == nil {
 		return Stop{}, false
 	}
-	return Stop{"verify/failed", fmt.Sprintf("the outcome was refused %d times, the last because: %s", n, last.Result.GetSummary())}, true
+	return Stop{cmp.Or(last.Result.GetCode(), "verify/failed"), fmt.Sprintf("the outcome was refused %d times, the last because: %s", n, last.Result.GetSummary())}, true
 }

@@ -53,6 +53,7 @@ func TestAGENT01_Next(t *testing.T) {
 		{"REAL04 refused and mended", recs(append(refusals(1), answer("r2", end("g")))...), "finish OUTCOME_STATUS_SUCCESS: done"},
 		{"REAL04 refused as often as it may be", refusals(turn.Refusals), "ask"},
 		{"REAL04 refused once more", refusals(turn.Refusals + 1), "verify/failed: the outcome was refused 6 times, the last because: exit code 1"},
+		{"REAL04 refused by a gate that says why", append(refusals(turn.Refusals), answer("r9", call("f9", "finish", success)), own(call("g9", "examine_change", "{}"), running), finish("g9", refusedBy("patch/secret"))), "patch/secret: the outcome was refused 6 times, the last because: exit code 1"},
 		{"the runtime's own, ended", recs(own(call("own", "check", "{}"), running), finish("own", result(okay, "x"))), "ask"},
 	} {
 		if got := show(turn.Next(begun(t, tt.recs...), node, turn.Limits{})); got != tt.want {
@@ -71,6 +72,12 @@ func refusals(n int) (list []*loomv1.TurnRecord) {
 		list = append(list, answer(fmt.Sprint("a", i), call(f, "finish", success)), own(call(gate, "shell", "{}"), running), finish(gate, exited(1)))
 	}
 	return list
+}
+
+func refusedBy(code string) *loomv1.ToolResult {
+	r := exited(1)
+	r.Code = code
+	return r
 }
 
 func exited(code int32) *loomv1.ToolResult {

@@ -96,6 +96,9 @@ func shown(history []*loomv1.Attempt) []*loomv1.Attempt {
 // shownOutcome cuts an outcome, which it may change, to what a person needs who
 // decides how to go on.
 func shownOutcome(out *loomv1.Outcome) *loomv1.Outcome {
+	if slices.ContainsFunc(out.GetChecks(), func(c *loomv1.CheckRun) bool { return !c.Passed }) {
+		out.Notes = tail(out.GetNotes(), historyNotes) // what a check prints last says why
+	}
 	out.Notes = cut(out.GetNotes(), historyNotes)
 	if out.Change != nil {
 		out.Change.Files, out.Change.Warnings = nil, nil
@@ -124,9 +127,32 @@ func (r Run) options(n *node, a *loomv1.Approval) []loomv1.ApprovalDecision {
 }
 
 // indispensable says whether a node is a commit, verify or land that has not
-// succeeded: nothing can stand in its place.
+// succeeded, or the last that could give them a change where there is none: nothing
+// can stand in its place.
 func (r Run) indispensable(n *node) bool {
-	return n.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED && r.state(n).GetOutcome().GetStatus() != success
+	if n.Kind == loomv1.NodeKind_NODE_KIND_UNSPECIFIED {
+		return r.lastAuthor(n)
+	}
+	return r.state(n).GetOutcome().GetStatus() != success
+}
+
+// lastAuthor says whether a commit comes after a node, there is nothing to commit,
+// and no node between them works.
+func (r Run) lastAuthor(n *node) bool {
+	if !n.working() || r.X.Change != nil || r.state(n).GetOutcome().GetStatus() == success {
+		return false
+	}
+	commits := false
+	for _, m := range r.Def.order[n.index+1:] {
+		switch {
+		case !m.follows(n):
+		case m.Kind == loomv1.NodeKind_NODE_KIND_COMMIT:
+			commits = true
+		case m.working() && !commits:
+			return false
+		}
+	}
+	return commits
 }
 
 // nextSteps says what each answer would do.
@@ -174,7 +200,8 @@ func (r Run) remedies(n *node, a *loomv1.Approval) (steps []string) {
 	if len(steps) > 0 {
 		return steps
 	}
-	switch code := last.Outcome.GetCode(); code {
+	out := last.Outcome
+	switch out.GetCode() {
 	case Crashed:
 		steps = append(steps, "first look at the bug that was filed of the crash: loom bead list --type bug; what crashes each time does so again")
 	case "agent/none-live":
@@ -184,7 +211,17 @@ func (r Run) remedies(n *node, a *loomv1.Approval) (steps []string) {
 	case "verify/no-check":
 		steps = append(steps, "first name a check of the project: loom up --check NAME=COMMAND")
 	case "git/hook-failed", "git/hook-timeout", "git/hook-changed":
-		steps = append(steps, "first run the repository's hooks by hand"+said(last.Outcome))
+		steps = append(steps, "first run the repository's hooks by hand"+said(out))
+	case "patch/secret", "patch/refused":
+		steps = append(steps, cut("first see whether this may be in a change, else leave it to a person: "+out.GetSummary(), SummaryBytes))
+	case "turn/iterations", "turn/budget", "turn/time", "turn/loop", "turn/context":
+		steps = append(steps, fmt.Sprintf("first make the work smaller, or give role %s more to work with: loom role show %s has its limits", last.Role, last.Role))
+	case "model/invalid-output":
+		steps = append(steps, fmt.Sprintf("first give role %s another model: loom up --role-model %s=PROVIDER:MODEL", last.Role, last.Role))
+	case "setup/failed":
+		steps = append(steps, "first run the project's setup by hand: loom doctor says what it found"+said(out))
+	case "git/conflict":
+		steps = append(steps, "first see what landed meanwhile on the same lines: loom lock files, and git log"+said(out))
 	case "model/unavailable", "model/timeout", "model/rate-limited":
 		steps = append(steps, "first see that the model answers: loom doctor --online")
 	}
@@ -202,6 +239,18 @@ func said(out *loomv1.Outcome) string {
 		text = "... " + strings.ToValidUTF8(text[len(text)-most:], "")
 	}
 	return ": " + text
+}
+
+// tail is the end of a text, whole lines where it has them, in at most n bytes.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	if _, lines, ok := strings.Cut(s, "\n"); ok && lines != "" {
+		return lines
+	}
+	return strings.ToValidUTF8(s, "")
 }
 
 // answerWord is a decision as people say it.
@@ -224,6 +273,8 @@ func (r Run) approved(n *node, a *loomv1.Approval, more string) string {
 	switch {
 	case a.Gate:
 		return "start " + n.Id + " although its gate does not hold"
+	case a.Kind == escalation && n.working() && r.indispensable(n):
+		return more + ", since there is no change to go on with"
 	case a.Kind == escalation && r.indispensable(n):
 		return more + ", since it is never skipped"
 	}

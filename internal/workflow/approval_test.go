@@ -133,6 +133,25 @@ func TestWF07_RetryGrantsAsManyAttemptsAgain(t *testing.T) {
 	}
 }
 
+// Who was to make the change and made none is not passed over: behind it there is
+// nothing to commit.
+func TestWF07_WithoutAChangeNothingGoesOn(t *testing.T) {
+	w := bug(t, "investigate")
+	for w.answer(t, "investigate", bad(nil)); w.x.Nodes["investigate"].Approval == ""; w.answer(t, "investigate", bad(nil)) {
+		w.due(t)
+	}
+	a := w.approval("investigate")
+	wantOptions(t, a, approve, requestChanges, retry, reject)
+	if !strings.Contains(a.NextSteps[0], "no change to go on with") {
+		t.Errorf("next step = %q, want it to say so", a.NextSteps[0])
+	}
+	n := len(w.events)
+	w.decide(t, "investigate", approve, "")
+	if got := w.attempt("investigate"); got == nil {
+		t.Errorf("approved, it is not tried again: %v", w.events[n:])
+	}
+}
+
 // A commit, verify or land node is never skipped: approve means more attempts.
 func TestWF07_DutiesAreNeverSkipped(t *testing.T) {
 	for _, node := range []string{"commit", "verify", "land"} {

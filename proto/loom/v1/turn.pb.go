@@ -372,6 +372,9 @@ type ToolResult struct {
 	Changed []string `protobuf:"bytes,5,rep,name=changed,proto3" json:"changed,omitempty"`
 	// The list from then on; unset where the call does not set it.
 	Todo *TodoList `protobuf:"bytes,6,opt,name=todo,proto3" json:"todo,omitempty"`
+	// Which refusal it was, "area/kebab", of a gate of the runtime's own that says so;
+	// else empty.
+	Code string `protobuf:"bytes,7,opt,name=code,proto3" json:"code,omitempty"`
 	// How what it started was kept apart: "sandbox: " and its limits, or
 	// "unsandboxed"; at most 300 bytes, empty when it started nothing.
 	Ran           string `protobuf:"bytes,870,opt,name=ran,proto3" json:"ran,omitempty"`
@@ -449,6 +452,13 @@ func (x *ToolResult) GetTodo() *TodoList {
 		return x.Todo
 	}
 	return nil
+}
+
+func (x *ToolResult) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
 }
 
 func (x *ToolResult) GetRan() string {
@@ -1088,7 +1098,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12+\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x13.loom.v1.TodoStatusR\x06status\"3\n" +
 	"\bTodoList\x12'\n" +
-	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\xee\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\x82\x02\n" +
 	"\n" +
 	"ToolResult\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.ToolStatusR\x06status\x12\x18\n" +
@@ -1096,7 +1106,8 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x06output\x18\x03 \x01(\v2\x10.loom.v1.BlobRefR\x06output\x12\x1b\n" +
 	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x18\n" +
 	"\achanged\x18\x05 \x03(\tR\achanged\x12%\n" +
-	"\x04todo\x18\x06 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12\x11\n" +
+	"\x04todo\x18\x06 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12\x12\n" +
+	"\x04code\x18\a \x01(\tR\x04code\x12\x11\n" +
 	"\x03ran\x18\xe6\x06 \x01(\tR\x03ran\"\xf7\x01\n" +
 	"\bTurnStep\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
