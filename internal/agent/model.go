@@ -14,10 +14,18 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+// weakest is the tier of the models that the least is asked of.
+const weakest = 3
+
 // model is what answers for the job's role.
 func (j *job) model() model.Provider {
 	if t := j.brief.Node.GetPhase().GetModelTier(); t != 0 {
 		if m, ok := j.Tiers[4-int(t)]; ok { // a process counts upwards, a role downwards
+			return m
+		}
+	}
+	if j.brief.Bead.GetDelegation().GetQuestion() { // which asks for reading alone
+		if m, ok := j.Tiers[weakest]; ok {
 			return m
 		}
 	}

@@ -119,3 +119,21 @@ func TestROLE01_AModelForARole(t *testing.T) {
 		})
 	}
 }
+
+// Who is asked a question reads and answers: the weakest tier's model does that,
+// where there is one, whatever the role has.
+func TestAGENT02_AQuestionGoesToTheWeakestTier(t *testing.T) {
+	for _, question := range []bool{true, false} {
+		b := newBench(t, script(finish("success")))
+		good := b.worker.Model
+		b.worker.Model = refuses{good, errors.New("not this one")}
+		b.worker.Models = map[string]model.Provider{"researcher": b.worker.Model}
+		b.worker.Tiers = map[int]model.Provider{1: b.worker.Model, 3: good}
+		br := brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		br.Bead.Delegation = &loomv1.Delegation{Role: "researcher", Depth: 1, Question: question}
+		out, err := b.work(br)
+		if answered := err == nil && out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS; answered != question {
+			t.Errorf("a question: %t, answered by the weakest tier: %t (%v)", question, answered, err)
+		}
+	}
+}

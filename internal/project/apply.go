@@ -235,6 +235,7 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		s.doubt(x, e)
 	case *loomv1.Event_Landed:
 		s.sure(x.Id, x.Candidate.GetCommit())
+		s.landed(x, e, e.GetLanded().GetLanding())
 	case *loomv1.Event_LandingSettled:
 		s.sure(x.Id, e.GetLandingSettled().GetCommit())
 	}

@@ -98,6 +98,9 @@ func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
 	if c == nil {
 		return nil // it is withdrawn
 	}
+	if l := d.s.landedMeanwhile(d.s.execution(e.Execution), e.Node, c.PatchDigest); l != nil {
+		d.later = append(d.later, func() error { return d.withdraw(d.s.execution(e.Execution), l) })
+	}
 	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, max(int(c.FilesTotal), len(c.Files)))
 	if len(c.Files) == 1 && c.FilesTotal <= 1 {
 		title = fmt.Sprintf("change %.12s proposed: %s", c.PatchDigest, c.Files[0].Path)
@@ -117,22 +120,29 @@ func (d *decision) followLanded(e *loomv1.Event, l *loomv1.Landing) error {
 // is proposed and not approved yet: nobody is asked about what is on the target.
 func (d *decision) withdrawLanded(landed *loomv1.Execution, l *loomv1.Landing) error {
 	patch := landed.Candidate.GetPatchDigest()
-	if patch == "" || l.Ref != "refs/heads/"+l.Target {
-		return nil // it waits on a branch of its own
+	if patch == "" || !onTarget(l) {
+		return nil
 	}
 	for _, x := range d.s.running() {
-		run := d.run(x)
-		if x.Id == landed.Id || x.Change.GetPatchDigest() != patch || !run.Withdrawable() {
+		if x.Id == landed.Id || x.Change.GetPatchDigest() != patch {
 			continue
 		}
-		undo := d.about(x)
-		err := run.Withdraw(fmt.Sprintf("the same change landed with bead %s, as commit %.12s", landed.Bead, l.Commit))
-		undo()
-		if err != nil {
+		if err := d.withdraw(x, &loomv1.LandedPatch{PatchDigest: patch, Bead: landed.Bead, Commit: l.Commit}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withdraw takes back the change of an execution that is proposed and not approved
+// yet, because the same patch has landed.
+func (d *decision) withdraw(x *loomv1.Execution, l *loomv1.LandedPatch) error {
+	run := d.run(x)
+	if x.Change.GetPatchDigest() != l.PatchDigest || !run.Withdrawable() {
+		return nil
+	}
+	defer d.about(x)()
+	return run.Withdraw(fmt.Sprintf("the same change landed with bead %s, as commit %.12s", l.Bead, l.Commit))
 }
 
 // leading returns the newest node of the execution that a new one can follow

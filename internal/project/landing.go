@@ -50,6 +50,39 @@ func (s *State) wonder(x *loomv1.Execution, a *loomv1.Attempt, commit string, ca
 	s.p.OpenLandings = append(s.p.OpenLandings, o)
 }
 
+// mostLanded is how many landings the patches are kept of.
+const mostLanded = 64
+
+// landed keeps the patch of a landing on the target.
+func (s *State) landed(x *loomv1.Execution, e *loomv1.Event, l *loomv1.Landing) {
+	patch := x.Candidate.GetPatchDigest()
+	if patch == "" || !onTarget(l) {
+		return
+	}
+	s.p.LandedPatches = append(s.p.LandedPatches, &loomv1.LandedPatch{PatchDigest: patch, Bead: x.Bead, Commit: l.Commit, At: e.Time})
+	s.p.LandedPatches = s.p.LandedPatches[max(0, len(s.p.LandedPatches)-mostLanded):]
+}
+
+// onTarget says whether a landing is on the target, and not beside it on a branch of
+// its own.
+func onTarget(l *loomv1.Landing) bool { return l.GetRef() == "refs/heads/"+l.GetTarget() }
+
+// landedMeanwhile returns the landing of the same patch since the first attempt of a
+// node was dispatched, nil for none.
+func (s *State) landedMeanwhile(x *loomv1.Execution, node, patch string) *loomv1.LandedPatch {
+	history := x.Nodes[node].GetHistory()
+	if len(history) == 0 {
+		return nil
+	}
+	begun := history[0].DispatchedAt.AsTime()
+	for _, l := range s.p.LandedPatches {
+		if l.PatchDigest == patch && l.Bead != x.Bead && l.At.AsTime().After(begun) {
+			return l
+		}
+	}
+	return nil
+}
+
 // sure forgets a doubt.
 func (s *State) sure(execution, commit string) {
 	s.p.OpenLandings = slices.DeleteFunc(s.p.OpenLandings, func(o *loomv1.OpenLanding) bool {

@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"testing"
+	"time"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -38,6 +39,41 @@ func TestREAL07_AnOpenApprovalIsWithdrawnWhenItsChangeLandsWithAnotherBead(t *te
 	}
 	if got, want := d.execution(second+"-x1").Reason, "nothing was left to do: commit c-p1 of bead "+first.bead+" has the change, and c-p1 of the target passed"; got != want {
 		t.Errorf("it ended because %q, want %q", got, want)
+	}
+}
+
+// A change whose patch landed with another bead while its author worked is not asked
+// about either; one that is made anew after it landed, because it was taken back, is.
+func TestREAL07_AChangeThatLandedWhileItWasMadeIsNotAskedAbout(t *testing.T) {
+	for name, after := range map[string]bool{"while it was made": false, "before it was begun": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newTrainDesk(t, 0)
+			first := d.toLand(1, "cart.go")
+			land := func() {
+				d.now = d.now.Add(time.Second)
+				d.arrive(first, landed("c-p1"))
+				d.now = d.now.Add(time.Second)
+			}
+			if after {
+				land()
+			}
+			second := d.report().Bead
+			d.work("qa-engineer", triaged())
+			d.work("backend-engineer", outcome(more, nil))
+			if !after {
+				land()
+			}
+			d.restart()
+			n := len(d.events)
+			d.work("backend-engineer", proposed("p1"))
+			x := d.execution(second + "-x1")
+			if got := d.lapses(n); (len(got) == 1) == after || (x.Change != nil) != after {
+				t.Errorf("lapsed: %q, and change %v stands", got, x.Change)
+			}
+			if asked := d.s.Queued(); (len(asked) == 1) == after {
+				t.Errorf("in the queue: %v", asked)
+			}
+		})
 	}
 }
 

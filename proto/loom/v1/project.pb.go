@@ -683,7 +683,9 @@ type ProjectState struct {
 	// ended; those that another attempt may still land are among them.
 	OpenLandings []*OpenLanding `protobuf:"bytes,830,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
 	// Tools of packages that are trusted, oldest first.
-	Toolkits      []*Toolkit `protobuf:"bytes,910,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	Toolkits []*Toolkit `protobuf:"bytes,910,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	// What landed on the target last, oldest first, at most 64.
+	LandedPatches []*LandedPatch `protobuf:"bytes,911,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,6 +930,82 @@ func (x *ProjectState) GetToolkits() []*Toolkit {
 	return nil
 }
 
+func (x *ProjectState) GetLandedPatches() []*LandedPatch {
+	if x != nil {
+		return x.LandedPatches
+	}
+	return nil
+}
+
+// LandedPatch is a patch that landed on the target.
+type LandedPatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PatchDigest   string                 `protobuf:"bytes,1,opt,name=patch_digest,json=patchDigest,proto3" json:"patch_digest,omitempty"`
+	Bead          string                 `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	Commit        string                 `protobuf:"bytes,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LandedPatch) Reset() {
+	*x = LandedPatch{}
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LandedPatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LandedPatch) ProtoMessage() {}
+
+func (x *LandedPatch) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LandedPatch.ProtoReflect.Descriptor instead.
+func (*LandedPatch) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LandedPatch) GetPatchDigest() string {
+	if x != nil {
+		return x.PatchDigest
+	}
+	return ""
+}
+
+func (x *LandedPatch) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *LandedPatch) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *LandedPatch) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // RememberedRequest is what a repeated request is answered with.
 type RememberedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -941,7 +1019,7 @@ type RememberedRequest struct {
 
 func (x *RememberedRequest) Reset() {
 	*x = RememberedRequest{}
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1031,7 @@ func (x *RememberedRequest) String() string {
 func (*RememberedRequest) ProtoMessage() {}
 
 func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1044,7 @@ func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedRequest.ProtoReflect.Descriptor instead.
 func (*RememberedRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RememberedRequest) GetId() string {
@@ -1063,7 +1141,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x82\x15\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc0\x15\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1101,7 +1179,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12*\n" +
 	"\agranted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12:\n" +
 	"\ropen_landings\x18\xbe\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12-\n" +
-	"\btoolkits\x18\x8e\a \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x1aG\n" +
+	"\btoolkits\x18\x8e\a \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12<\n" +
+	"\x0elanded_patches\x18\x8f\a \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1146,7 +1225,12 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1a<\n" +
 	"\x0eRotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"k\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x88\x01\n" +
+	"\vLandedPatch\x12!\n" +
+	"\fpatch_digest\x18\x01 \x01(\tR\vpatchDigest\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x16\n" +
+	"\x06commit\x18\x03 \x01(\tR\x06commit\x12*\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"k\n" +
 	"\x11RememberedRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -1164,7 +1248,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1173,100 +1257,103 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*GovernorState)(nil),         // 4: loom.v1.GovernorState
 	(*HostRoles)(nil),             // 5: loom.v1.HostRoles
 	(*ProjectState)(nil),          // 6: loom.v1.ProjectState
-	(*RememberedRequest)(nil),     // 7: loom.v1.RememberedRequest
-	nil,                           // 8: loom.v1.ProjectConfig.PatchEntry
-	nil,                           // 9: loom.v1.Route.AttributesEntry
-	nil,                           // 10: loom.v1.HostRoles.AgentsEntry
-	nil,                           // 11: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 12: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 13: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 14: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 15: loom.v1.ProjectState.LatestEntry
-	nil,                           // 16: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 17: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 18: loom.v1.ProjectState.NoncesEntry
-	nil,                           // 19: loom.v1.ProjectState.ChangedEntry
-	nil,                           // 20: loom.v1.ProjectState.HostsEntry
-	nil,                           // 21: loom.v1.ProjectState.AbsentEntry
-	nil,                           // 22: loom.v1.ProjectState.StoredAtEntry
-	nil,                           // 23: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 24: loom.v1.ProjectState.RotationsEntry
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(*Budget)(nil),                // 26: loom.v1.Budget
-	(BeadType)(0),                 // 27: loom.v1.BeadType
-	(Priority)(0),                 // 28: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 30: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 31: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 32: loom.v1.Pause
-	(*Staffing)(nil),              // 33: loom.v1.Staffing
-	(*Permission)(nil),            // 34: loom.v1.Permission
-	(*OpenLanding)(nil),           // 35: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 36: loom.v1.Toolkit
-	(PatchAction)(0),              // 37: loom.v1.PatchAction
-	(*Bead)(nil),                  // 38: loom.v1.Bead
-	(*Execution)(nil),             // 39: loom.v1.Execution
-	(*Approval)(nil),              // 40: loom.v1.Approval
-	(*Definition)(nil),            // 41: loom.v1.Definition
-	(*Turn)(nil),                  // 42: loom.v1.Turn
-	(*Error)(nil),                 // 43: loom.v1.Error
+	(*LandedPatch)(nil),           // 7: loom.v1.LandedPatch
+	(*RememberedRequest)(nil),     // 8: loom.v1.RememberedRequest
+	nil,                           // 9: loom.v1.ProjectConfig.PatchEntry
+	nil,                           // 10: loom.v1.Route.AttributesEntry
+	nil,                           // 11: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 12: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 13: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 14: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 15: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 16: loom.v1.ProjectState.LatestEntry
+	nil,                           // 17: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 18: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 19: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 20: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 21: loom.v1.ProjectState.HostsEntry
+	nil,                           // 22: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 23: loom.v1.ProjectState.StoredAtEntry
+	nil,                           // 24: loom.v1.ProjectState.RefusedEntry
+	nil,                           // 25: loom.v1.ProjectState.RotationsEntry
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*Budget)(nil),                // 27: loom.v1.Budget
+	(BeadType)(0),                 // 28: loom.v1.BeadType
+	(Priority)(0),                 // 29: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 31: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 32: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 33: loom.v1.Pause
+	(*Staffing)(nil),              // 34: loom.v1.Staffing
+	(*Permission)(nil),            // 35: loom.v1.Permission
+	(*OpenLanding)(nil),           // 36: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 37: loom.v1.Toolkit
+	(PatchAction)(0),              // 38: loom.v1.PatchAction
+	(*Bead)(nil),                  // 39: loom.v1.Bead
+	(*Execution)(nil),             // 40: loom.v1.Execution
+	(*Approval)(nil),              // 41: loom.v1.Approval
+	(*Definition)(nil),            // 42: loom.v1.Definition
+	(*Turn)(nil),                  // 43: loom.v1.Turn
+	(*Error)(nil),                 // 44: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	25, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	26, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	26, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	27, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
-	8,  // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	27, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
-	9,  // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	28, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	25, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	29, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	10, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	9,  // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
+	28, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	10, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	29, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	26, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	30, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	11, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	29, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	11, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	12, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	13, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	14, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	15, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	30, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	31, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	16, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	17, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	18, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	19, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	32, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	20, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	21, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	30, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	12, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	13, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	14, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	15, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	16, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	31, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	32, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	17, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	18, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	19, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	20, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	33, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	21, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	22, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	22, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	29, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	23, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	33, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	24, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	34, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	26, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	35, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	36, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	29, // 38: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	37, // 39: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	38, // 40: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	39, // 41: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	40, // 42: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	41, // 43: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	42, // 44: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	7,  // 45: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 46: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	29, // 47: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	29, // 48: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	43, // 49: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	23, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	30, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	24, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	34, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	25, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	35, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	27, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	36, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	37, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	7,  // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
+	30, // 39: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	30, // 40: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	38, // 41: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	39, // 42: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	40, // 43: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	41, // 44: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	42, // 45: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	43, // 46: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	8,  // 47: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 48: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	30, // 49: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	30, // 50: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	44, // 51: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1289,7 +1376,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
