@@ -213,7 +213,7 @@ func settings() config.Schema {
 	if err != nil {
 		panic("there is no up: " + err.Error())
 	}
-	s := config.Schema{{Name: secretFiles, Keyed: true, Path: true, Check: checkSecret}, {Name: processTableKey, Keyed: true, Workspace: true, Check: checkProcess}, providerKey()}
+	s := config.Schema{{Name: secretFiles, Unflagged: true, Keyed: true, Path: true, Check: checkSecret}, {Name: processTableKey, Keyed: true, Workspace: true, Check: checkProcess}, providerKey()}
 	add := func(f *pflag.Flag) {
 		if !slices.Contains(unset, f.Name) {
 			s = append(s, keyOf(f))

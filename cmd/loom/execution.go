@@ -20,7 +20,7 @@ import (
 func (a *app) execution() *cobra.Command {
 	list := a.viewer("list", "list executions, newest first", "execution", executionTable)
 	list.Example = "  loom execution list"
-	return group("execution", "list, show, trace, fork, talk to and close executions", "  loom execution show shop-1\n  loom execution history shop-1",
+	return group("execution", "list, show, fork, talk to and close executions", "  loom execution show shop-1\n  loom execution history shop-1",
 		list, a.showExecution(), a.history(), a.fork(), a.say(), a.closeExecution())
 }
 

@@ -72,7 +72,7 @@ func (s providerSetting) or(usual string) providerSetting {
 
 // providerKey describes the table.
 func providerKey() config.Key {
-	k := config.Key{Name: providerTable, Keyed: true, Kinds: map[string]config.Kind{}, Check: checkProvider}
+	k := config.Key{Name: providerTable, Unflagged: true, Keyed: true, Kinds: map[string]config.Kind{}, Check: checkProvider}
 	for name, s := range providerSettings {
 		k.Kinds[name] = s.kind
 	}

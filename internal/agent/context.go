@@ -165,6 +165,11 @@ func (j *job) mapText(ctx context.Context, dir string) string {
 func (j *job) mapped() repomap.Work {
 	b := j.brief
 	said := []string{b.Bead.Goal, b.Bead.Description, b.Bead.GetReport().GetMessage(), b.Bead.GetReport().GetStack()}
+	for _, n := range b.Definition.GetNodes() { // who looked before knows better where to look
+		if st := b.Execution.GetNodes()[n.Id]; n.Id != b.Attempt.GetNode() && st.GetOutcome().GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+			said = append(said, st.Outcome.Summary, st.Outcome.Notes)
+		}
+	}
 	w := repomap.Work{Text: strings.Join(said, "\n")}
 	for _, f := range b.Execution.GetChange().GetFiles() {
 		w.Touched = append(w.Touched, f.Path)

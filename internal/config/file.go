@@ -101,8 +101,11 @@ func (f *file) may(k Key, n *node) bool {
 	if !f.foreign || k.Workspace {
 		return true
 	}
-	f.add(n.at, fault.New("config/workspace", "a workspace cannot set %q, because it may come from a stranger", k.Name).
-		Want("set it in your own configuration, or with --%s", k.Name))
+	place := "set it in your own configuration"
+	if !k.Unflagged {
+		place += ", or with --" + k.Name
+	}
+	f.add(n.at, fault.New("config/workspace", "a workspace cannot set %q, because it may come from a stranger", k.Name).Want("%s", place))
 	return false
 }
 

@@ -40,6 +40,8 @@ type Key struct {
 	Project bool
 	// Loose says that it may also stand outside of projects, as a List.
 	Loose bool
+	// Unflagged says that there is no flag of its name: it is set in files alone.
+	Unflagged bool
 	// Path says that values are paths, relative to the directory of the file.
 	Path bool
 	// Workspace says that the file of a workspace may set it.

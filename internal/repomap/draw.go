@@ -81,11 +81,13 @@ func (d *drawing) names(until int) {
 		f := d.ranked[d.shown]
 		var list []string
 		for _, s := range d.chosen(f, maxNames) {
-			list = append(list, s.Name)
+			if !slices.Contains(list, s.Name) { // a method may be named like a function
+				list = append(list, s.Name)
+			}
 		}
 		text := printable(f.Path)
 		if len(list) > 0 {
-			text += ": " + strings.Join(slices.Compact(list), ", ")
+			text += ": " + strings.Join(list, ", ")
 		}
 		if n := len(f.Outline.Symbols) - maxNames; n > 0 {
 			text += fmt.Sprintf(", %d more", n)

@@ -239,7 +239,7 @@ func with[A any](f func(context.Context, job, A) (Result, error)) func(context.C
 			if ctx.Err() != nil && fault.Code(err) == "" {
 				err = ended(ctx)
 			}
-			return refused(err)
+			return refused(s.near(ctx, call.Arguments, err))
 		}
 		return r
 	}

@@ -45,7 +45,8 @@ var contentSearch = &tool{
 func searchContent(ctx context.Context, j job, a searchArguments) (Result, error) {
 	pattern, err := regexp.Compile(a.Pattern)
 	if err != nil || len(a.Pattern) > maxPattern {
-		return Result{}, unfit("/pattern", "it is not a regular expression (RE2) of at most %d bytes: %v", maxPattern, err).Got(a.Pattern)
+		return Result{}, unfit("/pattern", "it is not a regular expression (RE2) of at most %d bytes: %v", maxPattern, err).Got(a.Pattern).
+			Want("put a backslash before each of ( ) [ ] { } + * ? . | that is meant as it stands; there is no lookahead and no backreference")
 	}
 	list, err := j.matching(ctx, a, "glob")
 	if err != nil {

@@ -41,7 +41,8 @@ type outputArguments struct {
 func readOutput(ctx context.Context, j job, a outputArguments) (Result, error) {
 	pattern, err := regexp.Compile(a.Pattern)
 	if err != nil {
-		return Result{}, unfit("/pattern", "it is not a regular expression: %s", err).Got(a.Pattern)
+		return Result{}, unfit("/pattern", "it is not a regular expression: %s", err).Got(a.Pattern).
+			Want("put a backslash before each of ( ) [ ] { } + * ? . | that is meant as it stands")
 	}
 	text, err := j.ws.Outputs(ctx, a.Call)
 	if err != nil {

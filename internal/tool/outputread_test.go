@@ -34,7 +34,7 @@ func TestREAL05_OutputRead(t *testing.T) {
 		{args{"call": "c3-1"}, "[the result is empty]\n"},
 		{args{"call": "c2-1", "offset": 3}, "tool/arguments: offset: the result has 2 lines (got \"3\")\n"},
 		{args{"call": "c9-1"}, "tool/not-found: no call has that id (got \"c9-1\")\n"},
-		{args{"call": "c1-1", "pattern": "("}, "tool/arguments: /pattern: it is not a regular expression: error parsing regexp: missing closing ): `(` (got \"(\")\n"},
+		{args{"call": "c1-1", "pattern": "("}, "tool/arguments: /pattern: it is not a regular expression: error parsing regexp: missing closing ): `(` (got \"(\"); put a backslash before each of ( ) [ ] { } + * ? . | that is meant as it stands\n"},
 	} {
 		if r := do(t, s, "output_read", tt.args); r.Output != tt.want {
 			t.Errorf("output_read %v:\n%q, want\n%q", tt.args, r.Output, tt.want)
