@@ -393,6 +393,8 @@ func (b *bench) outcome(ctx context.Context, a *agent, s actors.Seat) (*loomv1.O
 	switch {
 	case k == loomv1.NodeKind_NODE_KIND_COMMIT && x.Change != nil:
 		out.Candidate = &loomv1.Candidate{Commit: fmt.Sprintf("c-%s-%d", x.Id, claim.Token), Tree: "t", Base: "b0", PatchDigest: x.Change.PatchDigest, Token: claim.Token}
+	case k == loomv1.NodeKind_NODE_KIND_COMMIT: // the target has it
+		out.Candidate = &loomv1.Candidate{Commit: "b0", Base: "b0", Token: claim.Token, Present: true}
 	case k == loomv1.NodeKind_NODE_KIND_LAND && x.Candidate != nil:
 		out.Landing = &loomv1.Landing{Commit: x.Candidate.Commit, Ref: "refs/heads/main", Target: "main", Token: claim.Token}
 		b.world.git.arrived(x)
