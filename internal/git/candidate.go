@@ -30,6 +30,9 @@ func NewCommitter(dir, project string, repo *Repository) (*Committer, error) {
 // Author is the agent that made a change.
 type Author struct{ Name, Email string }
 
+// String is the author as a commit names it.
+func (a Author) String() string { return a.Name + " <" + a.Email + ">" }
+
 // CandidateRequest asks for the commit of an approved change.
 type CandidateRequest struct {
 	Deployment, Bead, Execution string // ids
@@ -52,8 +55,9 @@ func candidateRef(bead string) string { return "refs/loom/candidate/" + bead }
 // Candidate puts an approved change on the newest tip of the target, runs the
 // repository's hooks on it and keeps the commit under refs/loom/candidate/BEAD,
 // all under the fence at Token. Asked again, it returns the commit it made
-// (without HookRuns, which were before) as long as the tip has not moved, and
-// the one that landed if it has landed.
+// (without HookRuns, which were before; what the candidate says of hooks stands in
+// its commit) as long as the tip has not moved, and the one that landed if it has
+// landed.
 //
 // Errors that callers choose by: git/fenced, git/conflict (the message names
 // the files), git/patch-changed (the approval lapses), git/no-change (the
@@ -107,15 +111,18 @@ func (req CandidateRequest) check() error {
 }
 
 func (req CandidateRequest) trailers() trailers {
-	return trailers{req.Bead, req.Execution, req.Decision, req.Token, req.Change.GetPatchDigest()}
+	return trailers{bead: req.Bead, execution: req.Execution, decision: req.Decision, token: req.Token, patch: req.Change.GetPatchDigest()}
 }
 
 // made returns the commit that an earlier call made for the same change, or nil.
 func (c *Committer) made(ctx context.Context, req CandidateRequest, tip string) (*loomv1.Candidate, error) {
 	mark := mark{req.Execution, req.Change.GetPatchDigest()}
 	oid, err := c.repo.marked(ctx, mark, req.Change.GetBase(), tip)
-	if err != nil || oid != "" {
-		return c.describe(ctx, oid, req.Bead, err)
+	if err != nil {
+		return nil, err
+	}
+	if oid != "" {
+		return c.describe(ctx, req, oid)
 	}
 	oid, err = c.repo.resolve(ctx, candidateRef(req.Bead))
 	if err != nil || oid == "" {
@@ -125,20 +132,22 @@ func (c *Committer) made(ctx context.Context, req CandidateRequest, tip string) 
 	if err != nil || found.mark() != mark || found.parent != tip {
 		return nil, err
 	}
-	return c.describe(ctx, oid, req.Bead, nil)
+	return c.describe(ctx, req, oid)
 }
 
-func (c *Committer) describe(ctx context.Context, oid, bead string, err error) (*loomv1.Candidate, error) {
-	if err != nil {
-		return nil, err
-	}
+// describe reads from a commit in the registered repository what it is, whoever it
+// was that made it.
+func (c *Committer) describe(ctx context.Context, req CandidateRequest, oid string) (*loomv1.Candidate, error) {
 	found, err := c.repo.inspect(ctx, oid)
 	if err != nil {
 		return nil, err
 	}
 	return &loomv1.Candidate{
 		Commit: oid, Tree: found.tree, Base: found.parent, PatchDigest: found.digest,
-		Token: found.token, Ref: candidateRef(bead),
+		Token: found.token, Ref: req.keep(),
+		Author: found.author, Committer: found.committer,
+		ExpectedAuthor: req.Author.String(), ExpectedCommitter: Author{committerName, committerEmail}.String(),
+		Hooks: hookResults(found.hooks),
 	}, nil
 }
 
@@ -211,7 +220,9 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 	if err != nil {
 		return nil, runs, err
 	}
-	if message = seal(message, req.trailers()); message == "" {
+	ends := req.trailers()
+	ends.hooks = hookLine(runs)
+	if message = seal(message, ends); message == "" {
 		return nil, runs, fault.New("git/hook-failed", "the hooks left an empty message")
 	}
 	oid, err := c.write(ctx, req.Author, tip, tree, message)
@@ -219,14 +230,19 @@ func (c *Committer) commit(ctx context.Context, req CandidateRequest, fence, tip
 		return nil, runs, err
 	}
 	c.step("commit written")
-	if err := c.publish(ctx, req, fence, tip, oid); err != nil {
+	if err := transfer(ctx, c.git(), c.repo.git(), asLoose, []string{oid}, tip); err != nil {
+		return nil, runs, err
+	}
+	c.step("objects sent")
+	made, err := c.describe(ctx, req, oid)
+	if err != nil {
+		return nil, runs, err
+	}
+	if err := c.publish(ctx, req, fence, oid); err != nil {
 		return nil, runs, err
 	}
 	c.step("candidate published")
-	return &loomv1.Candidate{
-		Commit: oid, Tree: tree, Base: tip, PatchDigest: req.Change.GetPatchDigest(),
-		Token: req.Token, Ref: req.keep(),
-	}, runs, nil
+	return made, runs, nil
 }
 
 // write makes the commit in the mirror, where no hook has been.
@@ -242,12 +258,8 @@ func (c *Committer) write(ctx context.Context, author Author, tip, tree, message
 	return git.line(ctx, append([]string{"commit-tree", tree, "-p", tip, "-F", "-"}, flags...)...)
 }
 
-// publish gives the registered repository the objects, then the ref.
-func (c *Committer) publish(ctx context.Context, req CandidateRequest, fence, tip, oid string) error {
-	if err := transfer(ctx, c.git(), c.repo.git(), asLoose, []string{oid}, tip); err != nil {
-		return err
-	}
-	c.step("objects sent")
+// publish has the registered repository keep a commit that was sent to it.
+func (c *Committer) publish(ctx context.Context, req CandidateRequest, fence, oid string) error {
 	old, err := c.repo.resolve(ctx, req.keep())
 	if err != nil {
 		return err

@@ -16,8 +16,9 @@ type mark struct{ execution, patch string }
 // made is what a commit of ours says and, in digest, what it really holds.
 type made struct {
 	trailers
-	tree, parent string
-	digest       string
+	tree, parent      string
+	author, committer string // "NAME <ADDRESS>"
+	digest            string
 }
 
 // mark gives the zero mark, which is nobody's, for a commit whose trailers do
@@ -46,6 +47,10 @@ func (r *Repository) inspect(ctx context.Context, oid string) (made, error) {
 			m.tree = value
 		case "parent":
 			parents = append(parents, value)
+		case "author":
+			m.author = withoutTime(value)
+		case "committer":
+			m.committer = withoutTime(value)
 		}
 	}
 	if len(parents) != 1 {
@@ -59,6 +64,9 @@ func (r *Repository) inspect(ctx context.Context, oid string) (made, error) {
 	m.digest = p.digest()
 	return m, err
 }
+
+// withoutTime is who a line of a commit names.
+func withoutTime(line string) string { return line[:strings.LastIndexByte(line, '>')+1] }
 
 // cutAt reports whether a shallow history ends at a commit.
 func (r *Repository) cutAt(oid string) bool {

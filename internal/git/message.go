@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // trailers are the lines by which a commit is known again. Their values have
@@ -15,6 +17,7 @@ type trailers struct {
 	bead, execution, decision string
 	token                     uint64
 	patch                     string
+	hooks                     string // how they ended, as [hookLine] says it; empty where there are none
 }
 
 func (t trailers) lines() []string {
@@ -22,7 +25,46 @@ func (t trailers) lines() []string {
 	if t.decision != "" {
 		lines = append(lines, "Loom-Decision: "+t.decision)
 	}
-	return append(lines, fmt.Sprintf("Loom-Token: %d", t.token), "Loom-Patch: "+t.patch)
+	lines = append(lines, fmt.Sprintf("Loom-Token: %d", t.token), "Loom-Patch: "+t.patch)
+	if t.hooks != "" {
+		lines = append(lines, "Loom-Hooks: "+t.hooks)
+	}
+	return lines
+}
+
+// notRun is what a trailer says of a hook that git would not run.
+const notRun = "skipped"
+
+// hookLine says in a trailer how the hooks of a commit ended: "pre-commit=0
+// commit-msg=skipped".
+func hookLine(runs []HookRun) string {
+	var words []string
+	for _, h := range runs {
+		switch {
+		case h.Name == SetupName:
+		case h.Skipped:
+			words = append(words, h.Name+"="+notRun)
+		default:
+			words = append(words, fmt.Sprintf("%s=%d", h.Name, h.ExitCode))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// hookResults reads what hookLine wrote. What it cannot read did not pass.
+func hookResults(line string) []*loomv1.HookResult {
+	var list []*loomv1.HookResult
+	for _, word := range strings.Fields(line) {
+		name, end, _ := strings.Cut(word, "=")
+		h := &loomv1.HookResult{Name: name, Skipped: end == notRun}
+		if code, err := strconv.ParseInt(end, 10, 32); err == nil {
+			h.ExitCode = int32(code)
+		} else if !h.Skipped {
+			h.ExitCode = -1
+		}
+		list = append(list, h)
+	}
+	return list
 }
 
 // readTrailers returns the trailers in the last paragraph of a message.
@@ -42,6 +84,8 @@ func readTrailers(message string) trailers {
 			t.token, _ = strconv.ParseUint(value, 10, 64)
 		case "Loom-Patch":
 			t.patch = value
+		case "Loom-Hooks":
+			t.hooks = value
 		}
 	}
 	return t

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-var someTrailers = trailers{"b1", "b1-x1", "g7", 5, strings.Repeat("ab", 32)}
+var someTrailers = trailers{bead: "b1", execution: "b1-x1", decision: "g7", token: 5, patch: strings.Repeat("ab", 32)}
 
 const someLines = "Loom-Bead: b1\nLoom-Execution: b1-x1\nLoom-Decision: g7\nLoom-Token: 5\nLoom-Patch: " +
 	"abababababababababababababababababababababababababababababababab\n"
@@ -61,6 +61,7 @@ func TestReadTrailers(t *testing.T) {
 		{"x\n\n" + someLines, someTrailers},
 		{"x\n\nLoom-Bead: z\n\n" + someLines, someTrailers},
 		{"x\n\n" + someLines + "\nanother paragraph", trailers{}},
+		{"x\n\nLoom-Hooks: pre-commit=0 commit-msg=skipped\n", trailers{hooks: "pre-commit=0 commit-msg=skipped"}},
 		{"x\n\nLoom-Token: many\nLoom-Bead: b", trailers{bead: "b"}},
 		{"", trailers{}},
 	} {

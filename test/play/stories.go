@@ -25,6 +25,12 @@ const (
 	manager = "engineering-manager"
 )
 
+// Who commits are by.
+const (
+	specialist = "Loom backend-engineer <backend-engineer@agents.loom.invalid>"
+	committer  = "Loom engineering-manager <engineering-manager@loom.invalid>"
+)
+
 // ToApproval brings a new bug to the CEO.
 func (s *Shop) ToApproval(patch string) *loomv1.SubmitReply {
 	filed := s.File(&loomv1.Submission{Goal: "the total is wrong: " + patch, Type: loomv1.BeadType_BEAD_TYPE_BUG, Labels: []string{"till"}})
@@ -48,7 +54,11 @@ func (s *Shop) Propose(patch string) {
 func (s *Shop) Commit(patch string) {
 	s.underLock(func(token uint64) *loomv1.Outcome {
 		out := Outcome(Success, map[string]any{"fault": ""})
-		out.Candidate = &loomv1.Candidate{Commit: "c-" + patch, Tree: "t-" + patch, Base: "b0", PatchDigest: patch, Token: token, Ref: "refs/loom/candidate/" + patch}
+		out.Candidate = &loomv1.Candidate{
+			Commit: "c-" + patch, Tree: "t-" + patch, Base: "b0", PatchDigest: patch, Token: token, Ref: "refs/loom/candidate/" + patch,
+			Author: specialist, ExpectedAuthor: specialist, Committer: committer, ExpectedCommitter: committer,
+			Hooks: []*loomv1.HookResult{{Name: "pre-commit"}},
+		}
 		return out
 	})
 }

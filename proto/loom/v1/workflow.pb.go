@@ -4259,8 +4259,18 @@ type Candidate struct {
 	Present bool `protobuf:"varint,7,opt,name=present,proto3" json:"present,omitempty"`
 	// Bead whose commit on the target has the change that was proposed, where one is
 	// known; and that commit.
-	DoneByBead    string `protobuf:"bytes,8,opt,name=done_by_bead,json=doneByBead,proto3" json:"done_by_bead,omitempty"`
-	DoneByCommit  string `protobuf:"bytes,9,opt,name=done_by_commit,json=doneByCommit,proto3" json:"done_by_commit,omitempty"`
+	DoneByBead   string `protobuf:"bytes,8,opt,name=done_by_bead,json=doneByBead,proto3" json:"done_by_bead,omitempty"`
+	DoneByCommit string `protobuf:"bytes,9,opt,name=done_by_commit,json=doneByCommit,proto3" json:"done_by_commit,omitempty"`
+	// Author and committer, "NAME <ADDRESS>", as the commit has them: they are read from
+	// it once it is made.
+	Author    string `protobuf:"bytes,10,opt,name=author,proto3" json:"author,omitempty"`
+	Committer string `protobuf:"bytes,11,opt,name=committer,proto3" json:"committer,omitempty"`
+	// Who they had to be: the agent that made the change, and Loom's committer.
+	ExpectedAuthor    string `protobuf:"bytes,12,opt,name=expected_author,json=expectedAuthor,proto3" json:"expected_author,omitempty"`
+	ExpectedCommitter string `protobuf:"bytes,13,opt,name=expected_committer,json=expectedCommitter,proto3" json:"expected_committer,omitempty"`
+	// The repository's hooks that can refuse a commit, in the order in which git runs
+	// them, as the commit's trailer says; none where it has none.
+	Hooks         []*HookResult `protobuf:"bytes,14,rep,name=hooks,proto3" json:"hooks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4358,6 +4368,104 @@ func (x *Candidate) GetDoneByCommit() string {
 	return ""
 }
 
+func (x *Candidate) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Candidate) GetCommitter() string {
+	if x != nil {
+		return x.Committer
+	}
+	return ""
+}
+
+func (x *Candidate) GetExpectedAuthor() string {
+	if x != nil {
+		return x.ExpectedAuthor
+	}
+	return ""
+}
+
+func (x *Candidate) GetExpectedCommitter() string {
+	if x != nil {
+		return x.ExpectedCommitter
+	}
+	return ""
+}
+
+func (x *Candidate) GetHooks() []*HookResult {
+	if x != nil {
+		return x.Hooks
+	}
+	return nil
+}
+
+// HookResult is one hook of the repository's and how it ended for a commit.
+type HookResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "pre-commit", "prepare-commit-msg" or "commit-msg".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// It is there and not executable, so git does not run it, and Loom did not.
+	Skipped       bool  `protobuf:"varint,2,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	ExitCode      int32 `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HookResult) Reset() {
+	*x = HookResult{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HookResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HookResult) ProtoMessage() {}
+
+func (x *HookResult) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
+func (*HookResult) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *HookResult) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HookResult) GetSkipped() bool {
+	if x != nil {
+		return x.Skipped
+	}
+	return false
+}
+
+func (x *HookResult) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
 // Landing says how a commit reached the target.
 type Landing struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -4379,7 +4487,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4391,7 +4499,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4404,7 +4512,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4479,7 +4587,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4491,7 +4599,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4504,7 +4612,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Car) GetVerified() string {
@@ -4564,7 +4672,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4576,7 +4684,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4589,7 +4697,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4639,7 +4747,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4759,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4772,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Choice) GetId() string {
@@ -4737,7 +4845,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4749,7 +4857,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4762,7 +4870,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Approval) GetId() string {
@@ -4973,7 +5081,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5093,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5106,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5368,7 +5476,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12!\n" +
 	"\fpatch_digest\x18\x02 \x01(\tR\vpatchDigest\x12\x1a\n" +
 	"\bdecision\x18\x03 \x01(\tR\bdecision\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf8\x01\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xb1\x03\n" +
 	"\tCandidate\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -5379,7 +5487,18 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\apresent\x18\a \x01(\bR\apresent\x12 \n" +
 	"\fdone_by_bead\x18\b \x01(\tR\n" +
 	"doneByBead\x12$\n" +
-	"\x0edone_by_commit\x18\t \x01(\tR\fdoneByCommit\"\xaa\x01\n" +
+	"\x0edone_by_commit\x18\t \x01(\tR\fdoneByCommit\x12\x16\n" +
+	"\x06author\x18\n" +
+	" \x01(\tR\x06author\x12\x1c\n" +
+	"\tcommitter\x18\v \x01(\tR\tcommitter\x12'\n" +
+	"\x0fexpected_author\x18\f \x01(\tR\x0eexpectedAuthor\x12-\n" +
+	"\x12expected_committer\x18\r \x01(\tR\x11expectedCommitter\x12)\n" +
+	"\x05hooks\x18\x0e \x03(\v2\x13.loom.v1.HookResultR\x05hooks\"W\n" +
+	"\n" +
+	"HookResult\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\askipped\x18\x02 \x01(\bR\askipped\x12\x1b\n" +
+	"\texit_code\x18\x03 \x01(\x05R\bexitCode\"\xaa\x01\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x16\n" +
@@ -5552,7 +5671,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5601,143 +5720,145 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*ChangedFile)(nil),           // 44: loom.v1.ChangedFile
 	(*ApprovedChange)(nil),        // 45: loom.v1.ApprovedChange
 	(*Candidate)(nil),             // 46: loom.v1.Candidate
-	(*Landing)(nil),               // 47: loom.v1.Landing
-	(*Car)(nil),                   // 48: loom.v1.Car
-	(*CheckRun)(nil),              // 49: loom.v1.CheckRun
-	(*Choice)(nil),                // 50: loom.v1.Choice
-	(*Approval)(nil),              // 51: loom.v1.Approval
-	(*FileClaim)(nil),             // 52: loom.v1.FileClaim
-	nil,                           // 53: loom.v1.Definition.MetadataEntry
-	nil,                           // 54: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 55: loom.v1.Execution.NodesEntry
-	nil,                           // 56: loom.v1.Execution.EdgesEntry
-	nil,                           // 57: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 60: google.protobuf.Struct
-	(Priority)(0),                 // 61: loom.v1.Priority
-	(*Usage)(nil),                 // 62: loom.v1.Usage
-	(*Budget)(nil),                // 63: loom.v1.Budget
-	(*Mark)(nil),                  // 64: loom.v1.Mark
-	(*Said)(nil),                  // 65: loom.v1.Said
-	(*Identity)(nil),              // 66: loom.v1.Identity
-	(*TodoList)(nil),              // 67: loom.v1.TodoList
-	(*BlobRef)(nil),               // 68: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 69: loom.v1.PermissionQuestion
+	(*HookResult)(nil),            // 47: loom.v1.HookResult
+	(*Landing)(nil),               // 48: loom.v1.Landing
+	(*Car)(nil),                   // 49: loom.v1.Car
+	(*CheckRun)(nil),              // 50: loom.v1.CheckRun
+	(*Choice)(nil),                // 51: loom.v1.Choice
+	(*Approval)(nil),              // 52: loom.v1.Approval
+	(*FileClaim)(nil),             // 53: loom.v1.FileClaim
+	nil,                           // 54: loom.v1.Definition.MetadataEntry
+	nil,                           // 55: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 56: loom.v1.Execution.NodesEntry
+	nil,                           // 57: loom.v1.Execution.EdgesEntry
+	nil,                           // 58: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 60: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 61: google.protobuf.Struct
+	(Priority)(0),                 // 62: loom.v1.Priority
+	(*Usage)(nil),                 // 63: loom.v1.Usage
+	(*Budget)(nil),                // 64: loom.v1.Budget
+	(*Mark)(nil),                  // 65: loom.v1.Mark
+	(*Said)(nil),                  // 66: loom.v1.Said
+	(*Identity)(nil),              // 67: loom.v1.Identity
+	(*TodoList)(nil),              // 68: loom.v1.TodoList
+	(*BlobRef)(nil),               // 69: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 70: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	53,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	54,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
 	24,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
 	29,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	20,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
 	16,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
 	18,  // 5: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	19,  // 6: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	58,  // 7: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	59,  // 7: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	21,  // 8: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	22,  // 9: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 10: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 11: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 12: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 13: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	59,  // 14: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	60,  // 14: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 15: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	54,  // 16: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	55,  // 16: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	27,  // 17: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	25,  // 18: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 19: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
 	26,  // 20: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	23,  // 21: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	5,   // 22: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	59,  // 23: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	59,  // 24: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	60,  // 23: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	60,  // 24: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	28,  // 25: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,   // 26: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,   // 27: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	55,  // 28: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	56,  // 29: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	60,  // 30: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	58,  // 31: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	58,  // 32: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	61,  // 33: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	56,  // 28: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	57,  // 29: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	61,  // 30: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	59,  // 31: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	59,  // 32: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	62,  // 33: loom.v1.Execution.priority:type_name -> loom.v1.Priority
 	42,  // 34: loom.v1.Execution.change:type_name -> loom.v1.Change
 	45,  // 35: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
 	46,  // 36: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	47,  // 37: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	62,  // 38: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	57,  // 39: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	48,  // 37: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	63,  // 38: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	58,  // 39: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	31,  // 40: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	32,  // 41: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	33,  // 42: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	63,  // 43: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	58,  // 44: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	59,  // 45: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	64,  // 46: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	58,  // 47: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	65,  // 48: loom.v1.Execution.said:type_name -> loom.v1.Said
-	48,  // 49: loom.v1.Execution.car:type_name -> loom.v1.Car
+	64,  // 43: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	59,  // 44: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	60,  // 45: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	65,  // 46: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	59,  // 47: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	66,  // 48: loom.v1.Execution.said:type_name -> loom.v1.Said
+	49,  // 49: loom.v1.Execution.car:type_name -> loom.v1.Car
 	17,  // 50: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	58,  // 51: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	59,  // 51: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10,  // 52: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	58,  // 53: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	66,  // 54: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	59,  // 53: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	67,  // 54: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,   // 55: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	35,  // 56: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	35,  // 57: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	40,  // 58: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	58,  // 59: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	59,  // 59: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	13,  // 60: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	58,  // 61: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	58,  // 62: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	59,  // 61: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	59,  // 62: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
 	39,  // 63: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	58,  // 64: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	59,  // 64: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	40,  // 65: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	58,  // 66: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	58,  // 67: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	58,  // 68: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	59,  // 69: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	59,  // 66: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	59,  // 67: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	59,  // 68: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	60,  // 69: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	36,  // 70: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	67,  // 71: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	68,  // 71: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
 	37,  // 72: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	38,  // 73: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	40,  // 74: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
 	39,  // 75: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	11,  // 76: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	60,  // 77: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	61,  // 77: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
 	42,  // 78: loom.v1.Outcome.change:type_name -> loom.v1.Change
 	46,  // 79: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	47,  // 80: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	49,  // 81: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	48,  // 80: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	50,  // 81: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
 	41,  // 82: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
 	1,   // 83: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
 	44,  // 84: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	68,  // 85: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	69,  // 85: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
 	43,  // 86: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
 	12,  // 87: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	58,  // 88: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	46,  // 89: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	49,  // 90: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	68,  // 91: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 92: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	42,  // 93: loom.v1.Approval.change:type_name -> loom.v1.Change
-	35,  // 94: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 95: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	58,  // 96: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 97: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	66,  // 98: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	58,  // 99: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	50,  // 100: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	52,  // 101: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	69,  // 102: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	63,  // 103: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	39,  // 104: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	58,  // 105: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	34,  // 106: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	107, // [107:107] is the sub-list for method output_type
-	107, // [107:107] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	59,  // 88: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	47,  // 89: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	46,  // 90: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	50,  // 91: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	69,  // 92: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 93: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	42,  // 94: loom.v1.Approval.change:type_name -> loom.v1.Change
+	35,  // 95: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 96: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	59,  // 97: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 98: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	67,  // 99: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	59,  // 100: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	51,  // 101: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	53,  // 102: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	70,  // 103: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	64,  // 104: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	39,  // 105: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	59,  // 106: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	34,  // 107: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5754,7 +5875,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
