@@ -25,7 +25,9 @@ from filing to the end, with and without the time that the CEO was waited for,
 and how each node fared; then the targets beside what was measured, those about
 bugs for what mends bugs. What was not measured yet is a dash. The time of a
 target is the 90th percentile, and a simple bug is one whose change has at most
-two files.`,
+two files. Commits made by two agents at once are those, and landings, of which
+the commit lock was taken away and granted to another before they were recorded;
+a hook that git does not run, because it is not executable, was not passed.`,
 		Example: "  loom stats\n  loom stats --process auto-bug-workflow --from 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillStats(q, from, to, time.Now()); err != nil {
@@ -147,18 +149,24 @@ func tries(attempts []uint64) string {
 	return dash(strings.Join(parts, " "))
 }
 
-// escalates is the one target that is not about bugs.
+// escalates is the one target that every process has.
 const escalates = "executions that escalate"
 
 // targetsOf are the targets that a process has: those about bugs only where it
 // is for bugs, or something of the kind was measured. That verification was
-// passed says nothing of it: all work that lands is verified.
+// passed says nothing of it: all work that lands is verified. How safely it
+// commits is for any process that does.
 func targetsOf(m *loomv1.WorkflowMetrics) []*loomv1.Target {
 	bugs := m.Process == project.AutoBug || slices.ContainsFunc(m.Targets, func(t *loomv1.Target) bool {
-		return t.Measured != nil && t.Name != escalates && t.Name != "fixes that pass verification"
+		return t.Measured != nil && t.Name != escalates && t.Name != "fixes that pass verification" && !ofCommits(t)
 	})
-	return slices.DeleteFunc(slices.Clone(m.Targets), func(t *loomv1.Target) bool { return !bugs && t.Name != escalates })
+	return slices.DeleteFunc(slices.Clone(m.Targets), func(t *loomv1.Target) bool {
+		return !bugs && t.Name != escalates && (!ofCommits(t) || t.Measured == nil)
+	})
 }
+
+// ofCommits says whether a target is one of commit safety.
+func ofCommits(t *loomv1.Target) bool { return strings.HasPrefix(t.Name, "commits ") }
 
 func targetsTable(w io.Writer, targets []*loomv1.Target) {
 	rows := make([][]string, 0, len(targets))
@@ -178,6 +186,8 @@ func inUnit(v *float64, unit string) string {
 		return "-"
 	case unit == "ratio":
 		return percent(v)
+	case unit == "commits":
+		return digits(uint64(*v))
 	case unit == "seconds":
 		return brief(time.Duration(*v * float64(time.Second)))
 	}

@@ -62,7 +62,7 @@ func (d *DB) Reset(ctx context.Context) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	err := inTx(ctx, d.write, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM node_figures; DELETE FROM broken_rules; DELETE FROM model_calls; DELETE FROM attempt_ends; DELETE FROM tallies; DELETE FROM approvals; DELETE FROM workflow_visits; DELETE FROM workflow_nodes;"+
+		_, err := tx.ExecContext(ctx, "DELETE FROM lock_grants; DELETE FROM commits; DELETE FROM node_figures; DELETE FROM broken_rules; DELETE FROM model_calls; DELETE FROM attempt_ends; DELETE FROM tallies; DELETE FROM approvals; DELETE FROM workflow_visits; DELETE FROM workflow_nodes;"+
 			"DELETE FROM workflow_transitions; DELETE FROM workflow_executions; DELETE FROM workflows; DELETE FROM beads; DELETE FROM positions;")
 		return err
 	})

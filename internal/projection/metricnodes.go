@@ -152,21 +152,21 @@ func (p *process) finish() *loomv1.WorkflowMetrics {
 		p.Nodes = append(p.Nodes, p.nodes[id])
 	}
 	investigated, fixed := p.ratios[investigations], p.ratios[fixes]
-	p.Targets = []*loomv1.Target{
+	p.Targets = append([]*loomv1.Target{
 		target("resolution of simple bugs", "<", 300, "seconds", seconds(p.simple)),
 		target("resolution of simple bugs without the CEO's time", "<", 300, "seconds", seconds(p.simpleWorking)),
 		target("investigations that succeed", ">", 0.8, "ratio", ratio(investigated[0], investigated[1])),
 		target("fixes that pass verification", ">", 0.9, "ratio", ratio(fixed[0], fixed[1])),
 		target("executions that escalate", "<", 0.1, "ratio", p.EscalationRate),
 		target("investigation cycles per completed execution", "<", 1.5, "cycles", p.cycles),
-	}
+	}, p.safety.targets()...)
 	return p.WorkflowMetrics
 }
 
 func target(name, relation string, goal float64, unit string, measured *float64) *loomv1.Target {
 	t := &loomv1.Target{Name: name, Relation: relation, Goal: goal, Unit: unit, Measured: measured}
 	if measured != nil {
-		met := relation == "<" && *measured < goal || relation == ">" && *measured > goal
+		met := relation == "<" && *measured < goal || relation == ">" && *measured > goal || relation == "=" && *measured == goal
 		t.Met = &met
 	}
 	return t

@@ -23,7 +23,7 @@ func (d *DB) Metrics(ctx context.Context, q *loomv1.MetricsRequest) ([]*loomv1.W
 	}
 	defer tx.Rollback()
 	m.tx = tx
-	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.nodeSpans, m.nodeEscalations, m.nodeFigures, m.rules, m.goals} {
+	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.nodeSpans, m.nodeEscalations, m.nodeFigures, m.rules, m.goals, m.safety} {
 		if err := step(ctx); err != nil {
 			return nil, failed("measure", err)
 		}
@@ -67,6 +67,7 @@ type process struct {
 	simpleWorking *loomv1.Quantiles
 	ratios        map[string][2]uint64 // good and all, by what
 	cycles        *float64
+	safety        safety
 }
 
 // each calls f for every row of a query about the chosen executions.

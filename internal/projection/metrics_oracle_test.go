@@ -22,6 +22,7 @@ type books struct {
 	defs       map[string]*loomv1.Definition
 	executions map[string]*run
 	asked      map[string]*question
+	grants     []*lockGrant // of the commit lock, in the order in which they were given
 }
 
 type run struct {
@@ -35,6 +36,8 @@ type run struct {
 	questions           []*question
 	nodes               map[string]*figures
 	broken              map[string]*loomv1.RuleMetrics // by phase, rule, tier and severity
+	recorded, together  int                            // commits and landings; those made by two at once
+	commits             []*loomv1.Candidate
 }
 
 // figures are how the attempts of a node fared.
@@ -149,6 +152,30 @@ func (b *books) read(e *loomv1.Event, at time.Time) {
 		b.answer(f.ApprovalLapsed.GetApproval(), at)
 	case *loomv1.Event_ChangeProposed:
 		x.files = max(len(f.ChangeProposed.GetChange().GetFiles()), int(f.ChangeProposed.GetChange().GetFilesTotal()))
+	case *loomv1.Event_LockGranted:
+		b.granted(e, f.LockGranted.GetToken(), false)
+	case *loomv1.Event_LockCoupled:
+		b.granted(e, f.LockCoupled.GetToken(), true)
+	case *loomv1.Event_LockExpired:
+		b.took(f.LockExpired.GetToken())
+	case *loomv1.Event_LockReleased:
+		if e.GetActor().GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO {
+			b.took(f.LockReleased.GetToken())
+		}
+	case *loomv1.Event_CandidateMade:
+		if c := f.CandidateMade.GetCandidate(); !c.GetPresent() {
+			b.committed(x, e, c.GetToken(), c, false)
+		}
+	case *loomv1.Event_TrainTested:
+		if c := f.TrainTested.GetCar().GetCandidate(); c != nil && c.GetCommit() != f.TrainTested.GetCar().GetVerified() {
+			b.committed(x, e, c.GetToken(), c, false)
+		}
+	case *loomv1.Event_Landed:
+		b.committed(x, e, f.Landed.GetLanding().GetToken(), nil, false)
+	case *loomv1.Event_LandingSettled:
+		if l := f.LandingSettled.GetLanding(); l != nil {
+			b.committed(x, e, l.GetToken(), nil, true)
+		}
 	case *loomv1.Event_ModelAnswered:
 		u := f.ModelAnswered.GetAnswer().GetUsage()
 		x.in, x.out, x.cost = x.in+u.GetInputTokens(), x.out+u.GetOutputTokens(), x.cost+u.GetCostMicroUsd()
@@ -409,21 +436,18 @@ func (b *books) goals(w *loomv1.WorkflowMetrics, runs []*run) []*loomv1.Target {
 			cycles += attempts
 		}
 	}
-	return []*loomv1.Target{
+	return append([]*loomv1.Target{
 		want("investigations that succeed", ">", 0.8, "ratio", part(found, sought)),
 		want("fixes that pass verification", ">", 0.9, "ratio", part(passed, tried)),
 		want("executions that escalate", "<", 0.1, "ratio", w.EscalationRate),
 		want("investigation cycles per completed execution", "<", 1.5, "cycles", part(cycles, investigated)),
-	}
+	}, safetyOf(runs)...)
 }
 
 func want(name, relation string, goal float64, unit string, measured *float64) *loomv1.Target {
 	t := &loomv1.Target{Name: name, Relation: relation, Goal: goal, Unit: unit, Measured: measured}
 	if measured != nil {
-		met := *measured < goal
-		if relation == ">" {
-			met = *measured > goal
-		}
+		met := map[string]bool{"<": *measured < goal, ">": *measured > goal, "=": *measured == goal}[relation]
 		t.Met = &met
 	}
 	return t

@@ -29,6 +29,7 @@ var near = cmp.Options{protocmp.Transform(), cmpopts.EquateApprox(1e-9, 1e-6)}
 // What SQL says of any life is what reading its events one by one gives.
 func TestWF14_MetricsAreWhatTheEventsSay(t *testing.T) {
 	var sawGood, sawBad, sawNone bool
+	safe, unsafe := map[string]int{}, map[string]int{}
 	for seed := range uint64(12) {
 		p := play(t, 300+seed, 350)
 		path, b := filled(t, []journal{p.journal(0)}), newBooks(p.events)
@@ -45,12 +46,19 @@ func TestWF14_MetricsAreWhatTheEventsSay(t *testing.T) {
 					sawNone = sawNone || target.Measured == nil
 					sawGood = sawGood || target.GetMet()
 					sawBad = sawBad || target.Met != nil && !target.GetMet()
+					if target.Met != nil && target.GetRelation() == "=" {
+						kind := map[bool]map[string]int{true: safe, false: unsafe}[target.GetMet()]
+						kind[target.GetName()]++
+					}
 				}
 			}
 		}
 		if other := measure(t, path, &loomv1.MetricsRequest{Project: "other"}); len(other) != 0 {
 			t.Errorf("metrics of a project without executions: %v", other)
 		}
+	}
+	if len(safe) != 3 || len(unsafe) != 3 {
+		t.Errorf("targets of commits were met %v, and missed %v; want all three in both", safe, unsafe)
 	}
 	if !sawGood || !sawBad || !sawNone {
 		t.Errorf("targets were met: %t, missed: %t, not measured: %t; want all of them", sawGood, sawBad, sawNone)
@@ -89,6 +97,8 @@ func TestWF14_AWorkflowThatFaresWell(t *testing.T) {
 	want = []string{
 		"investigations that succeed > 0.8 ratio: 1 true", "fixes that pass verification > 0.9 ratio: 1 true",
 		"executions that escalate < 0.1 ratio: 0 true", "investigation cycles per completed execution < 1.5 cycles: 2 false",
+		"commits made by two agents at once = 0 commits: 0 true", "commits with the right author = 1 ratio: 1 true",
+		"commits that passed every hook = 1 ratio: 1 true",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)

@@ -38,7 +38,10 @@ type player struct {
 	now    time.Time
 	serial int
 	events []*loomv1.Event
-	cuts   []int // ends of batches: after some commands
+	cuts   []int    // ends of batches: after some commands
+	newest uint64   // token of the commit lock
+	sloppy bool     // commits are made in all ways that go wrong
+	asleep []func() // answers of agents that come late
 }
 
 func newPlayer(t testing.TB, r *rand.Rand, id string) *player {
@@ -146,17 +149,59 @@ func (p *player) good(b *loomv1.Brief) *loomv1.Outcome {
 	name := fmt.Sprintf("%s-%d", p.id, p.serial)
 	switch b.GetNode().GetKind() {
 	case loomv1.NodeKind_NODE_KIND_COMMIT:
-		out.Candidate = &loomv1.Candidate{Commit: "c-" + name, Tree: "t", Base: "b0", PatchDigest: x.GetApproved().GetPatchDigest(), Token: uint64(p.serial)}
+		out.Candidate = p.candidate(b, name)
 	case loomv1.NodeKind_NODE_KIND_VERIFY:
 		for _, c := range x.GetChecks() {
 			out.Checks = append(out.Checks, &loomv1.CheckRun{Command: c, Passed: true, Commit: x.GetCandidate().GetCommit()})
 		}
 	case loomv1.NodeKind_NODE_KIND_LAND:
-		out.Landing = &loomv1.Landing{Commit: x.GetCandidate().GetCommit(), Ref: "refs/heads/main", Target: "main"}
+		out.Landing = &loomv1.Landing{Commit: x.GetCandidate().GetCommit(), Ref: "refs/heads/main", Target: "main", Token: p.lock(b)}
 	default:
-		out.Change = &loomv1.Change{Base: "b0", Commit: "w-" + name, Tree: "t-" + name, PatchDigest: name, Files: []*loomv1.ChangedFile{{Path: "cart.go", Status: "modified"}}}
+		out.Change = &loomv1.Change{Base: "b0", Commit: "w-" + name, Tree: "t-" + name, PatchDigest: name, Files: []*loomv1.ChangedFile{{Path: name + ".go", Status: "modified"}}}
 	}
 	return out
+}
+
+// candidate is the commit that an agent makes.
+func (p *player) candidate(b *loomv1.Brief, name string) *loomv1.Candidate {
+	const by = "Loom agent <agent@agents.loom.invalid>"
+	c := &loomv1.Candidate{
+		Commit: "c-" + name, Tree: "t", Base: "b0", PatchDigest: b.GetExecution().GetApproved().GetPatchDigest(), Token: p.lock(b),
+		Author: by, ExpectedAuthor: by, Committer: by, ExpectedCommitter: by, Hooks: []*loomv1.HookResult{{Name: "pre-commit"}},
+	}
+	if !p.sloppy {
+		return c
+	}
+	switch p.r.IntN(8) {
+	case 0:
+		c.Author = "Somebody <s@example.com>"
+	case 1:
+		c.Committer = ""
+	case 2:
+		c.Author, c.ExpectedAuthor = "", ""
+	}
+	switch p.r.IntN(5) {
+	case 0:
+		c.Hooks = nil
+	case 1:
+		c.Hooks = append(c.Hooks, &loomv1.HookResult{Name: "commit-msg", Skipped: true})
+	case 2:
+		c.Hooks[0].ExitCode = 1
+	}
+	if p.r.IntN(10) == 0 {
+		c.Token = uint64(p.r.IntN(2))
+	}
+	return c
+}
+
+// lock asks for the commit lock and returns the token, or where another has it the
+// newest that was granted, which is that one's.
+func (p *player) lock(b *loomv1.Brief) uint64 {
+	claim := p.do(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{
+		Request: b.GetAttempt().GetId(), Execution: b.GetExecution().GetId(), Holder: b.GetAttempt().GetClaimant(),
+	}}}).GetLock()
+	p.newest = max(p.newest, claim.GetToken())
+	return p.newest
 }
 
 func (p *player) inbox() []*loomv1.Approval {
@@ -227,6 +272,7 @@ func (p *player) work(reports, atOnce int) {
 
 // wander does anything that can be done, so many times.
 func (p *player) wander(steps int) {
+	p.sloppy = true
 	for i := range 2 {
 		d := workflowtest.Rich(p.r, core.AutoBug)
 		d.Name = fmt.Sprint("random-", i)
@@ -267,6 +313,11 @@ func (p *player) anything() {
 			a := open[p.r.IntN(len(open))]
 			p.decide(a, a.GetOptions()[p.r.IntN(len(a.GetOptions()))])
 		}
+	case 13:
+		if len(p.asleep) > 0 {
+			p.asleep[0]()
+			p.asleep = p.asleep[1:]
+		}
 	default:
 		if len(queued) > 0 {
 			p.attempt(queued[p.r.IntN(len(queued))])
@@ -304,7 +355,12 @@ func (p *player) attempt(a *loomv1.Assignment) {
 			InputTokens: uint64(p.r.IntN(50)), OutputTokens: uint64(p.r.IntN(50)), CostKnown: true, CostMicroUsd: uint64(p.r.IntN(9)),
 		}}}},
 	}}}})
-	switch out := p.good(b); p.r.IntN(6) {
+	out := p.good(b)
+	if (out.GetCandidate() != nil || out.GetLanding() != nil) && p.r.IntN(4) == 0 {
+		p.asleep = append(p.asleep, func() { p.answer(id, who, out) })
+		return
+	}
+	switch p.r.IntN(6) {
 	case 0:
 		p.answer(id, who, &loomv1.Outcome{Status: failure, Summary: "no", Code: "verify/failed", Fields: out.GetFields()})
 	case 1:

@@ -58,6 +58,17 @@ var statements = map[string]string{
 			output_tokens = output_tokens + excluded.output_tokens, cost_micro_usd = cost_micro_usd + excluded.cost_micro_usd`,
 	"broken": `INSERT INTO broken_rules (execution_id, phase, rule, tier, severity, attempts, findings) VALUES (?, ?, ?, ?, ?, 1, ?)
 		ON CONFLICT DO UPDATE SET attempts = attempts + 1, findings = findings + excluded.findings`,
+	"grant": "INSERT INTO lock_grants (project, token, under, execution_id, at) VALUES (?, ?, ?, ?, ?)",
+	"place": `INSERT INTO lock_grants (project, token, under, execution_id, at)
+		VALUES (?, ?, (SELECT max(token) FROM lock_grants WHERE project = ? AND token = under), ?, ?)`,
+	"taken": "UPDATE lock_grants SET taken = 1 WHERE project = ? AND token = ?",
+	"commit": `INSERT INTO commits (project, number, execution_id, commit_id, token, at_once, attributed, passed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	"grant of": `SELECT t.under, t.execution_id, g.taken FROM lock_grants t JOIN lock_grants g ON g.project = t.project AND g.token = t.under
+		WHERE t.project = ? AND t.token = ?`,
+	"own grant": "SELECT coalesce(max(token), 0) FROM lock_grants WHERE execution_id = ? AND token = under",
+	"granted since": `SELECT EXISTS (SELECT 1 FROM lock_grants
+		WHERE project = ? AND token > ? AND token = under AND execution_id <> ? AND at < ?)`,
 	"stored bead":      "SELECT bead FROM beads WHERE id = ?",
 	"stored execution": "SELECT state FROM workflow_executions WHERE id = ?",
 }

@@ -75,8 +75,10 @@ func (w *writer) event(ctx context.Context, e *loomv1.Event) error {
 	case *loomv1.Event_BeadOccurred, *loomv1.Event_BeadStatusChanged, *loomv1.Event_BeadUpdated:
 		return w.bead(ctx, e)
 	}
-	if err := w.approval(ctx, e); err != nil {
-		return err
+	for _, keep := range []func(context.Context, *loomv1.Event) error{w.approval, w.granted, w.committed} {
+		if err := keep(ctx, e); err != nil {
+			return err
+		}
 	}
 	if ofExecution(e) {
 		return w.step(ctx, e)

@@ -1606,17 +1606,27 @@ func (x *NodeMetrics) GetCostMicroUsd() uint64 {
 //   - "executions that escalate": the escalation rate.
 //   - "investigation cycles per completed execution": attempts of multi-dispatch
 //     nodes over all their visits, for each completed execution that had any.
+//   - "commits made by two agents at once": of commits and landings that were
+//     recorded, those whose token was not granted to the execution, or whose grant
+//     had been taken away, by time or the CEO, and the commit lock granted to
+//     another one before they were recorded. Git refuses the older of two tokens
+//     all the same.
+//   - "commits with the right author": of commits, merge trains' included, those
+//     whose author and committer are who they had to be, see Candidate.
+//   - "commits that passed every hook": of commits in repositories that have a
+//     hook, those for which each ran and exited with 0. One that git does not run,
+//     because it is not executable, was not passed.
 type Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// "<" or ">".
+	// "<", ">" or "=".
 	Relation string  `protobuf:"bytes,2,opt,name=relation,proto3" json:"relation,omitempty"`
 	Goal     float64 `protobuf:"fixed64,3,opt,name=goal,proto3" json:"goal,omitempty"`
 	// Unset while there is nothing to measure.
 	Measured *float64 `protobuf:"fixed64,4,opt,name=measured,proto3,oneof" json:"measured,omitempty"`
 	// Unset like measured.
 	Met *bool `protobuf:"varint,5,opt,name=met,proto3,oneof" json:"met,omitempty"`
-	// "ratio", "seconds" or "cycles".
+	// "ratio", "seconds", "cycles" or "commits".
 	Unit          string `protobuf:"bytes,6,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
