@@ -3,6 +3,8 @@ package play
 import (
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -26,7 +28,11 @@ func Planned(s *Shop) {
 	s.Store(def)
 	s.File(&loomv1.Submission{Goal: "an offer", Process: "offer"})
 	plan := func(text string) {
-		s.Work("lead", Outcome(Success, map[string]any{"plan": text}))
+		var fields map[string]any
+		if err := yaml.Unmarshal([]byte(text), &fields); err != nil {
+			panic(err)
+		}
+		s.Work("lead", Outcome(Success, map[string]any{"plan": fields}))
 	}
 	plan("{phases: [{id: facts}, {id: bid}]}")
 	s.Pass(time.Minute) // a backoff
