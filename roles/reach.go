@@ -46,7 +46,7 @@ const asked = "researcher"
 
 // private are the tools that read files, or what files say.
 var private = []string{
-	"content_search", "data_analysis", "file_edit", "file_read", "git_blame", "git_diff", "git_log", "git_show",
+	"apply_patch", "content_search", "data_analysis", "file_edit", "file_read", "git_blame", "git_diff", "git_log", "git_show",
 	"lsp_diagnostics", "shell", "spreadsheet", "template_fill",
 }
 

@@ -17,7 +17,7 @@ var (
 	cores    = []string{
 		"graph", "roles", "processes",
 		"internal/budget", "internal/commitlock", "internal/condition", "internal/document", "internal/drawing", "internal/format", "internal/intent",
-		"internal/journal", "internal/membership", "internal/notice", "internal/patchscan", "internal/permission", "internal/plan", "internal/project", "internal/reach", "internal/repomap", "internal/setup", "internal/staffing", "internal/strictyaml",
+		"internal/journal", "internal/membership", "internal/notice", "internal/patch", "internal/patchscan", "internal/permission", "internal/plan", "internal/project", "internal/reach", "internal/repomap", "internal/setup", "internal/staffing", "internal/strictyaml",
 		"internal/team", "internal/train", "internal/turn", "internal/verify", "internal/workflow",
 	}
 	// crafts compute what tools of knowledge work give: pure, and of no use to

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loomrun/loom/internal/patch"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -15,6 +16,9 @@ var (
 	pathKeys = []string{"path", "paths", "file", "files", "filename", "file_path", "directory", "dir", "template", "to", "from", "source", "destination", "output", "input"}
 	textKeys = []string{"command", "url", "uri", "query"}
 )
+
+// patchKey is the key of a patch, which is about every path in it.
+const patchKey = "patch"
 
 // Subjects returns what a call is about, in the order of the keys' names. A tool
 // that takes a path and was given none is about the workspace, ".".
@@ -34,6 +38,10 @@ func gather(list []Subject, key string, value any) []Subject {
 	switch v := value.(type) {
 	case string:
 		switch key = strings.ToLower(key); {
+		case key == patchKey:
+			for _, p := range patch.Paths(v) {
+				list = append(list, Subject{Text: clean(p), Path: true})
+			}
 		case slices.Contains(textKeys, key):
 			list = append(list, Subject{Text: v})
 		case slices.Contains(pathKeys, key):

@@ -48,7 +48,7 @@ type tool struct {
 // catalogue lists every tool there is, in the order in which models see them.
 var catalogue = sync.OnceValue(func() []*tool {
 	list := []*tool{
-		fileRead, fileWrite, fileEdit, fileSearch, contentSearch, directoryList,
+		fileRead, fileWrite, fileEdit, applyPatch, fileSearch, contentSearch, directoryList,
 		shell, process, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
 		webFetch, webSearch, secEDGAR, alphaVantage, referenceData, todo, outputRead,

@@ -218,13 +218,13 @@ func noMatch(text string, edit replacement, at []int) error {
 			At(edit.where + "old_text").Want("add lines around the one you mean, or say replace_all")
 	}
 	e := fault.New("tool/no-match", "old_text does not stand in the file").At(edit.where + "old_text")
-	e.Hint = nearMiss(strings.Split(text, "\n"), strings.Split(strings.Trim(edit.Old, "\r\n"), "\n"))
+	e.Hint = nearMiss(strings.Split(text, "\n"), strings.Split(strings.Trim(edit.Old, "\r\n"), "\n"), "old_text")
 	return e
 }
 
 // nearMiss looks for lines that differ from old only in white space, else for
-// the longest beginning of old, line by line.
-func nearMiss(lines, old []string) string {
+// the longest beginning of old, line by line; what is the name of old.
+func nearMiss(lines, old []string, what string) string {
 	best, length := -1, 0
 	for i := range lines {
 		if n := alike(lines[i:], old); n > length {
@@ -232,7 +232,7 @@ func nearMiss(lines, old []string) string {
 		}
 	}
 	if best < 0 {
-		return "read the file again; not even the first line of old_text is there"
+		return fmt.Sprintf("read the file again; not even the first line of %s is there", what)
 	}
 	if length == len(old) {
 		return fmt.Sprintf("line %d differs in white space; it is %s", differing(lines, old, best)+1, fault.Echo(lines[differing(lines, old, best)]))
@@ -241,8 +241,8 @@ func nearMiss(lines, old []string) string {
 	if best+length < len(lines) {
 		have = fault.Echo(lines[best+length])
 	}
-	return fmt.Sprintf("it begins at line %d, but line %d is %s where old_text has %s",
-		best+1, best+length+1, have, fault.Echo(old[length]))
+	return fmt.Sprintf("it begins at line %d, but line %d is %s where %s has %s",
+		best+1, best+length+1, have, what, fault.Echo(old[length]))
 }
 
 // alike counts how many lines of old agree with lines but for white space. A

@@ -95,6 +95,10 @@ func TestF38_Escapes(t *testing.T) {
 			call(t, "file_read", args{"path": path}),
 			call(t, "file_write", args{"path": path, "content": "pwned"}),
 			call(t, "file_edit", args{"path": path, "old_text": "CANARY", "new_text": "pwned"}),
+			call(t, "apply_patch", args{"patch": envelope("*** Update File: "+path, "-CANARY", "+pwned")}),
+			call(t, "apply_patch", args{"patch": envelope("*** Add File: "+path, "+pwned")}),
+			call(t, "apply_patch", args{"patch": envelope("*** Delete File: " + path)}),
+			call(t, "apply_patch", args{"patch": envelope("*** Update File: a.txt", "*** Move to: "+path)}),
 			call(t, "directory_list", args{"path": path, "depth": 3}),
 			call(t, "content_search", args{"pattern": "CANARY", "path": path}),
 			call(t, "file_search", args{"pattern": "**", "path": path}),
@@ -234,6 +238,9 @@ func hostile(rt *rapid.T) *loomv1.ToolCall {
 		a["content"] = text.Draw(rt, "content")
 	case "file_edit":
 		a["old_text"], a["new_text"] = text.Draw(rt, "old"), text.Draw(rt, "new")
+	case "apply_patch":
+		verb := rapid.SampledFrom([]string{"Add File: ", "Update File: ", "Delete File: ", "Update File: a.txt\n*** Move to: "}).Draw(rt, "verb")
+		a = map[string]any{"patch": envelope("*** "+verb+path.Draw(rt, "patched"), "-"+text.Draw(rt, "old"), "+"+text.Draw(rt, "new"))}
 	case "file_search", "content_search":
 		a["pattern"] = rapid.SampledFrom([]string{"**", "../**", "/**", "CANARY", ".*", "(", "[", "{a,b}"}).Draw(rt, "pattern")
 	case "directory_list":

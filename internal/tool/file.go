@@ -107,16 +107,28 @@ func (p place) replace(data []byte, id string) error {
 	} else if fault.Code(err) != "tool/not-found" {
 		return err
 	}
-	draft := p.draft(id)
+	if err := p.stage(data, mode, id); err != nil {
+		return err
+	}
+	return p.settle(id)
+}
+
+// stage writes the draft of a file.
+func (p place) stage(data []byte, mode fs.FileMode, id string) error {
 	if err := p.sweep(id); err != nil {
 		return err
 	}
-	if err := p.fill(draft, data, mode); err != nil {
-		_ = p.dir.Remove(draft)
+	if err := p.fill(p.draft(id), data, mode); err != nil {
+		_ = p.dir.Remove(p.draft(id))
 		return trouble(p.path, err)
 	}
-	if err := p.dir.Rename(draft, p.name); err != nil {
-		_ = p.dir.Remove(draft)
+	return nil
+}
+
+// settle puts the draft in the place of the file.
+func (p place) settle(id string) error {
+	if err := p.dir.Rename(p.draft(id), p.name); err != nil {
+		_ = p.dir.Remove(p.draft(id))
 		return trouble(p.path, err)
 	}
 	return nil

@@ -36,7 +36,7 @@ type Workspace struct {
 	// Root is the directory that holds all they may touch. It must exist.
 	Root string
 
-	// ReadOnly denies file_write and file_edit. It does not bind shell.
+	// ReadOnly denies file_write, file_edit and apply_patch. It does not bind shell.
 	ReadOnly bool
 
 	// Exec says whether and how shell may run.

@@ -87,7 +87,7 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// left looks at what a call of file_write or file_edit that was cut off left
+// left looks at what a call of a tool that writes files and was cut off left
 // of its file; a draft of it is swept away.
 func (s *Set) left(path, id string) (data []byte, at string, err error) {
 	p, err := s.locate(path, how{})
