@@ -85,6 +85,7 @@ func (r *Role) complete() {
 	orDefault(&r.Context.Tools, 2048)
 	orDefault(&r.Context.Result, 10_000)
 	orDefault(&r.Context.Output, 4096)
+	orDefault(&r.Context.Summary, SummaryByModel)
 	orDefault(&r.Restart.Max, 5)
 	orDefault(&r.Restart.Within, time.Minute)
 	orDefault(&r.Restart.Backoff, 500*time.Millisecond)
@@ -229,6 +230,7 @@ func Efforts() []string { return slices.Clone(efforts) }
 
 func (c *checker) thinking() {
 	c.oneOf("effort", c.role.Thinking.Effort, efforts, "thinking", "effort")
+	c.oneOf("summary", c.role.Context.Summary, []string{SummaryByModel, SummaryOfRecord}, "context", "summary")
 }
 
 func (c *checker) oneOf(what, value string, known []string, at ...any) {

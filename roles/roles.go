@@ -144,7 +144,17 @@ type Context struct {
 	Result int `yaml:"result"`
 	// Output is kept for an answer, and bounds it; the default is 4,096.
 	Output int `yaml:"output"`
+	// Summary says who summarises a conversation that does not fit any more: "model",
+	// which is the default, asks the model where budgets leave room; "record" takes
+	// all of it from the record.
+	Summary string `yaml:"summary"`
 }
+
+// Who summarises a conversation.
+const (
+	SummaryByModel  = "model"
+	SummaryOfRecord = "record"
+)
 
 // Restart allows Max crashes within Within, each followed by a pause that
 // begins at Backoff and grows. The defaults are 5, 1 minute, 500 ms.

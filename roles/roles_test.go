@@ -93,7 +93,7 @@ func TestROLE01_Defaults(t *testing.T) {
 	want := roles.Role{
 		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Tier: 2, Agents: 1,
 		Limits:  roles.Limits{Iterations: 25, ToolTimeout: time.Minute},
-		Context: roles.Context{System: 2048, Decisions: 1024, Map: 2048, Tools: 2048, Result: 10_000, Output: 4096},
+		Context: roles.Context{System: 2048, Decisions: 1024, Map: 2048, Tools: 2048, Result: 10_000, Output: 4096, Summary: roles.SummaryByModel},
 		Restart: roles.Restart{Max: 5, Within: time.Minute, Backoff: 500 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -110,7 +110,7 @@ model: anthropic:a-1,openai:b/c:7b
 tools: {allow: [file_read], ask: [shell]}
 limits: {iterations: 200, tool_timeout: 1h, tokens: 1, micro_usd: 5000000, time: 168h}
 agents: 64
-context: {window: 8192, system: 1024, decisions: 1, map: 1, tools: 256, result: 512, output: 256}
+context: {window: 8192, system: 1024, decisions: 1, map: 1, tools: 256, result: 512, output: 256, summary: record}
 architect: 1
 restart: {max: 1, within: 1s, backoff: 1ms}
 `))
@@ -119,7 +119,7 @@ restart: {max: 1, within: 1s, backoff: 1ms}
 		Thinking: roles.Thinking{Effort: "xhigh", Tokens: 128_000},
 		Tools:    roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
 		Limits:   roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
-		Context:  roles.Context{Window: 8192, System: 1024, Decisions: 1, Map: 1, Tools: 256, Result: 512, Output: 256}, Architect: 1,
+		Context:  roles.Context{Window: 8192, System: 1024, Decisions: 1, Map: 1, Tools: 256, Result: 512, Output: 256, Summary: roles.SummaryOfRecord}, Architect: 1,
 		Restart: roles.Restart{Max: 1, Within: time.Second, Backoff: time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

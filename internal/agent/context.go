@@ -206,13 +206,21 @@ func (r *run) compact(ctx context.Context, c turn.Compact) error {
 			said = append(said, text)
 		}
 	}
-	ref, err := r.Blobs.Put(ctx, []byte(turn.Summarise(r.t, c, said)), "text/markdown; charset=utf-8")
+	own, answer, err := r.ownSummary(ctx, c)
 	if err != nil {
 		return err
 	}
-	r.Logger.Info("the beginning of a turn is summarised", "attempt", r.brief.Attempt.Id, "answers", c.Answers)
+	text, fits := turn.Compose(r.t, c, said, own)
+	if own == "" || !fits {
+		own, text = "", turn.Summarise(r.t, c, said)
+	}
+	ref, err := r.Blobs.Put(ctx, []byte(text), "text/markdown; charset=utf-8")
+	if err != nil {
+		return err
+	}
+	r.Logger.Info("the beginning of a turn is summarised", "attempt", r.brief.Attempt.Id, "answers", c.Answers, "by_model", own != "")
 	return r.record(ctx, &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Compact{Compact: &loomv1.Compaction{
-		Answers: c.Answers, Summary: ref, Clip: c.Clip, Steps: uint32(len(r.t.Steps)),
+		Answers: c.Answers, Summary: ref, Clip: c.Clip, Steps: uint32(len(r.t.Steps)), Answer: answer,
 	}}})
 }
 

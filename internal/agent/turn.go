@@ -196,16 +196,11 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 	req := &model.Request{System: System(r.role, r.Roles), Tools: r.offered(), MaxTokens: r.output(), Thinking: r.thinking()}
 	for _, m := range turn.Transcript(r.t, r.brief.Node, r.limits()) {
 		msg := model.Message{Role: model.Role(m.Role), Calls: m.Calls, Call: m.Call, Failed: m.Failed}
-		text, err := r.text(ctx, m.Blob)
+		text, err := r.said(ctx, m)
 		if err != nil {
 			return nil, err
 		}
-		if m.Of != "" {
-			text = turn.ClipResult(text, m.Clip, m.Of)
-		} else {
-			text = turn.Clip(text, m.Clip)
-		}
-		msg.Text = r.Secrets.Text(text + m.Text)
+		msg.Text = r.Secrets.Text(text)
 		if m.Opaque != nil && r.asks(m.Model) {
 			msg.By = m.Model
 			if msg.Opaque, err = r.Blobs.Get(ctx, m.Opaque); err != nil {
@@ -215,6 +210,18 @@ func (r *run) request(ctx context.Context) (*model.Request, error) {
 		req.Messages = say(req.Messages, msg)
 	}
 	return req, nil
+}
+
+// said is what a message of the transcript says.
+func (r *run) said(ctx context.Context, m turn.Message) (string, error) {
+	text, err := r.text(ctx, m.Blob)
+	if err != nil {
+		return "", err
+	}
+	if m.Of != "" {
+		return turn.ClipResult(text, m.Clip, m.Of) + m.Text, nil
+	}
+	return turn.Clip(text, m.Clip) + m.Text, nil
 }
 
 // say adds a message; what the user says after the user goes into one, because

@@ -80,7 +80,7 @@ func turns(e *loomv1.Event) string {
 	case *loomv1.Event_ToolFinished:
 		return finished(e, f.ToolFinished)
 	case *loomv1.Event_TurnCompacted:
-		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer"))
+		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer")) + summarised(f.TurnCompacted.GetCompaction().GetAnswer())
 	case *loomv1.Event_CallReserved:
 		return fmt.Sprintf("%s may ask its model: %s held back", who(e), reserved(f.CallReserved.GetReservation()))
 	case *loomv1.Event_CallSettled:
@@ -100,6 +100,17 @@ func answered(e *loomv1.Event, a *loomv1.ModelAnswer) string {
 		s += fmt.Sprintf(" (%s)", count(n, "tool call"))
 	}
 	return s
+}
+
+// summarised says what came of asking a model for a summary, if one was.
+func summarised(a *loomv1.ModelAnswer) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Problem != "":
+		return fmt.Sprintf(", without that of %s: %s", a.GetModel(), a.Problem)
+	}
+	return " by " + a.GetModel()
 }
 
 func finished(e *loomv1.Event, t *loomv1.ToolFinished) string {

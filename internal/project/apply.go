@@ -82,8 +82,13 @@ func (s *State) apply(e *loomv1.Event) error {
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed,
 		*loomv1.Event_LockReleased, *loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn, *loomv1.Event_LockCoupled:
 		return s.locks.Apply(e)
-	case *loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended, *loomv1.Event_TurnCompacted:
+	case *loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended:
 		return s.applyTurn(e)
+	case *loomv1.Event_TurnCompacted:
+		if err := s.applyTurn(e); err != nil || f.TurnCompacted.GetCompaction().GetAnswer() == nil {
+			return err
+		}
+		return s.applyExecution(e)
 	case *loomv1.Event_ToolFinished:
 		if err := s.applyTurn(e); err != nil || f.ToolFinished.GetResult().GetTodo() == nil {
 			return err

@@ -89,12 +89,17 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	if err := d.all(events, nil); err != nil {
 		return nil, err
 	}
-	if block != nil && slices.ContainsFunc(events, func(e *loomv1.Event) bool { return e.GetModelAnswered() != nil }) {
+	if block != nil && slices.ContainsFunc(events, answers) {
 		if err := d.unblocked(block); err != nil {
 			return nil, err
 		}
 	}
 	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: workflow.Unheard(x, a.Node)}}}, nil
+}
+
+// answers says whether an event is an answer of a model, or has one.
+func answers(e *loomv1.Event) bool {
+	return e.GetModelAnswered() != nil || e.GetTurnCompacted().GetCompaction().GetAnswer() != nil
 }
 
 // begins says whether a step of a turn leads to more work, and is not what work

@@ -31,6 +31,10 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.followSettled(e, f.LandingSettled.Landing)
 	case *loomv1.Event_ModelAnswered:
 		return d.followAnswer(e.Execution)
+	case *loomv1.Event_TurnCompacted:
+		if answers(e) {
+			return d.followAnswer(e.Execution)
+		}
 	case *loomv1.Event_AttemptDispatched:
 		d.followProcess(e.Execution, f.AttemptDispatched.Process)
 	case *loomv1.Event_AttemptEnded:

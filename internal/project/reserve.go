@@ -78,6 +78,11 @@ func (d *decision) judgeCall(x *loomv1.Execution, a *loomv1.Attempt, want *loomv
 		return loomv1.Verdict_VERDICT_GO, nil
 	}
 	need := ofReservation(want)
+	if want.Optional && slices.ContainsFunc(accounts, func(one account) bool {
+		return !one.spent.plus(one.lost).plus(one.open).plus(need).plus(need).within(one.most)
+	}) {
+		return loomv1.Verdict_VERDICT_WAIT, nil // what has to be asked can use as much again
+	}
 	for _, one := range accounts {
 		if !one.spent.plus(one.lost).plus(need).within(one.most) {
 			return d.exhausted(x, a, one, need)
@@ -239,6 +244,8 @@ func frees(e *loomv1.Event) bool {
 	case *loomv1.Event_ModelAnswered, *loomv1.Event_CallSettled, *loomv1.Event_AttemptEnded, *loomv1.Event_ClaimReleased,
 		*loomv1.Event_LimitLifted, *loomv1.Event_BeadUpdated, *loomv1.Event_ProjectRegistered, *loomv1.Event_ApprovalLapsed, *loomv1.Event_ExecutionEnded:
 		return true
+	case *loomv1.Event_TurnCompacted:
+		return answers(e)
 	}
 	return false
 }
@@ -248,6 +255,8 @@ func (s *State) applySpent(e *loomv1.Event) {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_ModelAnswered:
 		s.spent = s.spent.plus(ofUsage(f.ModelAnswered.GetAnswer().GetUsage()))
+	case *loomv1.Event_TurnCompacted:
+		s.spent = s.spent.plus(ofUsage(f.TurnCompacted.GetCompaction().GetAnswer().GetUsage()))
 	case *loomv1.Event_CallSettled:
 		s.spent = s.spent.plus(ofUsage(f.CallSettled.GetUsage()))
 	case *loomv1.Event_AttemptParked:

@@ -179,13 +179,22 @@ const (
 	timeout  = "timeout"
 )
 
+// answerOf returns what a model answered: in its turn, or as a summary of it.
+func answerOf(e *loomv1.Event) *loomv1.ModelAnswer {
+	if c := e.GetTurnCompacted().GetCompaction(); c != nil {
+		return c.GetAnswer()
+	}
+	return e.GetModelAnswered().GetAnswer()
+}
+
 // costed writes what an event says of costs. It is called before the event is
 // folded, while the attempt's holder is known.
 func (w *writer) costed(ctx context.Context, x *execution, e *loomv1.Event) error {
 	process := x.state.GetDefinition()
 	switch f := e.GetFact().(type) {
-	case *loomv1.Event_ModelAnswered:
-		a, u := f.ModelAnswered.GetAnswer(), f.ModelAnswered.GetAnswer().GetUsage()
+	case *loomv1.Event_ModelAnswered, *loomv1.Event_TurnCompacted:
+		a := answerOf(e)
+		u := a.GetUsage()
 		agent := e.GetActor().GetName()
 		return w.exec(ctx, "call", e.Project, e.Number, e.Bead, process, agent, roleOf(agent), a.GetModel(), clock(e.Time),
 			int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(a.GetMilliseconds()))

@@ -17,8 +17,8 @@ func (w *writer) figured(ctx context.Context, e *loomv1.Event) error {
 		if f.AttemptDispatched.GetCause() == "retry" {
 			return figures(false, false, 1, 0, nil)
 		}
-	case *loomv1.Event_ModelAnswered:
-		return figures(false, false, 0, 1, f.ModelAnswered.GetAnswer().GetUsage())
+	case *loomv1.Event_ModelAnswered, *loomv1.Event_TurnCompacted:
+		return figures(false, false, 0, 1, answerOf(e).GetUsage())
 	case *loomv1.Event_AttemptEnded:
 		if withdrawn(f.AttemptEnded) {
 			return nil

@@ -176,6 +176,10 @@ func (b *books) read(e *loomv1.Event, at time.Time) {
 		if l := f.LandingSettled.GetLanding(); l != nil {
 			b.committed(x, e, l.GetToken(), nil, true)
 		}
+	case *loomv1.Event_TurnCompacted:
+		if a := f.TurnCompacted.GetCompaction().GetAnswer(); a != nil {
+			b.read(&loomv1.Event{Execution: e.Execution, Node: e.Node, Fact: &loomv1.Event_ModelAnswered{ModelAnswered: &loomv1.ModelAnswered{Answer: a}}}, at)
+		}
 	case *loomv1.Event_ModelAnswered:
 		u := f.ModelAnswered.GetAnswer().GetUsage()
 		x.in, x.out, x.cost = x.in+u.GetInputTokens(), x.out+u.GetOutputTokens(), x.cost+u.GetCostMicroUsd()

@@ -71,8 +71,8 @@ func (w *writer) counted(x *execution, e *loomv1.Event) {
 		if f.ApprovalRequested.GetApproval().GetKind() == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
 			w.count(tallyKey{name: Escalations, process: process, node: e.Node}, 1)
 		}
-	case *loomv1.Event_ModelAnswered:
-		u := f.ModelAnswered.GetAnswer().GetUsage()
+	case *loomv1.Event_ModelAnswered, *loomv1.Event_TurnCompacted:
+		u := answerOf(e).GetUsage()
 		w.count(tallyKey{name: ModelCalls, process: process}, 1)
 		w.count(tallyKey{name: ModelTokens, process: process, label: "input"}, int64(u.GetInputTokens()))
 		w.count(tallyKey{name: ModelTokens, process: process, label: "output"}, int64(u.GetOutputTokens()))
@@ -87,7 +87,7 @@ func (w *writer) queued(x *execution, e *loomv1.Event, n int64) {
 	case *loomv1.Event_AttemptDispatched, *loomv1.Event_AttemptClaimed, *loomv1.Event_ClaimReleased,
 		*loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded:
 		w.waits(x.state.GetNodes()[e.Node].GetAttempt(), n)
-	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded,
+	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered, *loomv1.Event_TurnCompacted, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded,
 		*loomv1.Event_CallReserved, *loomv1.Event_CallSettled,
 		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard, *loomv1.Event_ToolFinished:
 	default:

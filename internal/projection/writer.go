@@ -101,10 +101,12 @@ func ofExecution(e *loomv1.Event) bool {
 		*loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed,
 		*loomv1.Event_LockReleased, *loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn, *loomv1.Event_LockCoupled,
 		*loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked, *loomv1.Event_ToolsTrusted, *loomv1.Event_ToolsDistrusted,
-		*loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended, *loomv1.Event_TurnCompacted:
+		*loomv1.Event_TurnStarted, *loomv1.Event_ToolIntended:
 		return false
 	case *loomv1.Event_ToolFinished:
 		return e.GetToolFinished().GetResult().GetTodo() != nil
+	case *loomv1.Event_TurnCompacted:
+		return e.GetTurnCompacted().GetCompaction().GetAnswer() != nil
 	}
 	return e.GetExecution() != ""
 }

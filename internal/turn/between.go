@@ -31,6 +31,10 @@ func checkCompact(t *loomv1.Turn, c *loomv1.Compaction) (known bool, err error) 
 		return false, refuse("compact.steps", "it was made of %d steps, and there are %d", c.Steps, len(t.Steps))
 	case waiting(t) != "":
 		return false, refuse("compact", "call %q has not ended", waiting(t))
+	case c.Answer != nil && (c.Answer.Request == "" || len(c.Answer.Calls) > 0):
+		return false, refuse("compact.answer", "a model's summary names the request it answers, and calls no tool")
+	case proto.Size(c.Answer) > MaxAnswer:
+		return false, refuse("compact.answer", "the answer has %d bytes; at most %d are recorded", proto.Size(c.Answer), MaxAnswer)
 	}
 	return false, nil
 }

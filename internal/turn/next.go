@@ -93,7 +93,7 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 	if out != nil && last.refusal() == nil {
 		return Finish{out}
 	}
-	if stop, ok := bound(all, n, l); ok {
+	if stop, ok := bound(t, all, n, l); ok {
 		return stop
 	}
 	if problem != "" {
@@ -103,7 +103,7 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 }
 
 // bound says whether, and why, no other answer may be asked for.
-func bound(all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
+func bound(t *loomv1.Turn, all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
 	if bad := useless(all, n); bad > l.repairs() {
 		_, problem := all[len(all)-1].verdict(n)
 		return Stop{"model/invalid-output", fmt.Sprintf("the model gave %s in a row, the last because: %s", count(bad, "useless answer"), firstLine(problem))}, true
@@ -117,17 +117,23 @@ func bound(all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
 	if given := len(all) - 1; given >= l.iterations() {
 		return Stop{"turn/iterations", fmt.Sprintf("the model gave %s without finishing, as many as it may", count(given, "answer"))}, true
 	}
-	return spent(all, l)
+	return spent(t, l)
 }
 
-// spent says whether the answers have used what they may.
-func spent(all []*round, l Limits) (Stop, bool) {
-	tokens, money := int64(0), int64(0)
-	for _, r := range all {
-		u := r.answer.GetUsage()
-		tokens += int64(u.GetInputTokens() + u.GetOutputTokens())
-		money += int64(u.GetCostMicroUsd())
+// used adds up the usage of a turn's answers and of the model's summaries of it.
+func used(t *loomv1.Turn) (tokens, microUSD int64) {
+	for _, s := range t.GetSteps() {
+		for _, u := range []*loomv1.Usage{s.GetAnswer().GetUsage(), s.GetCompacted().GetAnswer().GetUsage()} {
+			tokens += int64(u.GetInputTokens() + u.GetOutputTokens())
+			microUSD += int64(u.GetCostMicroUsd())
+		}
 	}
+	return tokens, microUSD
+}
+
+// spent says whether the turn has used what it may.
+func spent(t *loomv1.Turn, l Limits) (Stop, bool) {
+	tokens, money := used(t)
 	switch {
 	case l.Tokens > 0 && tokens >= l.Tokens:
 		return Stop{"turn/budget", fmt.Sprintf("the turn has used %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
@@ -141,11 +147,8 @@ func spent(all []*round, l Limits) (Stop, bool) {
 // many tokens and micro-dollars: with what it has used that would be more than
 // its role may.
 func Over(t *loomv1.Turn, l Limits, tokens, microUSD int64) (Stop, bool) {
-	for _, s := range t.GetSteps() {
-		u := s.GetAnswer().GetUsage()
-		tokens += int64(u.GetInputTokens() + u.GetOutputTokens())
-		microUSD += int64(u.GetCostMicroUsd())
-	}
+	usedTokens, usedMoney := used(t)
+	tokens, microUSD = tokens+usedTokens, microUSD+usedMoney
 	switch {
 	case l.Tokens > 0 && tokens > l.Tokens:
 		return Stop{"turn/budget", fmt.Sprintf("with the next answer the turn can use %d tokens, of the %d that its role may", tokens, l.Tokens)}, true

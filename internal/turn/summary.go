@@ -15,6 +15,13 @@ import (
 // the list of what is to be done, if its call is among what is summarised, stands
 // at the end.
 func Summarise(t *loomv1.Turn, c Compact, said []string) string {
+	text, _ := summarise(t, c, said)
+	return text
+}
+
+// summarise also reports whether anything of the record is left: in very few bytes
+// nothing is.
+func summarise(t *loomv1.Turn, c Compact, said []string) (text string, kept bool) {
 	all := rounds(t)
 	d := digest{from: plannedRounds(all) + 1, to: min(int(c.Answers), len(all)-1), all: all, said: said}
 	list := TodoText(todoOf(all, d.to))
@@ -23,22 +30,24 @@ func Summarise(t *loomv1.Turn, c Compact, said []string) string {
 	}
 	const head = "Your list of steps, as it stands:\n"
 	list = head + AsData(Clip(list, uint64(c.Bytes/2-len(head)-clipNote)))
-	return d.within(c.Bytes-len(list)) + list
+	text, kept = d.within(c.Bytes - len(list))
+	return text + list, kept
 }
 
-// within writes the summary in at most most bytes, the shorter the less there is.
-func (d *digest) within(most int) string {
+// within writes the summary in at most most bytes, the shorter the less there is;
+// kept is false where not even what people said has room.
+func (d *digest) within(most int) (text string, kept bool) {
 	for _, cut := range []shape{{1200, 300, 300}, {500, 120, 200}, {200, 60, 100}, {80, 0, 60}, {40, 0, 0}} {
 		if text := d.write(cut, 0); len(text) <= most {
-			return text
+			return text, true
 		}
 	}
 	for out := 1; out < d.to-d.from+1; out++ {
 		if text := d.write(shape{40, 0, 0}, out); len(text) <= most {
-			return text
+			return text, true
 		}
 	}
-	return Clip("## So far\nThe first answers of this turn are left out to save room.\n", uint64(max(most-2*perMessage, 1)))
+	return Clip("## So far\nThe first answers of this turn are left out to save room.\n", uint64(max(most-2*perMessage, 1))), false
 }
 
 func plannedRounds(all []*round) int {

@@ -62,9 +62,10 @@ func Most(t *loomv1.Turn, prompt, answer int) (input, output uint64) {
 	return uint64(Tokens(max(prompt, 0)))*rate(t)/1000 + 1, uint64(max(answer, 0))
 }
 
-// room is how many bytes of conversation fit, and false where nothing bounds
-// them.
-func (w Window) room(t *loomv1.Turn) (int, bool) {
+// Room returns how many bytes of conversation fit, and false where nothing bounds
+// them. What a model's summaries were counted as does not change it, so that a
+// compaction never leads to another.
+func (w Window) Room(t *loomv1.Turn) (int, bool) {
 	if w.Tokens <= 0 {
 		return 0, false
 	}
@@ -94,7 +95,7 @@ func Size(list []Message) (n int) {
 // fitting returns next if the conversation fits into the model's window, else
 // what has to be done first.
 func fitting(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits, next Step) Step {
-	room, bounded := l.Window.room(t)
+	room, bounded := l.Window.Room(t)
 	if !bounded {
 		return next
 	}

@@ -61,6 +61,8 @@ func concerns(e *loomv1.Event) bool {
 		return true
 	case *loomv1.Event_ToolFinished:
 		return e.GetToolFinished().GetResult().GetTodo() != nil
+	case *loomv1.Event_TurnCompacted:
+		return e.GetTurnCompacted().GetCompaction().GetAnswer() != nil
 	case *loomv1.Event_WorkPaused:
 		return e.GetWorkPaused().GetPause().GetScope() == loomv1.PauseScope_PAUSE_SCOPE_EXECUTION
 	case *loomv1.Event_WorkResumed:
@@ -123,6 +125,9 @@ func (f folder) foldWork() error {
 	case *loomv1.Event_ModelAnswered:
 		f.used(fact.ModelAnswered.GetAnswer())
 		f.unreserve(fact.ModelAnswered.GetAnswer().GetRequest())
+	case *loomv1.Event_TurnCompacted:
+		f.used(fact.TurnCompacted.GetCompaction().GetAnswer())
+		f.unreserve(fact.TurnCompacted.GetCompaction().GetAnswer().GetRequest())
 	case *loomv1.Event_ToolFinished:
 		return f.listed(fact.ToolFinished.GetResult().GetTodo())
 	case *loomv1.Event_CallReserved:

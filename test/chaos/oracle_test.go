@@ -197,6 +197,10 @@ func audit(events []*loomv1.Event) (problems []string) {
 		switch f := e.Fact.(type) {
 		case *loomv1.Event_ModelAnswered:
 			once["model asked twice for "+e.Attempt+" "+f.ModelAnswered.Answer.Request]++
+		case *loomv1.Event_TurnCompacted:
+			if a := f.TurnCompacted.Compaction.Answer; a != nil {
+				once["model asked twice for "+e.Attempt+" "+a.Request]++
+			}
 		case *loomv1.Event_ToolIntended:
 			once["tool call intended twice: "+e.Attempt+" "+f.ToolIntended.Tool.Call.Id]++
 		case *loomv1.Event_ToolFinished:

@@ -232,6 +232,11 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_ModelAnswered:
 		o.answered(e, f.ModelAnswered.Answer)
 		o.paid(x, f.ModelAnswered.Answer.Usage)
+	case *loomv1.Event_TurnCompacted:
+		if a := f.TurnCompacted.Compaction.Answer; a != nil {
+			o.answered(e, a)
+			o.paid(x, a.Usage)
+		}
 	default:
 		o.sawWork(x, e)
 	}

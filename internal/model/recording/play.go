@@ -44,6 +44,12 @@ func (p player) Window() (least int) {
 	return least
 }
 
+// Summarizes reports whether the summary was asked for when it was recorded.
+func (p player) Summarizes(q *model.Request) bool {
+	s := taken(q, p.redact)
+	return slices.ContainsFunc(p.Asks, func(a *Ask) bool { return a.is(s, q.MaxTokens) })
+}
+
 // Ask is documented at [model.Provider].
 func (p player) Ask(ctx context.Context, q *model.Request, onChunk func(model.Chunk)) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {

@@ -752,7 +752,11 @@ type Compaction struct {
 	// summarised. Zero keeps all.
 	Clip uint64 `protobuf:"varint,3,opt,name=clip,proto3" json:"clip,omitempty"`
 	// How many steps were recorded when it was made.
-	Steps         uint32 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	Steps uint32 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	// The model's own summary: the call that was made for it, with what it used, and
+	// without tool calls. With a problem it is no part of the summary. Unset where no
+	// model was asked.
+	Answer        *ModelAnswer `protobuf:"bytes,5,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +817,13 @@ func (x *Compaction) GetSteps() uint32 {
 		return x.Steps
 	}
 	return 0
+}
+
+func (x *Compaction) GetAnswer() *ModelAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
 }
 
 // Said is what a person has to say to whoever works on an execution. It is
@@ -1128,13 +1139,14 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\x12#\n" +
 	"\fmilliseconds\x18\xf4\x03 \x01(\x04R\fmilliseconds\x12\x19\n" +
 	"\acounted\x18\xa6\x04 \x01(\x04R\acounted\x12\x13\n" +
-	"\x04part\x18\xa7\x04 \x01(\tR\x04part\"|\n" +
+	"\x04part\x18\xa7\x04 \x01(\tR\x04part\"\xaa\x01\n" +
 	"\n" +
 	"Compaction\x12\x18\n" +
 	"\aanswers\x18\x01 \x01(\rR\aanswers\x12*\n" +
 	"\asummary\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\asummary\x12\x12\n" +
 	"\x04clip\x18\x03 \x01(\x04R\x04clip\x12\x14\n" +
-	"\x05steps\x18\x04 \x01(\rR\x05steps\"\xab\x01\n" +
+	"\x05steps\x18\x04 \x01(\rR\x05steps\x12,\n" +
+	"\x06answer\x18\x05 \x01(\v2\x14.loom.v1.ModelAnswerR\x06answer\"\xab\x01\n" +
 	"\x04Said\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04from\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x04from\x12\x12\n" +
@@ -1227,19 +1239,20 @@ var file_loom_v1_turn_proto_depIdxs = []int32{
 	15, // 12: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
 	13, // 13: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
 	13, // 14: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
-	16, // 15: loom.v1.Said.from:type_name -> loom.v1.Identity
-	14, // 16: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
-	3,  // 17: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 18: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	6,  // 19: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	13, // 20: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	7,  // 21: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	14, // 22: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	8,  // 15: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
+	16, // 16: loom.v1.Said.from:type_name -> loom.v1.Identity
+	14, // 17: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	3,  // 18: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 19: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	6,  // 20: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	13, // 21: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	7,  // 22: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	14, // 23: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }

@@ -3544,7 +3544,10 @@ type CallReservation struct {
 	// In micro-dollars; 0 where the price is not known.
 	MicroUsd int64 `protobuf:"varint,3,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
 	// Who makes the call; set by the project.
-	By            *Claimant `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	By *Claimant `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	// The work goes on without the call where budgets do not hold twice what it can
+	// use: the verdict is then to wait, but nothing is parked and nobody is asked.
+	Optional      bool `protobuf:"varint,5,opt,name=optional,proto3" json:"optional,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3605,6 +3608,13 @@ func (x *CallReservation) GetBy() *Claimant {
 		return x.By
 	}
 	return nil
+}
+
+func (x *CallReservation) GetOptional() bool {
+	if x != nil {
+		return x.Optional
+	}
+	return false
 }
 
 // Claimant is the agent that holds an attempt.
@@ -5419,12 +5429,13 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04goal\x18\x05 \x01(\tR\x04goal\x12*\n" +
 	"\aoutcome\x18\x06 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x14\n" +
 	"\x05again\x18\a \x01(\tR\x05again\x12\x1a\n" +
-	"\bcontains\x18\b \x03(\tR\bcontains\"\x83\x01\n" +
+	"\bcontains\x18\b \x03(\tR\bcontains\"\x9f\x01\n" +
 	"\x0fCallReservation\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1b\n" +
 	"\tmicro_usd\x18\x03 \x01(\x03R\bmicroUsd\x12!\n" +
-	"\x02by\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x02by\"J\n" +
+	"\x02by\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x02by\x12\x1a\n" +
+	"\boptional\x18\x05 \x01(\bR\boptional\"J\n" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
