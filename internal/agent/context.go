@@ -211,6 +211,9 @@ func (r *run) compact(ctx context.Context, c turn.Compact) error {
 		return err
 	}
 	text, fits := turn.Compose(r.t, c, said, own)
+	if own != "" && !fits && answer != nil {
+		answer.Problem = "beside what the record has it has no room"
+	}
 	if own == "" || !fits {
 		own, text = "", turn.Summarise(r.t, c, said)
 	}

@@ -204,6 +204,7 @@ type seat struct {
 	reserved []*loomv1.CallReservation
 	settled  []*loomv1.Usage
 	verdict  loomv1.Verdict // on reservations; unset lets them through
+	needed   bool           // only calls that the work cannot do without are let through
 }
 
 func (s *seat) Told() []*loomv1.Said { return s.told }
@@ -281,6 +282,9 @@ func (s *seat) ParkUntil(_ context.Context, until time.Time) error {
 
 func (s *seat) Reserve(_ context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error) {
 	s.reserved = append(s.reserved, r)
+	if r.Optional && s.needed {
+		return loomv1.Verdict_VERDICT_WAIT, nil
+	}
 	return cmp.Or(s.verdict, loomv1.Verdict_VERDICT_GO), nil
 }
 
