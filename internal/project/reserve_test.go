@@ -378,3 +378,39 @@ func TestBYD05_NoBudgetIsOverspentByAnybody(t *testing.T) {
 		}
 	})
 }
+
+// A call for a summary of the turn is let through where the next answer has as much
+// room beside it, and is else no reason to park or to ask anybody. What it has used
+// counts once its compaction is recorded.
+func TestBYD05_AGENT03_ASummaryLeavesRoomForTheNextAnswer(t *testing.T) {
+	d := newDesk(t)
+	d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Budget: &loomv1.Budget{Tokens: 1000}})
+	b, who := d.take(d.s.Queued()[0].Attempt, "h1")
+	d.reserve(b, who, "q1", 100)
+	d.answered(b, who, "q1", 100)
+	summary := func(request string, tokens int64) loomv1.Verdict {
+		c := reserves(b, who, request, tokens, 0)
+		c.GetReserveCall().Reservation.Optional = true
+		return d.ok(c).GetCall().GetVerdict()
+	}
+	number := d.s.Number()
+	if v := summary("s1", 451); v != parks || d.s.Number() != number || d.limits() != 0 {
+		t.Errorf("without room for the next answer: %s, %d events, the CEO is asked %d times", v, d.s.Number()-number, d.limits())
+	}
+	if v := summary("s1", 450); v != goes {
+		t.Fatalf("with room for the next answer: %s", v)
+	}
+	compact := &loomv1.Compaction{Answers: 1, Steps: 1, Summary: &loomv1.BlobRef{Sha256: "s"}, Answer: &loomv1.ModelAnswer{
+		Model: "m", Request: "s1", Usage: &loomv1.Usage{InputTokens: 300, CostMicroUsd: 7, CostKnown: true},
+	}}
+	d.ok(&loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{Attempt: b.Attempt.Id, Claimant: who, Records: []*loomv1.TurnRecord{
+		{Record: &loomv1.TurnRecord_Compact{Compact: compact}},
+	}}}})
+	d.restart()
+	if x := d.execution(b.Execution.Id); x.Usage.InputTokens != 400 || x.Usage.CostMicroUsd != 7 || x.ModelCalls != 2 {
+		t.Errorf("used %v in %d calls", x.Usage, x.ModelCalls)
+	}
+	if v := d.reserve(b, who, "q2", 600); v != goes {
+		t.Errorf("all that is left: %s", v)
+	}
+}
