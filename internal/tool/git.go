@@ -63,8 +63,8 @@ var gitShow = &tool{
 		Name:        "git_show",
 		Class:       reads,
 		Description: "Show a commit's message and patch, or with path that file as the commit has it.",
-		Schema: schema(`"commit"`, `
-			"commit": {"type": "string", "minLength": 1, "maxLength": 200},
+		Schema: schema(``, `
+			"commit": {"type": "string", "minLength": 1, "maxLength": 200, "description": "default HEAD"},
 			"path": {"type": "string", "minLength": 1},
 			"offset": {"type": "integer", "minimum": 1},
 			"limit": {"type": "integer", "minimum": 1}`),
@@ -166,7 +166,7 @@ func logOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
 }
 
 func showOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
-	commit, err := j.commit(ctx, "commit", a.Commit)
+	commit, err := j.commit(ctx, "commit", cmp.Or(a.Commit, "HEAD"))
 	if err != nil {
 		return Result{}, err
 	}
@@ -236,15 +236,18 @@ func blameOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
 	case kind != "blob":
 		return Result{}, fault.New("tool/failed", "it is a directory").At("path").Got(path).Want("name a file")
 	}
-	if a.Limit == 0 {
-		a.Limit = 200
-	}
-	lines := fmt.Sprintf("-L%d,+%d", max(a.Offset, 1), a.Limit)
+	first, most := max(a.Offset, 1), cmp.Or(a.Limit, 200)
+	lines := fmt.Sprintf("-L%d,+%d", first, most+1) // one more says whether there are more
 	out, err := j.git(ctx, maxGit, "-c", "blame.ignoreRevsFile=", "blame", "--no-textconv", "--root", "--date=short", lines, commit, "--", path)
 	if err != nil {
 		return Result{}, err
 	}
-	return done(out.text, "%s: %d lines", path, strings.Count(out.text, "\n")), nil
+	list := strings.SplitAfter(out.text, "\n")
+	if len(list)-1 <= most {
+		return done(out.text, "%s: %d lines", path, len(list)-1), nil
+	}
+	more := fmt.Sprintf("[lines %d to %d; go on with offset %d]\n", first, first+most-1, first+most)
+	return done(strings.Join(list[:most], "")+more, "%s: %d lines, and there are more", path, most), nil
 }
 
 // kindOf says what a commit has at a path: a "blob" or a "tree".

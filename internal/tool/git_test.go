@@ -135,7 +135,10 @@ func TestTOOL01_GitShowAndBlame(t *testing.T) {
 		{"git_show", args{"commit": first, "path": "./a.go"}, "     1\tpackage a\n[end of the file, 1 lines]\n"},
 		{"git_show", args{"commit": "HEAD", "path": "b"}, "b.go\n"},
 		{"git_blame", args{"path": "a.go", "offset": 3}, "...(Ann 2026-01-02 3) var X = 1\n"},
+		{"git_show", args{}, "...\n a.go | 2 ++\n"},
 		{"git_blame", args{"path": "a.go", "limit": 1}, "..." + first[:7]},
+		{"git_blame", args{"path": "a.go", "limit": 2}, "...\n[lines 1 to 2; go on with offset 3]\n"},
+		{"git_blame", args{"path": "a.go", "offset": 2, "limit": 2}, "...(Ann 2026-01-02 3) var X = 1\n"},
 		{"git_blame", args{"path": "a.go", "commit": "HEAD~1"}, "...(Ann 2026-01-02 1) package a\n"},
 		{"git_blame", args{"path": "a.go", "offset": 9}, "...has only 3 lines"},
 		{"git_blame", args{"path": "b"}, "tool/failed: path: it is a directory (got \"b\"); name a file\n"},
@@ -174,7 +177,7 @@ func TestTOOL01_GitShowIsBounded(t *testing.T) {
 		}
 	}
 	says(t, ok(t, do(t, s, "git_show", args{"commit": "HEAD", "path": "large.txt", "offset": 29_999})), " 30000\tsome words on a line\n[end of the file, 30000 lines]")
-	if out := do(t, s, "git_blame", args{"path": "large.txt", "commit": "HEAD"}).Output; strings.Count(out, "\n") != 200 {
+	if out := do(t, s, "git_blame", args{"path": "large.txt", "commit": "HEAD"}).Output; strings.Count(out, "\n") != 201 || !strings.HasSuffix(out, "\n[lines 1 to 200; go on with offset 201]\n") {
 		t.Errorf("git_blame without a limit: %d lines", strings.Count(out, "\n"))
 	}
 	if out := do(t, s, "git_blame", args{"path": "large.txt", "commit": "HEAD", "limit": 10_000}).Output; len(out) > tool.MaxOutput {
