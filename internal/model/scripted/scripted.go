@@ -11,6 +11,8 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -65,7 +67,7 @@ func (p provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.
 	if err != nil {
 		return nil, fault.New("model/unavailable", "%s has no answer", p.name).Because(err)
 	}
-	answer, err := model.Clean(r, said)
+	answer, err := model.Clean(r, own(said)) // a policy may say the same to several
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +77,19 @@ func (p provider) Ask(ctx context.Context, r *model.Request, onChunk func(model.
 		stream(answer, onChunk)
 	}
 	return answer, nil
+}
+
+// own copies a response, because it is changed by who gets it.
+func own(said *model.Response) *model.Response {
+	if said == nil {
+		return nil
+	}
+	copied := *said
+	copied.Calls = make([]*loomv1.ToolCall, len(said.Calls))
+	for i, c := range said.Calls {
+		copied.Calls[i] = proto.CloneOf(c)
+	}
+	return &copied
 }
 
 func stream(r *model.Response, onChunk func(model.Chunk)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/fault"
 	"github.com/loomrun/loom/internal/model"
 	"github.com/loomrun/loom/internal/model/scripted"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func user(text string) *model.Request {
@@ -87,5 +88,21 @@ func TestAGENT02_ScriptedCostsNothingAndSaysSo(t *testing.T) {
 	cancel()
 	if _, err := p.Ask(ctx, user("hello"), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v, want context.Canceled", err)
+	}
+}
+
+// A policy may give the same response to several who ask at once: each gets its own.
+func TestAGENT02_AResponseIsGivenAgain(t *testing.T) {
+	said := &model.Response{Calls: []*loomv1.ToolCall{{Tool: "file_read", Arguments: "{}"}}, Stop: model.StopTools}
+	p := scripted.New("scripted:again", func(*model.Request) (*model.Response, error) { return said, nil })
+	for range 2 {
+		got, err := p.Ask(t.Context(), user("read"), nil)
+		if err != nil || got.Calls[0].Id == "" {
+			t.Fatalf("%v, %v", got, err)
+		}
+		got.Calls[0].Tool = "changed"
+	}
+	if c := said.Calls[0]; c.Id != "" || c.Tool != "file_read" || said.Usage != nil {
+		t.Errorf("the policy's own response was changed: %v", said)
 	}
 }
