@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -22,7 +23,7 @@ func isReleased(e *loomv1.Event) bool { return e.GetClaimReleased() != nil }
 func TestACT01_MainPath(t *testing.T) {
 	r := newRig(t).start().register("shop", "researcher")
 	r.agents("researcher", 3, func(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
-		start := &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}}}}
+		start := turn.StartedFact(&loomv1.TurnStarted{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}})
 		if err := s.Record(ctx, start); err != nil {
 			return nil, err
 		}

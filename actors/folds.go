@@ -4,8 +4,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/commitlock"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/commitlock"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

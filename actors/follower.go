@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/store/journal"
 )
 
 // Projection is what follows journals into tables.

@@ -9,9 +9,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

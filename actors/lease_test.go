@@ -9,7 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/loomrun/loom/internal/journal"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

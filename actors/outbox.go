@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

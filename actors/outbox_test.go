@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -60,7 +61,7 @@ func TestWF09_AgentsGiveBackWhatIsPausedAndGoOnWhenItIsResumed(t *testing.T) {
 					close(began)
 					<-paused
 				}
-				start := &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}}}}
+				start := turn.StartedFact(&loomv1.TurnStarted{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}})
 				if err := s.Record(ctx, start); err != nil {
 					return nil, err
 				}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/notice"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -14,8 +14,8 @@ import (
 // project. Everything asked here is durable when it returns, and is refused
 // with attempt/stale once the attempt is over.
 type Seat interface {
-	// Record makes steps of the turn durable; repeating them is harmless.
-	Record(ctx context.Context, records ...*loomv1.TurnRecord) error
+	// Record makes facts of the turn durable; repeating them is harmless.
+	Record(ctx context.Context, facts ...*loomv1.Event) error
 	// Told returns what people have said that the agent should hear, as of the
 	// last Record.
 	Told() []*loomv1.Said
@@ -153,9 +153,9 @@ func (s *seat) release(ctx context.Context, r *loomv1.ReleaseAttempt) error {
 	return err
 }
 
-func (s *seat) Record(ctx context.Context, records ...*loomv1.TurnRecord) error {
+func (s *seat) Record(ctx context.Context, facts ...*loomv1.Event) error {
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
-		Attempt: s.attempt, Claimant: s.who, Records: records,
+		Attempt: s.attempt, Claimant: s.who, Facts: facts,
 	}}})
 	if err == nil {
 		s.told = answer.GetDone().GetSaid()

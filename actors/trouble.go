@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

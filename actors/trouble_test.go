@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

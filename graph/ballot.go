@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -19,6 +20,8 @@ const (
 	MaxOptions     = 20
 	DefaultSeconds = 600
 	MaxSeconds     = 7 * 24 * 3600
+
+	maxConfidence = 100 // of a vote or a node
 
 	// Lead is the role that decides what votes do not.
 	Lead = "lead"
@@ -110,8 +113,9 @@ func sameBallot(a, b *loomv1.Ballot) bool {
 }
 
 // Vote casts the vote of a role, or changes it as long as the ballot waits for
-// that role, and closes the ballot when everybody has voted. The same vote
-// again changes nothing, but for that of the lead, once the ballot waits for it.
+// that role, and closes the ballot when everybody has voted, or when no missing
+// vote can change the result. The same vote again changes nothing, but for that of
+// the lead, once the ballot waits for it.
 //
 // Refusals: graph/unknown-node when there is no such ballot or option,
 // graph/closed when it is decided or waits for somebody else, graph/no-voter
@@ -144,14 +148,36 @@ func (g *Graph) after(now time.Time, b *loomv1.Ballot, cast *loomv1.Vote) []*loo
 	switch {
 	case leads:
 		return g.close(b, cast.Option, "the lead decided"+reasoned(cast.Rationale))
-	case b.Status == ballotOpen && everyVoter(b):
+	case b.Status == ballotOpen && certain(b):
 		return g.conclude(now, b)
 	}
 	return nil
 }
 
-func everyVoter(b *loomv1.Ballot) bool {
-	return !slices.ContainsFunc(b.Voters, func(role string) bool { return voteOf(b, role) == nil })
+// absent are the voters who have not voted.
+func absent(b *loomv1.Ballot) []string {
+	return slices.DeleteFunc(slices.Clone(b.Voters), func(role string) bool { return voteOf(b, role) != nil })
+}
+
+// certain reports whether the result is the same whatever those who have not voted do,
+// voting or not. Votes that are cast could be changed until then: nobody waits for that.
+func certain(b *loomv1.Ballot) bool {
+	missing := len(absent(b))
+	if missing == 0 {
+		return true
+	}
+	first, second := ranking(b)
+	total := len(b.Votes)
+	switch b.Rule {
+	case byMajority:
+		wins := total >= int(b.Quorum) && 2*first.votes > total+missing
+		return wins || 2*first.votes+missing <= total
+	case byWeight:
+		return total >= int(b.Quorum) && first.weight > second.weight+maxConfidence*missing
+	case unanimously:
+		return second.votes > 0
+	}
+	return false // the lead's is the only vote that counts
 }
 
 func reasoned(rationale string) string {
@@ -209,9 +235,12 @@ func (g *Graph) Settle(decision, option, why string) ([]*loomv1.Event, error) {
 	return g.close(b, option, "the CEO decided"+reasoned(why)), nil
 }
 
-// conclude counts the votes of a ballot whose time is over.
+// conclude counts the votes of a ballot whose time is over, or whose result is certain.
 func (g *Graph) conclude(now time.Time, b *loomv1.Ballot) []*loomv1.Event {
 	option, why := count(b)
+	if left := absent(b); len(left) > 0 && now.Before(b.Until.AsTime()) {
+		why += fmt.Sprintf("; without %s, who could not change that", strings.Join(left, ", "))
+	}
 	if option != "" {
 		return g.close(b, option, why)
 	}

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -62,19 +62,21 @@ func TestGRAPH05_TheRulesDecide(t *testing.T) {
 		votes  string
 		want   string
 	}{
-		{"a majority", majority, 0, "architect d2 50, implementer d2 10, qa-engineer d3 100", "CLOSED d2: 2 of 3 votes"},
-		{"the default is a majority", 0, 0, "architect d2 50, implementer d2 10", "CLOSED d2: 2 of 2 votes"},
+		{"a majority", majority, 0, "architect d2 50, implementer d3 10, qa-engineer d2 100", "CLOSED d2: 2 of 3 votes"},
+		{"the default is a majority", 0, 0, "architect d2 50, implementer d2 10", "CLOSED d2: 2 of 2 votes; without qa-engineer, who could not change that"},
 		{"a plurality is none", majority, 0, "architect d2 50, implementer d3 10, qa-engineer d4 9", "LEAD : the votes decide nothing: d2 1, d3 1, d4 1"},
 		{"weights", weighted, 0, "architect d2 40, implementer d2 45, qa-engineer d3 90", "CLOSED d3: 90 of confidence against 85"},
 		{"equal weights", weighted, 0, "architect d2 40, implementer d2 50, qa-engineer d3 90", "LEAD : the votes decide nothing: d2 2, d3 1, d4 0"},
 		{"unanimous", unanimous, 0, "architect d2 1, implementer d2 1, qa-engineer d2 1", "CLOSED d2: all 3 votes"},
 		{"not unanimous", unanimous, 0, "architect d2 1, implementer d2 1, qa-engineer d3 1", "LEAD : the votes decide nothing: d2 2, d3 1, d4 0"},
+		{"no longer unanimous", unanimous, 0, "architect d2 1, implementer d3 1", "LEAD : the votes decide nothing: d2 1, d3 1, d4 0; without qa-engineer, who could not change that"},
+		{"weights that can be made up for", weighted, 0, "architect d2 100, implementer d3 1", "CLOSED d2: 100 of confidence against 1"},
 		{"no quorum", majority, 3, "architect d2 1, implementer d2 1", "LEAD : 2 votes, and the quorum is 3"},
 		{"nobody", majority, 0, "", "LEAD : 0 votes, and the quorum is 2"},
 		{"the lead at once", lead, 0, "lead d4 70", "CLOSED d4: the lead decided: lead says so"},
 		{"the lead against all", lead, 0, "architect d2 1, implementer d2 1, lead d3 5", "CLOSED d3: the lead decided: lead says so"},
 		{"advice alone", lead, 0, "architect d2 1, implementer d2 1, qa-engineer d2 1", "LEAD : the lead has not voted"},
-		{"a changed mind", majority, 0, "architect d2 50, architect d3 50, implementer d3 50", "CLOSED d3: 2 of 2 votes"},
+		{"a changed mind", majority, 0, "architect d2 50, architect d3 50, implementer d3 50", "CLOSED d3: 2 of 2 votes; without qa-engineer, who could not change that"},
 	} {
 		t.Run("GRAPH05 "+c.name, func(t *testing.T) {
 			w := meeting(t, c.rule, c.quorum, three...)
@@ -195,6 +197,45 @@ func TestGRAPH05_BallotsThatCannotBeAreRefused(t *testing.T) {
 // Whatever is voted and however time passes: a decided ballot agrees with
 // counting by hand, has its edges, and never changes; and a replay or a
 // snapshot gives the same.
+// A ballot ends early where nobody who is missing can change what comes of it, and
+// only there: every way in which they vote, or do not, is tried.
+func TestGRAPH05_ABallotEndsOnceItIsCertain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := &loomv1.Ballot{
+			Decision: "d1", Options: []string{"d2", "d3", "d4"}[:rapid.IntRange(2, 3).Draw(t, "options")],
+			Voters: []string{"a", "b", "c", "d", "e"}[:rapid.IntRange(1, 5).Draw(t, "voters")],
+			Rule:   rapid.SampledFrom([]loomv1.VoteRule{majority, weighted, unanimous}).Draw(t, "rule"),
+		}
+		b.Quorum = uint32(rapid.IntRange(1, len(b.Voters)).Draw(t, "quorum"))
+		some := rapid.IntRange(1, len(b.Voters)).Draw(t, "cast")
+		for _, role := range b.Voters[:some] {
+			b.Votes = append(b.Votes, &loomv1.Vote{
+				Role: role, Option: rapid.SampledFrom(b.Options).Draw(t, "option"), Confidence: rapid.SampledFrom([]uint32{0, 1, 50, 99, 100}).Draw(t, "confidence"),
+			})
+		}
+		results := map[string]bool{}
+		var ends func(b *loomv1.Ballot, missing []string)
+		ends = func(b *loomv1.Ballot, missing []string) {
+			if len(missing) == 0 {
+				results[graph.Count(b)] = true
+				return
+			}
+			ends(b, missing[1:])
+			for _, o := range b.Options {
+				for _, confidence := range []uint32{0, 100} {
+					ends(graph.WithVote(b, &loomv1.Vote{Role: missing[0], Option: o, Confidence: confidence}), missing[1:])
+				}
+			}
+		}
+		ends(b, b.Voters[some:])
+		if certain := len(results) == 1; graph.Certain(b) && !certain {
+			t.Fatalf("it ends, and can come to %v: %v", slices.Sorted(maps.Keys(results)), b)
+		} else if certain && !graph.Certain(b) && some >= int(b.Quorum) && (b.Rule != weighted || results[""]) {
+			t.Fatalf("it goes on, and can only come to %v: %v", slices.Sorted(maps.Keys(results)), b)
+		}
+	})
+}
+
 func TestGRAPH05_BallotsAgreeWithCounting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		roles := []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(t, "voters")]

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -104,7 +104,7 @@ func checkVote(b *loomv1.Ballot, v *loomv1.Vote) []*fault.Error {
 	if !slices.Contains(b.Options, v.GetOption()) {
 		refuse(fault.New("graph/unknown-node", "it is not an option of %s", b.Decision).At("/vote/option").Got(v.GetOption()))
 	}
-	if v.GetConfidence() > 100 {
+	if v.GetConfidence() > maxConfidence {
 		refuse(fault.New("graph/confidence", "confidence %d is not 0 to 100", v.Confidence).At("/vote/confidence"))
 	}
 	problems = append(problems, checkText("/vote/rationale", v.GetRationale(), MaxRationale)...)
@@ -185,7 +185,7 @@ func (g *Graph) voteCast(e *loomv1.Event, f *loomv1.VoteCast) *fault.Error {
 		return err
 	}
 	v := f.GetVote()
-	if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > 100 {
+	if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > maxConfidence {
 		return wrong("a vote on %s for %q", f.Decision, v.GetOption())
 	}
 	cast := &loomv1.Vote{Role: v.Role, Option: v.Option, Confidence: v.Confidence, Rationale: v.Rationale, Voter: proto.CloneOf(e.Actor), Time: proto.CloneOf(e.Time)}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -48,7 +48,7 @@ func checkValues(n *loomv1.DecisionNode) []*fault.Error {
 		problems = append(problems, fault.New("graph/unknown-type", "a decision has no type %s", nodeWord(n.GetType())).
 			At("/node/type").Want("goal, decision, option, action, outcome, observation or revisit"))
 	}
-	if c := n.GetConfidence(); c > 100 {
+	if c := n.GetConfidence(); c > maxConfidence {
 		problems = append(problems, fault.New("graph/confidence", "confidence %d is not 0 to 100", c).At("/node/confidence"))
 	}
 	return problems

@@ -30,8 +30,8 @@ const (
 	rankWork              // what else counts about the work
 	rankNear              // what is linked to it, at most 3 steps away
 	rankFound             // what has the words asked for
-	rankGoals             // other active goals, the newest 20
-	rankRecent            // the newest 50 decisions
+	rankGoals             // other active goals, of the newest 20, that are not reached
+	rankRecent            // of the newest 50 decisions, those that say more than yes
 )
 
 // Work is what a context is for. At least one field is set.
@@ -47,11 +47,13 @@ type Work struct {
 // Context returns what somebody who is about to do some work should know of
 // the graph, in at most so many tokens, each counted as 4 bytes of text.
 //
-// Only active nodes are candidates; an option that a decision chose or
-// rejected is told with the decision. They are ordered by rank (see the
-// constants), then by score, then the newer first. The score is the mean of
-// confidence and of how new the node is among all, divided by its steps from
-// the work. What does not fit is left out and counted, and what comes after it
+// A goal of other work that has an outcome is reached, and an answer of the CEO to
+// other work without a comment says nothing that others could go by: neither is
+// told unless it is linked to the work. Only active nodes are candidates; an option
+// that a decision chose or rejected is told with the decision. They are ordered by
+// rank (see the constants), then by score, then the newer first. The score is the
+// mean of confidence and of how new the node is among all, divided by its steps
+// from the work. What does not fit is left out and counted, and what comes after it
 // is tried. It costs what it looks at, whatever the size of the graph.
 func (g *Graph) Context(w Work, tokens int) *loomv1.DecisionContext {
 	return g.choose(w).fill(tokens, true)
@@ -82,9 +84,28 @@ func (g *Graph) choose(w Work) *chooser {
 	c.take(work, rankWork, aboutWork)
 	c.near(work)
 	c.found(w.Text)
-	c.take(g.newest(goal, contextGoals), rankGoals, activeGoal)
-	c.take(g.newest(decided, contextRecent), rankRecent, recentDecision)
+	c.take(c.binding(g.newest(goal, contextGoals)), rankGoals, activeGoal)
+	c.take(c.binding(g.newest(decided, contextRecent)), rankRecent, recentDecision)
 	return c
+}
+
+// binding leaves out what is no matter of other work.
+func (c *chooser) binding(nodes []int32) []int32 {
+	return slices.DeleteFunc(nodes, func(i int32) bool {
+		n := c.g.nodes[i]
+		if c.bead == "" || n.Bead == "" || n.Bead == c.bead {
+			return false
+		}
+		return n.Type == goal && c.g.hasOutcome(n.Bead) || n.Author.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO && n.Description == ""
+	})
+}
+
+// hasOutcome reports whether there is one among the newest nodes of a bead.
+func (g *Graph) hasOutcome(bead string) bool {
+	about := g.byBead[bead]
+	return slices.ContainsFunc(about[max(0, len(about)-contextWork):], func(i int32) bool {
+		return g.nodes[i].Type == loomv1.DecisionType_DECISION_TYPE_OUTCOME && g.nodes[i].Status == active
+	})
 }
 
 // work returns the nodes of the work itself, oldest first.

@@ -69,6 +69,42 @@ func TestGRAPH04_ContextLeavesOutWhatNoLongerCounts(t *testing.T) {
 	}
 }
 
+// Goals of other work that are reached, and a plain yes of the CEO to other work,
+// are told to nobody else; to the work itself they are.
+func TestGRAPH04_ContextTellsWhatBindsOthers(t *testing.T) {
+	w := newWorld(t)
+	add := func(n *loomv1.DecisionNode) {
+		by := n.Author
+		n.Confidence = 100
+		events, err := w.graph.Add(&loomv1.AddDecision{Node: n})
+		if err == nil {
+			events[0].GetDecisionAdded().Node.Author = by // as of a CEO's command; nil for an agent's
+		}
+		w.take(events, err)
+	}
+	ceo := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "ceo"}
+	add(&loomv1.DecisionNode{Type: goal, Title: "reached", Bead: "demo-1"})
+	add(&loomv1.DecisionNode{Type: decision, Title: "CEO approved: shall it", Bead: "demo-1", Author: ceo})
+	add(&loomv1.DecisionNode{Type: decision, Title: "CEO approved: with a word", Description: "but no new flags", Bead: "demo-1", Author: ceo})
+	add(&loomv1.DecisionNode{Type: decision, Title: "use decimals", Bead: "demo-1"})
+	add(&loomv1.DecisionNode{Type: outcome, Title: "commit landed", Bead: "demo-1"})
+	add(&loomv1.DecisionNode{Type: goal, Title: "under way", Bead: "demo-2"})
+	for bead, want := range map[string]string{
+		"demo-3": "under way|use decimals|with a word", "demo-1": "commit landed|reached|shall it|under way|use decimals|with a word",
+	} {
+		text := w.graph.Context(graph.Work{Bead: bead}, 1<<20).Text
+		var got []string
+		for _, title := range []string{"commit landed", "reached", "shall it", "under way", "use decimals", "with a word"} {
+			if strings.Contains(text, title) {
+				got = append(got, title)
+			}
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s is told %q, want %s:\n%s", bead, got, want, text)
+		}
+	}
+}
+
 func TestGRAPH04_ContextTellsOptionsWithTheirDecision(t *testing.T) {
 	w := newWorld(t)
 	w.add(decision, "how to round")

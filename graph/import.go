@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -242,7 +242,7 @@ func (g *Graph) checkForeign(where string, b *loomv1.Ballot) *fault.Error {
 	}
 	times := []*timestamppb.Timestamp{b.OpenedAt, b.ClosedAt}
 	for _, v := range b.Votes {
-		if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > 100 || len(v.Rationale) > MaxRationale || !isName(v.Role) {
+		if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > maxConfidence || len(v.Rationale) > MaxRationale || !isName(v.Role) {
 			return bad("a vote on %s for %q", b.Decision, v.GetOption())
 		}
 		times = append(times, v.Time)

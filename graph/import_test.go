@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

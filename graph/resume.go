@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -63,7 +63,7 @@ func checkCast(b *loomv1.Ballot) *fault.Error {
 	for i, v := range b.Votes {
 		known := slices.Contains(b.Voters, v.GetRole()) || v.GetRole() == Lead
 		twice := slices.ContainsFunc(b.Votes[:i], func(o *loomv1.Vote) bool { return o.GetRole() == v.GetRole() })
-		if !known || twice || !slices.Contains(b.Options, v.GetOption()) || v.Confidence > 100 || len(v.Rationale) > MaxRationale {
+		if !known || twice || !slices.Contains(b.Options, v.GetOption()) || v.Confidence > maxConfidence || len(v.Rationale) > MaxRationale {
 			return fault.New("graph/invalid", "a vote of %q on %s for %q", v.GetRole(), b.Decision, v.GetOption())
 		}
 		if err := checkTimes("", v.Time); err != nil {

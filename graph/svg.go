@@ -3,7 +3,7 @@ package graph
 import (
 	"fmt"
 
-	"github.com/loomrun/loom/internal/drawing"
+	"github.com/loomrun/loom/internal/craft/drawing"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/workflow"
-	"github.com/loomrun/loom/internal/workflow/workflowtest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/internal/core/workflow/workflowtest"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
 )

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/strictyaml"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
 )
 
 // draft is a process with phases as its files together say it: what it
@@ -150,6 +150,7 @@ func (d *draft) take(doc *strictyaml.Document, f *phasesFile) {
 	d.put(&d.Tools.Guidance, f.Tools.Guidance, doc, "tools", "guidance")
 	add(d, &d.Tools.Required, f.Tools.Required, doc, "tools", "required")
 	add(d, &d.Tools.Excluded, f.Tools.Excluded, doc, "tools", "excluded")
+	d.takeCheckout(doc, f.Checkout)
 	d.put(&d.PhaseMode, f.PhaseMode, doc, "phase_mode")
 	add(d, &d.Phases, f.Phases, doc, "phases")
 	add(d, &d.Verification.Rules, f.Verification.Rules, doc, "verification", "rules")
@@ -161,6 +162,17 @@ func (d *draft) take(doc *strictyaml.Document, f *phasesFile) {
 	d.put(&d.Replanning.Triggers, f.Replanning.Triggers, doc, "replanning", "triggers")
 	d.put(&d.Replanning.Guidance, f.Replanning.Guidance, doc, "replanning", "guidance")
 	d.takeHooks(doc, &f.Hooks)
+}
+
+func (d *draft) takeCheckout(doc *strictyaml.Document, f *checkoutFile) {
+	if f == nil {
+		return
+	}
+	if d.Checkout == nil {
+		d.Checkout = &checkoutFile{}
+	}
+	f.notEmpty(doc)
+	add(d, &d.Checkout.Sparse, f.Sparse, doc, "checkout", "sparse")
 }
 
 func (d *draft) takeHooks(doc *strictyaml.Document, h *hooksFile) {

@@ -1,8 +1,8 @@
 package processes
 
 import (
-	"github.com/loomrun/loom/internal/condition"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
 )

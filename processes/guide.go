@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
-	"github.com/loomrun/loom/internal/verify"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/suggest"
 )
 
 // placedHook is a hook and where it stands.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 )
 
 // unpack adds what a package has beside its process.yaml: examples/*.yaml, each

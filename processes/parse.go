@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/strictyaml"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -178,7 +178,8 @@ func inFile(path []any) []any {
 type compiler struct{ doc *strictyaml.Document }
 
 func (c *compiler) definition(f *processFile) *loomv1.Definition {
-	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Metadata: f.Metadata, Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit}
+	f.Checkout.notEmpty(c.doc)
+	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Metadata: f.Metadata, Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit, Checkout: f.Checkout.message()}
 	for i := range f.Nodes {
 		def.Nodes = append(def.Nodes, c.node(&f.Nodes[i], i))
 	}

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/verify"
+	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -53,7 +53,7 @@ type weaver struct {
 func (d *draft) weave() *weaver {
 	w := &weaver{draft: d, heads: map[string]string{}, tails: map[string][]string{}}
 	w.def = &loomv1.Definition{
-		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description), Metadata: d.metadata(), Guide: d.guide(), Toolkit: d.toolkit,
+		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description), Metadata: d.metadata(), Guide: d.guide(), Toolkit: d.toolkit, Checkout: d.Checkout.message(),
 	}
 	entry := []string{w.node(nil, &loomv1.NodeDefinition{Id: "start", Type: start, Description: "A goal was given."})}
 	entry = w.hooks("before_plan", "before-plan", entry)

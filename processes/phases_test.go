@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
 )

@@ -16,6 +16,7 @@ type (
 		Persona           string            `yaml:"persona"`
 		ToolGuidance      string            `yaml:"tool_guidance"`
 		Tools             toolsFile         `yaml:"tools"`
+		Checkout          *checkoutFile     `yaml:"checkout"`
 		PhaseMode         string            `yaml:"phase_mode"`
 		Phases            []phaseFile       `yaml:"phases"`
 		Verification      verificationFile  `yaml:"verification"`

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loomrun/loom/internal/drawing"
+	"github.com/loomrun/loom/internal/craft/drawing"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"

@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/internal/condition"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -19,8 +19,12 @@ type (
 		Guide       *guideFile        `yaml:"guide"`
 		Blueprint   *blueprintFile    `yaml:"blueprint"`
 		Toolkit     string            `yaml:"toolkit"`
+		Checkout    *checkoutFile     `yaml:"checkout"`
 		Nodes       []nodeFile        `yaml:"nodes" loom:"required"`
 		Edges       []edgeFile        `yaml:"edges" loom:"required"`
+	}
+	checkoutFile struct {
+		Sparse []string `yaml:"sparse" loom:"required"`
 	}
 	guideFile struct {
 		Persona        string           `yaml:"persona"`

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/strictyaml"
-	"github.com/loomrun/loom/internal/verify"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/verify"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/roles"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -109,6 +109,7 @@ func validate(def *loomv1.Definition, rs *roles.Set, k knowledge) []problem {
 	v.guide()
 	v.blueprint()
 	v.toolkit()
+	v.checkout()
 	v.structure()
 	for i, n := range def.Nodes {
 		v.node(i, n)

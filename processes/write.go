@@ -27,6 +27,7 @@ func Write(def *loomv1.Definition) []byte {
 	w.guide(def.Guide)
 	w.blueprint(def.Blueprint)
 	w.key("toolkit", plain(def.Toolkit))
+	w.checkout(def.Checkout)
 	w.line("")
 	w.line("nodes:")
 	for i, n := range def.Nodes {

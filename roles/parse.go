@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/permission"
-	"github.com/loomrun/loom/internal/strictyaml"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/permission"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
 )
 
 // tools is the closed list of tools a role can name.

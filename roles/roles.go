@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/permission"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/permission"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 )
 
 // Network is what of a network the commands of a role have.

@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 )
 
 // sourced is a role and where its fields stand. It was added to a set, or was

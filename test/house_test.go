@@ -45,7 +45,7 @@ func houseProblems(files []*file) (problems []string) {
 }
 
 // quoted is data of others, kept as they have it.
-const quoted = "internal/patchscan/gitleaks/rules.toml"
+const quoted = "internal/core/patchscan/gitleaks/rules.toml"
 
 // badText finds what is unfinished, and paths of somebody's machine.
 func badText(f *file) (problems []string) {
@@ -138,13 +138,13 @@ func TestHouseRules_AreSeenWhenBroken(t *testing.T) {
 	want := []string{
 		"NOTES.md:3: TO" + "DO: finish it, or file it",
 		"NOTES.md:3: /ro" + "ot/ is a path of one machine",
-		"internal/document/document.go:502: 502 lines, at most 500: part it by what its pieces are for",
-		`internal/workflow/workflow.go:9: the subject "loom.v1.work." is spelled here: only proto/subject does that`,
-		"internal/workflow/workflow_test.go:11: a test is skipped: make it run, or take it out",
-		"internal/workflow/workflow_test.go:13: a test sleeps: wait for an event, or use testing/synctest",
+		"internal/core/document/document.go:502: 502 lines, at most 500: part it by what its pieces are for",
+		`internal/core/workflow/workflow.go:9: the subject "loom.v1.work." is spelled here: only proto/subject does that`,
+		"internal/core/workflow/workflow_test.go:11: a test is skipped: make it run, or take it out",
+		"internal/core/workflow/workflow_test.go:13: a test sleeps: wait for an event, or use testing/synctest",
 		`cmd/loom/main.go:1: package cmd/loom does not say what it is for: begin with "Package main ..."`,
-		`internal/git/git.go:1: package internal/git does not say what it is for: begin with "Package git ..."`,
-		`internal/workflow/workflow.go:1: package internal/workflow does not say what it is for: begin with "Package workflow ..."`,
+		`internal/core/workflow/workflow.go:1: package internal/core/workflow does not say what it is for: begin with "Package workflow ..."`,
+		`internal/place/git/git.go:1: package internal/place/git does not say what it is for: begin with "Package git ..."`,
 	}
 	if diff := cmp.Diff(want, houseProblems(load(t, "testdata/house"))); diff != "" {
 		t.Errorf("problems of the bad house (-want +got):\n%s", diff)

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

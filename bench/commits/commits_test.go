@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

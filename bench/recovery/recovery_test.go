@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/natsjournal"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/store/datadir"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/natsjournal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/test/play"
 )

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/git"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

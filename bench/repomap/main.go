@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/repomap"
+	"github.com/loomrun/loom/internal/place/repomap"
 )
 
 func main() {

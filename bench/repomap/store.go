@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/loomrun/loom/internal/repomap"
+	"github.com/loomrun/loom/internal/place/repomap"
 )
 
 // store reads a repository through one git process, and keeps outlines by object id.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/demo"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/ops/demo"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

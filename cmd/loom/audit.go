@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/ops/vault"
 )
 
 func (a *app) audit() *cobra.Command {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/durable"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/durable"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/durable"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/durable"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/identity"
+	"github.com/loomrun/loom/internal/net/identity"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 func (a *app) elsewhere() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/certificate"
-	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/net/certificate"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 func (a *app) transport() *cobra.Command {

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/certificate"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/identity"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/certificate"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/net/identity"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 func (a *app) users() *cobra.Command {

@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/ops/vault"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 func (a *app) cluster() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/ops/vault"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 // seedSuffix ends the name of the backup that is made beside a join file.

@@ -16,10 +16,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loomrun/loom/internal/config"
-	"github.com/loomrun/loom/internal/doctor"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model/provider"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/ops/config"
+	"github.com/loomrun/loom/internal/ops/doctor"
 )
 
 func (a *app) configuration() *cobra.Command {

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loomrun/loom/internal/config"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/patchscan"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/proto/subject"
 	"github.com/loomrun/loom/roles"
 )

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/net/client"
 )
 
 // target is the host to talk to, and as whom: as the operator of the data

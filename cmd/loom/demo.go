@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/demo"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/provider"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/provider"
-	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/ops/demo"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/loomrun/loom/internal/config"
+	"github.com/loomrun/loom/internal/ops/config"
 )
 
 // deployed returns the files in docs/deploy by name.

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/doctor"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/doctor"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -26,10 +26,11 @@ func (a *app) voteOpen() *cobra.Command {
 	var within time.Duration
 	cmd := &cobra.Command{
 		Use: "open DECISION [flags]", Short: "open a vote", Args: takes("DECISION"),
-		Long: `Open lets roles vote on the options of a decision, each role with one vote. Once
-all have voted, or their time is over, the rule decides: majority (over half of
-the votes), weighted (the largest sum of confidence), unanimous, or lead (the
-lead's vote alone). What it does not decide goes to the lead, then to the CEO.`,
+		Long: `Open asks roles for their votes on the options of a decision, each for one. Once
+all have voted, no vote that is missing can change the result, or their time is
+over, the rule decides: majority (over half of the votes), weighted (the largest
+sum of confidence), unanimous, or lead (the lead's vote alone). What it does not
+decide goes to the lead, then to the CEO.`,
 		Example: "  loom graph vote open d5 --option d3 --option d4 --voter lead --voter architect",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Decision = args[0]

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 )
 
 // screen is how wide help may be.

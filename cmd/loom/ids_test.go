@@ -11,10 +11,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/proto/subject"
 )
 

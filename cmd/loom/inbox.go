@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/patchscan"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/patchscan"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

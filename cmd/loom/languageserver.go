@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
 )
 

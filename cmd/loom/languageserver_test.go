@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/identity"
+	"github.com/loomrun/loom/internal/net/identity"
 )
 
 // noLeaf are the flags of "loom up" that would make the host another kind of

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/mcpserver"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/net/mcpserver"
 )
 
 func (a *app) mcp() *cobra.Command {

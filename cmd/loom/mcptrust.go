@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/mcp"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/mcp"
-	"github.com/loomrun/loom/internal/suggest"
 )
 
 // lookedAt is a server with what is known of it.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/provider"
+	"github.com/loomrun/loom/internal/agents/model/wire"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/provider"
-	"github.com/loomrun/loom/internal/model/wire"
-	"github.com/loomrun/loom/internal/suggest"
 	"github.com/loomrun/loom/roles"
 )
 

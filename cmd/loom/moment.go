@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/config"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/processes"
 	"github.com/loomrun/loom/proto/subject"
 )

@@ -16,13 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/errand"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/plan"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/plan"
+	"github.com/loomrun/loom/internal/ops/errand"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -196,7 +196,7 @@ func (t *trial) place(name string) (dir string, done func(), err error) {
 		return dir, func() {}, os.MkdirAll(dir, 0o700)
 	}
 	dir, err = os.MkdirTemp("", "loom-process-")
-	return dir, func() { _ = git.Discard(dir) }, err
+	return dir, func() { _ = discard.All(dir) }, err
 }
 
 func (t *trial) options(top, name string, test *processes.Test, policy scripted.Policy) (errand.Options, error) {

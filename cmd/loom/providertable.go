@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/config"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/model/price"
-	"github.com/loomrun/loom/internal/model/provider"
-	"github.com/loomrun/loom/internal/model/wire"
-	"github.com/loomrun/loom/internal/suggest"
+	"github.com/loomrun/loom/internal/agents/model/price"
+	"github.com/loomrun/loom/internal/agents/model/provider"
+	"github.com/loomrun/loom/internal/agents/model/wire"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/ops/config"
 )
 
 // providerTable says, in a configuration, how models behind HTTP are asked and
@@ -36,9 +36,12 @@ var providerSettings = map[string]providerSetting{
 	pricesKey: {config.Text, "list prices of " + price.AsOf, "a file, or a model of the list as in anthropic:claude-sonnet-4-5", func(_ *provider.Config, v string) bool {
 		return v != ""
 	}},
-	"cache-marks": {config.Switch, "true", "true or false", func(c *provider.Config, v string) bool {
+	"cache-marks": {config.Switch, "anthropic:, and Claude behind openai:", "true or false", func(c *provider.Config, v string) bool {
 		on, err := strconv.ParseBool(v)
-		c.NoCacheMarks = !on
+		c.CacheMarks = provider.MarksNever
+		if on {
+			c.CacheMarks = provider.MarksAlways
+		}
 		return err == nil
 	}},
 	"tries": {config.Whole, strconv.Itoa(usualLimits.Tries), "1 to 20", func(c *provider.Config, v string) (ok bool) {

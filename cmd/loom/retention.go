@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/retention"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/store/retention"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

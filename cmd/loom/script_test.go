@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/loomrun/loom/internal/mcp/mcptest"
-	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/internal/agents/mcp/mcptest"
+	"github.com/loomrun/loom/internal/agents/model/recording"
 )
 
 var update = flag.Bool("update", false, "write what the stories see as what they expect")
@@ -160,7 +160,7 @@ var changing = []struct {
 	what *regexp.Regexp
 	with string
 }{
-	{regexp.MustCompile(`now: \w+day \d+ \w+ \d{4} \d\d:\d\d UTC; this attempt ends at \d\d:\d\d UTC`), "now: Monday 1 January 2026 12:00 UTC; this attempt ends at 12:10 UTC"},
+	{regexp.MustCompile(`now: \w{3} \d\d \w{3} \d{4} \d\d:\d\d UTC; this attempt ends at \d\d:\d\d UTC`), "now: Thu 01 Jan 2026 12:00 UTC; this attempt ends at 12:10 UTC"},
 	{regexp.MustCompile(`\bworkspace-[0-9a-f]{8}\b`), "workspace-00000000"},
 	{regexp.MustCompile(`\bh-[a-z2-7]{16}\b`), "h-aaaaaaaaaaaaaaaa"},
 	{regexp.MustCompile(`\d+\.\d\d\d?s\b`), "0.01s"},

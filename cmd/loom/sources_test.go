@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loomrun/loom/internal/toolkit"
+	"github.com/loomrun/loom/internal/agents/toolkit"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

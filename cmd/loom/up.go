@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/patchscan"
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/internal/patchscan"
-	"github.com/loomrun/loom/internal/project"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -182,7 +182,8 @@ func fillProjects(c *host.Config, projects, checks, setups, reads, makes, regist
 		for _, s := range given.values {
 			name, value, ok := strings.Cut(s, "=")
 			if !ok || value == "" {
-				return fault.New("usage/argument", "not NAME=%s", given.what).At(given.flag).Got(s)
+				return fault.New("usage/argument", "not NAME=%s", given.what).At(given.flag).Got(s).
+					Want("NAME is that of a --project, as in %s shop=%s", given.flag, given.what)
 			}
 			i := slices.IndexFunc(c.Projects, func(p host.Project) bool { return p.ID == name })
 			if i < 0 {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/strictyaml"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
 	"github.com/loomrun/loom/processes"
 )
 

@@ -15,7 +15,7 @@ var atWork = []string{"workflow/inconsistent", "workflow/dead-end", "workflow/no
 
 // The stories of broken files are many, and leave no code out.
 func TestWF02_EveryCodeHasABrokenFile(t *testing.T) {
-	list, err := os.ReadFile("../../internal/fault/codes.go")
+	list, err := os.ReadFile("../../internal/base/fault/codes.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/ops/vault"
 )
 
 func (a *app) verify() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/modeltest"
-	"github.com/loomrun/loom/internal/model/provider"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/model/wire"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/modeltest"
+	"github.com/loomrun/loom/internal/agents/model/provider"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/agents/model/wire"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -26,13 +26,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/token"
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/net/token"
+	"github.com/loomrun/loom/internal/ops/vault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

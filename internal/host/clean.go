@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/redact"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/redact"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

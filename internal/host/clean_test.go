@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/membership"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/membership"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/broker/brokertest"
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/notice"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/broker/brokertest"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -3,20 +3,22 @@ package host
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/format"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/internal/patchscan"
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/redact"
-	"github.com/loomrun/loom/internal/staffing"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/format"
+	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/core/patchscan"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/staffing"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -72,6 +74,15 @@ type LanguageServer = tool.LanguageServer
 
 // LanguageServers are those that are asked where nothing is said.
 func LanguageServers() []LanguageServer { return tool.LanguageServers() }
+
+// LanguageServersFor are the [Config.LanguageServers] of a host whose only model is m:
+// none for a script, so that what it is offered is the same on every machine.
+func LanguageServersFor(m model.Provider) []LanguageServer {
+	if m != nil && m.Scripted() {
+		return []LanguageServer{}
+	}
+	return nil
+}
 
 // Seed is what a deployment of several hosts begins with.
 type Seed interface {
@@ -250,6 +261,14 @@ type Config struct {
 
 	// Logger receives what the operator should know. Nil discards it.
 	Logger *slog.Logger
+}
+
+// keyPath is where the CEO's key is.
+func (c Config) keyPath() (string, error) {
+	if c.CEOKey != "" {
+		return filepath.Abs(c.CEOKey)
+	}
+	return ceokey.DefaultPath()
 }
 
 // check reports all that is wrong at once.

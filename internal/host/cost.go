@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/model/price"
+	"github.com/loomrun/loom/internal/agents/model/price"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/blob"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/projection"
-	"github.com/loomrun/loom/internal/retention"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/store/blob"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/projection"
+	"github.com/loomrun/loom/internal/store/retention"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/retention"
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/vault"
+	"github.com/loomrun/loom/internal/store/retention"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

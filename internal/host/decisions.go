@@ -9,8 +9,8 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/graph"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/projection"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/store/projection"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

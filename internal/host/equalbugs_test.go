@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/blob"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/store/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -1,8 +1,8 @@
 package host
 
 import (
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/identity"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/identity"
 )
 
 // External is what a host needs to run on NATS servers that somebody else runs.

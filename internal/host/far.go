@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/blob"
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/store/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/loomrun/loom/internal/projection"
-	"github.com/loomrun/loom/internal/web"
+	"github.com/loomrun/loom/internal/net/web"
+	"github.com/loomrun/loom/internal/store/projection"
 )
 
 // families are the figures that are read at each scrape. What grows counts from

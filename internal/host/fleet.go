@@ -17,10 +17,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/format"
-	"github.com/loomrun/loom/internal/lease"
-	"github.com/loomrun/loom/internal/natswire"
-	"github.com/loomrun/loom/internal/staffing"
+	"github.com/loomrun/loom/internal/base/format"
+	"github.com/loomrun/loom/internal/core/staffing"
+	"github.com/loomrun/loom/internal/net/lease"
+	"github.com/loomrun/loom/internal/net/natswire"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

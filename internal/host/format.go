@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/loomrun/loom/internal/format"
+	"github.com/loomrun/loom/internal/base/format"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

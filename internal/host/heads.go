@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/loomrun/loom/internal/commitlock"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/headmark"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/natsjournal"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/commitlock"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/store/headmark"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/natsjournal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

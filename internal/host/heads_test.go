@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/commitlock"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/headmark"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/commitlock"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/store/datadir"
+	"github.com/loomrun/loom/internal/store/headmark"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

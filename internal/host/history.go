@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/notice"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

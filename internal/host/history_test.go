@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

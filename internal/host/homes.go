@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/sandbox"
-	"github.com/loomrun/loom/internal/setup"
+	"github.com/loomrun/loom/internal/place/sandbox"
+	"github.com/loomrun/loom/internal/place/setup"
 )
 
 // packageHome is the home of a package manager that keeps its downloads and its

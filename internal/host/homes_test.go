@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/setup"
+	"github.com/loomrun/loom/internal/place/setup"
 	"github.com/loomrun/loom/roles"
 )
 

@@ -13,26 +13,27 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/agent"
-	"github.com/loomrun/loom/internal/blob"
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/certificate"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/headmark"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/recording"
-	"github.com/loomrun/loom/internal/natsjournal"
-	"github.com/loomrun/loom/internal/natswire"
-	"github.com/loomrun/loom/internal/projection"
-	"github.com/loomrun/loom/internal/redact"
-	"github.com/loomrun/loom/internal/repomap/index"
-	"github.com/loomrun/loom/internal/setups"
-	"github.com/loomrun/loom/internal/watermark"
-	"github.com/loomrun/loom/internal/web"
+	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/certificate"
+	"github.com/loomrun/loom/internal/net/natswire"
+	"github.com/loomrun/loom/internal/net/web"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/place/repomap/index"
+	"github.com/loomrun/loom/internal/place/setups"
+	"github.com/loomrun/loom/internal/store/blob"
+	"github.com/loomrun/loom/internal/store/datadir"
+	"github.com/loomrun/loom/internal/store/headmark"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/natsjournal"
+	"github.com/loomrun/loom/internal/store/projection"
+	"github.com/loomrun/loom/internal/store/watermark"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -141,12 +142,9 @@ func (h *Host) enrol(context.Context) error {
 	if h.broker.Clustered() { // each host would make another
 		return fault.New("data/manifest", "the cluster has no CEO").At("join file").Want("make it again where the CEO's key is: loom cluster init")
 	}
-	path := h.config.CEOKey
-	if path == "" {
-		var err error
-		if path, err = ceokey.DefaultPath(); err != nil {
-			return err
-		}
+	path, err := h.config.keyPath()
+	if err != nil {
+		return err
 	}
 	key, created, err := ceokey.OpenOrCreate(path)
 	if err != nil {
@@ -293,7 +291,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}
-	if err := git.Discard(w.Scratch); err != nil {
+	if err := discard.All(w.Scratch); err != nil {
 		h.log.Warn("what an earlier start left is not removed", "error", err)
 	}
 	if err := os.MkdirAll(w.Scratch, 0o700); err != nil {

@@ -9,15 +9,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/mcp/mcptest"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/mcp/mcptest"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -145,6 +145,10 @@ func TestWF10_WhatAHostCannotDoIsRefused(t *testing.T) {
 		"one repository for two": {func(c *host.Config) {
 			c.Data = t.TempDir()
 			c.Projects = append(c.Projects, host.Project{ID: "farm", Repository: c.Projects[0].Repository})
+		}, "project/conflict", "shop"},
+		"one repository for two, by its git directory": {func(c *host.Config) {
+			c.Data = t.TempDir()
+			c.Projects = append(c.Projects, host.Project{ID: "farm", Repository: filepath.Join(c.Projects[0].Repository, ".git")})
 		}, "project/conflict", "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/notice"
-	"github.com/loomrun/loom/internal/token"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/notice"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/net/token"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/setup"
-	"github.com/loomrun/loom/internal/setups"
+	"github.com/loomrun/loom/internal/place/setup"
+	"github.com/loomrun/loom/internal/place/setups"
 	"github.com/loomrun/loom/roles"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/blob"
+	"github.com/loomrun/loom/internal/store/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

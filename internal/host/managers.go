@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/sandbox"
+	"github.com/loomrun/loom/internal/place/sandbox"
 )
 
 // manager keeps versions of programs in a root of its own. What stands on the PATH

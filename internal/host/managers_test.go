@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 )
 
 // Each program that works on this machine works in the sandbox too, whichever
@@ -139,6 +139,13 @@ func TestREAL01_APathToReadIsHonouredOrRefused(t *testing.T) {
 	if err := os.Symlink(data, filepath.Join(top, "link")); err != nil {
 		t.Fatal(err)
 	}
+	key := filepath.Join(top, "keys", "ceo.nk")
+	for _, d := range []string{filepath.Join(home, ".config", "loom"), filepath.Dir(key)} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", "")
 	for path, refused := range map[string]string{
 		tools:                              "",
 		filepath.Join(top, "nothing"):      "what is not there",
@@ -147,12 +154,22 @@ func TestREAL01_APathToReadIsHonouredOrRefused(t *testing.T) {
 		data:                               "the data directory",
 		filepath.Join(data, "git/repos"):   "the data directory",
 		filepath.Join(top, "link", "git"):  "the data directory",
-		top:                                "the data directory",
+		top:                                "the home directory",
+		filepath.Dir(data):                 "the home directory",
+		"/proc":                            "has its own",
+		"/proc/self":                       "has its own",
+		"/dev/shm":                         "has its own",
 		filepath.Join(home, "..", "tools"): "",
 	} {
 		errs := Config{Data: data, SandboxRead: []string{path}}.checkReadable()
 		if err := fault.Join(errs); (err != nil) != (refused != "") || err != nil && !strings.Contains(err.Error(), refused) {
 			t.Errorf("--sandbox-read %s: %v, want %q", path, err, refused)
+		}
+	}
+	for path, at := range map[string]string{filepath.Join(home, ".config"): "", filepath.Join(home, ".config", "loom"): "", filepath.Dir(key): key} {
+		err := fault.Join(Config{Data: data, CEOKey: at, SandboxRead: []string{path}}.checkReadable())
+		if err == nil || !strings.Contains(err.Error(), "the CEO's key") {
+			t.Errorf("--sandbox-read %s with the key at %q: %v", path, at, err)
 		}
 	}
 }

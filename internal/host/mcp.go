@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/mcpserver"
-	"github.com/loomrun/loom/internal/web"
+	"github.com/loomrun/loom/internal/net/mcpserver"
+	"github.com/loomrun/loom/internal/net/web"
 )
 
 // protocol serves the Model Context Protocol to a client of HTTP, with what its

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/identity"
-	"github.com/loomrun/loom/internal/model/scripted"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/net/identity"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

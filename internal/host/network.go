@@ -9,8 +9,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/loomrun/loom/internal/certificate"
-	"github.com/loomrun/loom/internal/datadir"
+	"github.com/loomrun/loom/internal/net/certificate"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 // openCertificate reads the certificate that the host shows: the one that was

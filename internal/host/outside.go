@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/loomrun/loom/internal/agent"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/mcp"
-	"github.com/loomrun/loom/internal/sandbox"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/agents/mcp"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/sandbox"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -45,7 +46,7 @@ func (h *Host) outside(ctx context.Context, q agent.OutsideQuery) ([]tool.Outsid
 	}
 	return list, func() {
 		box.Close()
-		_ = os.RemoveAll(home)
+		_ = discard.All(home)
 	}
 }
 
@@ -161,7 +162,7 @@ func LookAtServer(ctx context.Context, s mcp.Server, data, dir string, network, 
 	if err != nil {
 		return nil, fault.New("mcp/failed", "the server has no directory").At(s.Name).Because(err)
 	}
-	defer os.RemoveAll(home)
+	defer discard.All(home)
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fault.New("usage/argument", "not a directory").Got(dir).Because(err)

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loomrun/loom/internal/egress"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/sandbox"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/egress"
+	"github.com/loomrun/loom/internal/place/sandbox"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

@@ -22,12 +22,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/sandbox"
-	"github.com/loomrun/loom/internal/setup"
-	"github.com/loomrun/loom/internal/setups"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/place/sandbox"
+	"github.com/loomrun/loom/internal/place/setup"
+	"github.com/loomrun/loom/internal/place/setups"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

@@ -3,8 +3,8 @@ package host
 import (
 	"context"
 
-	"github.com/loomrun/loom/internal/agent"
-	"github.com/loomrun/loom/internal/model/recording"
+	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/agents/model/recording"
 	"github.com/loomrun/loom/roles"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/vault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/ceokey"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/sandbox"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/place/sandbox"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -185,10 +185,11 @@ func (c cache) use(spec *sandbox.Spec) error {
 	return c.useHomes(spec, own)
 }
 
+// within reports whether a path is a directory or lies in it.
+func within(path, dir string) bool { return strings.HasPrefix(path+"/", dir+"/") }
+
 // overlap reports whether one of two paths lies in the other.
-func overlap(a, b string) bool {
-	return strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
-}
+func overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
 // readable lists what commands may read beside the system: where programs on
 // the PATH are and what they need beside them, Go's modules, and what the operator
@@ -197,14 +198,14 @@ func overlap(a, b string) bool {
 func (h *Host) readable() []string { return readable(h.dir.Path(), h.config.SandboxRead) }
 
 func readable(data string, more []string) []string {
-	home, _ := os.UserHomeDir()
+	home := homeDirectory()
 	if real, there := realPath(data); there {
 		data = real
 	}
 	var list []string
 	add := func(path string) {
 		real, err := filepath.EvalSymlinks(path)
-		if err == nil && real != "/" && real != home && !overlap(real, data) && !slices.Contains(list, real) {
+		if err == nil && real != "/" && !within(home, real) && !overlap(real, data) && !slices.Contains(list, real) {
 			list = append(list, real)
 		}
 	}
@@ -233,10 +234,30 @@ func readable(data string, more []string) []string {
 	return list
 }
 
+// ownTrees are what each command has one of, made for it.
+var ownTrees = []string{"/dev", "/proc", "/sys"}
+
+// homeDirectory is the user's, without links; empty where there is none.
+func homeDirectory() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	if real, there := realPath(home); there {
+		return real
+	}
+	return home
+}
+
 // checkReadable refuses what the sandbox would not show, or must not: the operator
 // would look in vain for why a command does not find it.
 func (c Config) checkReadable() (errs []*fault.Error) {
-	home, _ := os.UserHomeDir()
+	home := homeDirectory()
+	key, _ := c.keyPath()
+	keys, _ := realPath(filepath.Dir(key)) // it may have to be made
+	if keys != "" {
+		keys = filepath.Join(keys, filepath.Base(key))
+	}
 	data, _ := filepath.Abs(c.Data)
 	if real, there := realPath(data); there {
 		data = real
@@ -252,8 +273,12 @@ func (c Config) checkReadable() (errs []*fault.Error) {
 			refuse("the sandbox cannot show what is not there")
 		case real == "/":
 			refuse("commands would read the whole machine")
-		case real == home:
+		case slices.ContainsFunc(ownTrees, func(top string) bool { return within(real, top) }):
+			refuse("a command has its own, which this would take the place of")
+		case within(home, real):
 			refuse("commands would read the home directory with all keys in it")
+		case keys != "" && within(keys, real):
+			refuse("commands would read the CEO's key")
 		case c.Data != "" && overlap(real, data):
 			refuse("commands would read the data directory")
 		}

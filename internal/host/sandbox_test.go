@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/sandbox"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/sandbox"
+	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/roles"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/broker"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

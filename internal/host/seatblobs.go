@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/loomrun/loom/internal/blob"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/store/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -5,9 +5,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/setup"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/place/setup"
 )
 
 // SetupStep is a command of a project's setup, and what will keep it from working.
@@ -46,7 +47,7 @@ func LookAtSetup(ctx context.Context, p Project) ([]SetupStep, error) {
 	if err != nil {
 		return nil, fault.New("tool/failed", "there is no directory for a look at the setup").Because(err)
 	}
-	defer func() { _ = git.Discard(top) }()
+	defer func() { _ = discard.All(top) }()
 	dir := filepath.Join(top, "sketch")
 	if err := r.Sketch(ctx, tip, dir); err != nil {
 		return nil, err

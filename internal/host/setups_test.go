@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/place/git"
 )
 
 // What a project's setup is, and what keeps it from working, is told before work

@@ -3,8 +3,8 @@ package host
 import (
 	"slices"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/staffing"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/staffing"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -1,11 +1,11 @@
 package host
 
 import (
-	"github.com/loomrun/loom/internal/source/alphavantage"
-	"github.com/loomrun/loom/internal/source/edgar"
-	"github.com/loomrun/loom/internal/source/fetch"
-	"github.com/loomrun/loom/internal/source/search"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/source/alphavantage"
+	"github.com/loomrun/loom/internal/agents/source/edgar"
+	"github.com/loomrun/loom/internal/agents/source/fetch"
+	"github.com/loomrun/loom/internal/agents/source/search"
+	"github.com/loomrun/loom/internal/agents/tool"
 )
 
 // Sources says what agents may ask outside of their workspaces, if their role

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/watermark"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/store/watermark"
 )
 
 // watchSpace begins to watch the disk of the data directory.

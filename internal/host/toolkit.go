@@ -12,13 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/agent"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/mcp"
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/sandbox"
-	"github.com/loomrun/loom/internal/tool"
-	"github.com/loomrun/loom/internal/toolkit"
+	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/agents/mcp"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/agents/toolkit"
+	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/place/sandbox"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -112,12 +113,12 @@ func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outsid
 	}}
 	list, end, err := k.open(pin)
 	if err != nil {
-		_ = os.RemoveAll(scratch)
+		_ = discard.All(scratch)
 		return nil, nil, err
 	}
 	return list, func() {
 		end()
-		_ = os.RemoveAll(scratch)
+		_ = discard.All(scratch)
 	}, nil
 }
 
@@ -259,7 +260,7 @@ func (k kit) ask(ctx context.Context, program, what string, input []byte, readOn
 	if c.home, err = os.MkdirTemp(k.scratch, "home-"); err != nil {
 		return nil, fault.New("tool/failed", "no private directory can be made").Because(err)
 	}
-	defer os.RemoveAll(c.home)
+	defer discard.All(c.home)
 	c.readOnly = c.readOnly || readOnly
 	p := tool.Policy{Allow: c.allow}
 	if c.sandbox {
@@ -291,7 +292,7 @@ func LookAtTools(ctx context.Context, process string, files []processes.ToolFile
 	if err != nil {
 		return pin, fault.New("tool/failed", "there is no directory for a copy of the tools").Because(err)
 	}
-	defer os.RemoveAll(top)
+	defer discard.All(top)
 	k, err := looking(top, files, data, unsandboxed)
 	if err != nil {
 		return pin, err

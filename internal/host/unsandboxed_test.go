@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/agent"
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -244,7 +244,7 @@ func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig, more []*loomv1
 		if other.Id == c.Id {
 			continue
 		}
-		if other.Repository == c.Repository {
+		if other.Repository == c.Repository || git.Same(other.Repository, c.Repository) {
 			return fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
 		}
 		if c.Remote == other.Remote && strings.ContainsAny(c.Remote, "/:") {

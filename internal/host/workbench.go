@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/mcpserver"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/mcpserver"
 	"github.com/loomrun/loom/roles"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"

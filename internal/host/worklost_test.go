@@ -9,11 +9,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/git"
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -39,7 +40,7 @@ func TryWorkspace(ctx context.Context, read []string) ([]Trial, error) {
 	if err != nil {
 		return nil, fault.New("tool/failed", "there is no directory for a workspace").Because(err)
 	}
-	defer func() { _ = git.Discard(top) }()
+	defer func() { _ = discard.All(top) }()
 	dir, err := datadir.Open(filepath.Join(top, "data"))
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/agent"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )

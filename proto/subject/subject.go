@@ -26,7 +26,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 )
 
 // Prefix begins every subject.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

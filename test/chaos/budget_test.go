@@ -11,11 +11,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loomrun/loom/internal/broker/brokertest"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/modeltest"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/modeltest"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/internal/net/broker/brokertest"
+	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -202,15 +203,15 @@ func (s *payers) judge() {
 	reserved, answered := 0, 0
 	done := map[string]bool{} // requests of attempts that have an answer
 	for _, n := range newRecord().history(t, s.host.client()) {
-		switch f := n.Event.Fact.(type) {
-		case *loomv1.Event_CallReserved:
+		if r := n.Event.GetCallReserved().GetReservation(); r != nil {
 			reserved++
-			if done[n.Event.Attempt+f.CallReserved.Reservation.Request] {
+			if done[n.Event.Attempt+r.Request] {
 				t.Errorf("%s: what is answered is asked again: %s", n.Event.Attempt, n.Summary)
 			}
-		case *loomv1.Event_ModelAnswered:
+		}
+		if a := workflow.AnswerOf(n.Event); a != nil {
 			answered++
-			done[n.Event.Attempt+f.ModelAnswered.Answer.Request] = true
+			done[n.Event.Attempt+a.Request] = true
 		}
 	}
 	paid := s.till.paid()

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"

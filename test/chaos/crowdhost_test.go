@@ -12,13 +12,12 @@ import (
 	"strconv"
 	"syscall"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/format"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/format"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -31,8 +30,8 @@ const crowdHost = "LOOM_CHAOS_CROWD"
 const crowdVersion = "LOOM_CHAOS_VERSION"
 
 // nextFormat is what a host of another release reads.
-var nextFormat = format.Build{Reads: format.Newest + 1, Kinds: map[protoreflect.FieldNumber]uint32{
-	(&loomv1.Event{}).ProtoReflect().Descriptor().Fields().ByName("role_scaled").Number(): format.Newest + 1,
+var nextFormat = format.Build{Reads: format.Newest + 1, Kinds: map[string]uint32{
+	"role-scaled": format.Newest + 1,
 }}
 
 // crowd is the project of hosts with instant agents.

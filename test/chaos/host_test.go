@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/client"
 )
 
 // loom is the command under test, built once.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -194,13 +194,10 @@ func audit(events []*loomv1.Event) (problems []string) {
 		if i > 0 && e.Time.AsTime().Before(events[i-1].Time.AsTime()) {
 			say("event %d is earlier than the one before", e.Number)
 		}
+		if a := workflow.AnswerOf(e); a != nil {
+			once["model asked twice for "+e.Attempt+" "+a.Request]++
+		}
 		switch f := e.Fact.(type) {
-		case *loomv1.Event_ModelAnswered:
-			once["model asked twice for "+e.Attempt+" "+f.ModelAnswered.Answer.Request]++
-		case *loomv1.Event_TurnCompacted:
-			if a := f.TurnCompacted.Compaction.Answer; a != nil {
-				once["model asked twice for "+e.Attempt+" "+a.Request]++
-			}
 		case *loomv1.Event_ToolIntended:
 			once["tool call intended twice: "+e.Attempt+" "+f.ToolIntended.Tool.Call.Id]++
 		case *loomv1.Event_ToolFinished:

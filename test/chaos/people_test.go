@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/loomrun/loom/internal/ceokey"
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/demo"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/demo"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )

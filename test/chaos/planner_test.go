@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/modeltest"
-	"github.com/loomrun/loom/internal/turn"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/modeltest"
+	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

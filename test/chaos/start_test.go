@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/broker"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

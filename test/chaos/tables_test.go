@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite" // reads what the host wrote, as any tool would
 
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/client"
-	"github.com/loomrun/loom/internal/demo"
+	"github.com/loomrun/loom/internal/agents/model/provider"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model/provider"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/demo"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

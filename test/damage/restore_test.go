@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/vault"
+	"github.com/loomrun/loom/internal/ops/vault"
 )
 
 // TestP7_OPS03_ARestoredHostBeginsAtItsSnapshots has a host work in an epoch

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/notice"
 )
 
 // read returns a file of the repository.
@@ -56,7 +56,7 @@ func pages(t *testing.T) map[string]string {
 
 func TestCodes(t *testing.T) {
 	var want []string
-	for _, code := range found(read(t, "internal/fault/codes.go"), `(?m)^\t"([a-z]+/[a-z-]+)":`) {
+	for _, code := range found(read(t, "internal/base/fault/codes.go"), `(?m)^\t"([a-z]+/[a-z-]+)":`) {
 		want = append(want, fmt.Sprintf("`%s` | %d", code, fault.Status(fault.New(code, ""))))
 	}
 	slices.Sort(want) // as the page's rows are, marks and all

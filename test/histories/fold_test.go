@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/projection"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/projection"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

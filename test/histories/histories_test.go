@@ -17,7 +17,7 @@ import (
 )
 
 // release is whose histories -write writes.
-const release = 3
+const release = 1
 
 var (
 	writes = flag.Bool("write", false, "write the histories of this release anew")

@@ -7,12 +7,12 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/datadir"
-	"github.com/loomrun/loom/internal/demo"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/model/scripted"
-	"github.com/loomrun/loom/internal/natsjournal"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/ops/demo"
+	"github.com/loomrun/loom/internal/store/datadir"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/natsjournal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -19,7 +19,7 @@ func TestTOOL03_ControlGroupsOfARealKernel(t *testing.T) {
 	}
 	root := filepath.Join(t.TempDir(), "root")
 	furnish(t, root)
-	build(t, root, "./internal/sandbox", "./internal/sandbox/cgroup")
+	build(t, root, "./internal/place/sandbox", "./internal/place/sandbox/cgroup")
 	said := boot(t, pack(t, root))
 	t.Log(said)
 	ended := regexp.MustCompile(`KERNEL (\S+) ended (\d+)`).FindAllStringSubmatch(said, -1)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/test/play"
 )

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/test/play"
 )

@@ -9,9 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/store/journal"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -138,12 +139,12 @@ func (s *Shop) Work(role string, out *loomv1.Outcome) *loomv1.Brief {
 func (s *Shop) Turn(b *loomv1.Brief, who *loomv1.Claimant, tokens uint64) {
 	s.Now = s.Now.Add(2 * time.Second)
 	s.Do(&loomv1.Command{Actor: agent(who), Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
-		Attempt: b.Attempt.Id, Claimant: who, Records: []*loomv1.TurnRecord{
-			{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "scripted:play"}}},
-			{Record: &loomv1.TurnRecord_Answer{Answer: &loomv1.ModelAnswer{
+		Attempt: b.Attempt.Id, Claimant: who, Facts: []*loomv1.Event{
+			turn.StartedFact(&loomv1.TurnStarted{Model: "scripted:play"}),
+			turn.AnsweredFact(&loomv1.ModelAnswer{
 				Request: fmt.Sprintf("%s at %s", b.Attempt.Id, s.Now.Format(time.TimeOnly)), Model: "scripted:play", Scripted: true,
 				Summary: "so be it", Usage: &loomv1.Usage{InputTokens: tokens, CostMicroUsd: tokens / 10, CostKnown: true},
-			}}},
+			}),
 		},
 	}}})
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -255,9 +256,10 @@ func audit(project string, all []*loomv1.Notice) (problems []string) {
 		if number++; e.Number != number {
 			problems = append(problems, fmt.Sprintf("event %d has number %d", number, e.Number))
 		}
+		if a := workflow.AnswerOf(e); a != nil {
+			once["model asked for "+e.Attempt+" "+a.Request]++
+		}
 		switch f := e.Fact.(type) {
-		case *loomv1.Event_ModelAnswered:
-			once["model asked for "+e.Attempt+" "+f.ModelAnswered.Answer.Request]++
 		case *loomv1.Event_ToolIntended:
 			once["tool call intended: "+e.Attempt+" "+f.ToolIntended.Tool.Call.Id]++
 		case *loomv1.Event_AttemptEnded:

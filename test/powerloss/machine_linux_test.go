@@ -18,8 +18,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"github.com/loomrun/loom/internal/broker"
-	"github.com/loomrun/loom/internal/client"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/client"
 )
 
 // within bounds everything that a test waits for.

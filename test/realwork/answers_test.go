@@ -20,8 +20,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/model"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

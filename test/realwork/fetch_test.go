@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/place/git"
 )
 
 // archive is a source archive in a registry.

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/errand"
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/provider"
+	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/host"
-	"github.com/loomrun/loom/internal/model"
-	"github.com/loomrun/loom/internal/model/provider"
-	"github.com/loomrun/loom/internal/notice"
+	"github.com/loomrun/loom/internal/ops/errand"
+	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

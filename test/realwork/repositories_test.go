@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loomrun/loom/internal/git"
+	"github.com/loomrun/loom/internal/place/git"
 )
 
 // repository is one that somebody else wrote, and what is wrong with it.

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/turn"
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -247,7 +247,7 @@ func (a *agent) record() {
 		return
 	}
 	a.do(&loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
-		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Records: recs,
+		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Facts: recs,
 	}}}, func(code string, _ *loomv1.Answer) {
 		if code != "" {
 			a.gone("record", code)
@@ -266,7 +266,7 @@ func (a *agent) record() {
 }
 
 // next returns what a turn records next, often several things at once.
-func (a *agent) next() []*loomv1.TurnRecord {
+func (a *agent) next() []*loomv1.Event {
 	recs := a.after(a.turn)
 	if recs == nil || a.w.one(3) {
 		return recs
@@ -293,28 +293,26 @@ func (a *agent) next() []*loomv1.TurnRecord {
 }
 
 // after is what a turn of one or two answers records next.
-func (a *agent) after(t *loomv1.Turn) []*loomv1.TurnRecord {
+func (a *agent) after(t *loomv1.Turn) []*loomv1.Event {
 	if k := a.brief.Node.Kind; k == loomv1.NodeKind_NODE_KIND_COMMIT || k == loomv1.NodeKind_NODE_KIND_LAND || a.brief.Attempt.Number > 1 {
 		return nil // no turn is needed
 	}
 	if !turn.Started(t) {
-		return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}}}}}
+		return []*loomv1.Event{turn.StartedFact(&loomv1.TurnStarted{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}})}
 	}
 	if len(t.Steps) > 0 {
 		last := t.Steps[len(t.Steps)-1]
 		if c := last.GetAnswer().GetCalls(); len(c) > 0 {
-			return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Intent{Intent: &loomv1.ToolStep{Call: c[0], Class: loomv1.ToolClass_TOOL_CLASS_READ}}}}
+			return []*loomv1.Event{turn.IntendedFact(&loomv1.ToolStep{Call: c[0], Class: loomv1.ToolClass_TOOL_CLASS_READ})}
 		}
 		if s := last.GetTool(); s != nil && s.Result == nil {
-			return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Finish{Finish: &loomv1.FinishTool{
-				Call: s.Call.Id, Result: &loomv1.ToolResult{Status: loomv1.ToolStatus_TOOL_STATUS_OK},
-			}}}}
+			return []*loomv1.Event{turn.FinishedFact(s.Call.Id, &loomv1.ToolResult{Status: loomv1.ToolStatus_TOOL_STATUS_OK})}
 		}
 	}
 	if n := t.Iterations; n < 1+uint32(len(a.brief.Attempt.Id)%2) {
-		return []*loomv1.TurnRecord{{Record: &loomv1.TurnRecord_Answer{Answer: &loomv1.ModelAnswer{
+		return []*loomv1.Event{turn.AnsweredFact(&loomv1.ModelAnswer{
 			Model: "m", Request: fmt.Sprintf("r%d", n), Usage: &loomv1.Usage{InputTokens: 300, OutputTokens: 50, CostMicroUsd: 70, CostKnown: true}, Calls: []*loomv1.ToolCall{{Id: fmt.Sprintf("c%d", n), Tool: "file_read", Arguments: "{}"}},
-		}}}}
+		})}
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package simulation
 
 const (
-	flow  = "internal/workflow/"
-	whole = "internal/project/"
-	locks = "internal/commitlock/"
+	flow  = "internal/core/workflow/"
+	whole = "internal/core/project/"
+	locks = "internal/core/commitlock/"
 )
 
 // bugs are those of the cores that stand by themselves; see also projectBugs.
@@ -130,10 +130,10 @@ var bugs = append([]bug{
 	{"a plan is adopted, and nobody goes by it", flow + "plan.go", `	f.x.DefinitionHash, f.x.Edges = p.Hash, maps.Clone(p.Edges)`, `	f.x.Edges = maps.Clone(p.Edges)`, ""},
 	{"what has begun is planned again", "processes/plan.go", `if ph := p.now.Phases[i]; p.begun(ph.ID) {`, `if ph := p.now.Phases[i]; false {`, ""},
 	{"a call gives its task again", whole + "team.go", `if has := given(a, call); has != nil {`, `if has := given(a, call); false {`, ""},
-	{"tasks have no bound in depth", "internal/team/team.go", `	case p.Depth >= MaxDepth:`, `	case false:`, ""},
-	{"tasks have no bound in number", "internal/team/team.go", `	case p.Given >= MaxTasks:`, `	case false:`, ""},
-	{"one's own work may be given away", "internal/team/team.go", `if j.Role == t.GetRole() && same(`, `if false && same(`, ""},
-	{"a task may spend more than its giver", "internal/team/team.go", `	if left > 0 && asked > left {`, `	if false {`, ""},
+	{"tasks have no bound in depth", "internal/core/team/team.go", `	case p.Depth >= MaxDepth:`, `	case false:`, ""},
+	{"tasks have no bound in number", "internal/core/team/team.go", `	case p.Given >= MaxTasks:`, `	case false:`, ""},
+	{"one's own work may be given away", "internal/core/team/team.go", `if j.Role == t.GetRole() && same(`, `if false && same(`, ""},
+	{"a task may spend more than its giver", "internal/core/team/team.go", `	if left > 0 && asked > left {`, `	if false {`, ""},
 	{"the end of a task is not told", whole + "child.go", `		return d.endTask(child)`, `		return nil`, ""},
 	{"the end of a task that is stopped is not told", whole + "team.go", `	if err := d.run(x).Close(why); err != nil {
 		return err
@@ -155,7 +155,7 @@ var bugs = append([]bug{
 		return nil, paused(c.Attempt, x)`, ""},
 	{"evidence of a train is not looked at", flow + "train.go", `		if err := r.passed(c); err != nil {`, `		if err := r.passed(c); false {`, ""},
 	{"who rode on a train waits for its turn", whole + "train.go", `	return d.landedWith(l, func(y *loomv1.Execution) bool { return y.Id != x.Id && y.Car.GetToken() == x.Car.Token })`, `	return nil`, ""},
-	{"those ride together who touch the same", "internal/train/compose.go", `!taken.any(c.Files)`, `true`, ""},
+	{"those ride together who touch the same", "internal/core/train/compose.go", `!taken.any(c.Files)`, `true`, ""},
 	{"a train is longer than it may be", whole + "train.go", `train.Compose(cars, most)`, `train.Compose(cars, most+1)`, ""},
 	{"who was refused by a train rides again", flow + "train.go", `	if RefusedByTrain(r.X) {`, `	if false {`, ""},
 	{"nobody is told of trains whose drivers died", whole + "train.go", `		if x := d.s.execution(id); d.waitsForTrain(x, claim.Request) {`, `		if x := d.s.execution(id); x == nil {`, ""},
@@ -202,7 +202,7 @@ var bugs = append([]bug{
 }
 
 // Couple`, "the next tick grants it"},
-	{"an answer of a model is recorded again", "internal/turn/decide.go", `	if old := answerTo(t, a.Request); old != nil {`, `	if old := answerTo(t, a.Request); old != nil && false {`, ""},
+	{"an answer of a model is recorded again", "internal/core/turn/decide.go", `	if old := answerTo(t, a.Request); old != nil {`, `	if old := answerTo(t, a.Request); old != nil && false {`, ""},
 	{"git knows no fence", "test/simulation/git_test.go", `	if token != g.fence {`, `	if false {`, ""},
 	{"git lets older tokens raise", "test/simulation/git_test.go", `	if token < g.fence {`, `	if false {`, ""},
 }, projectBugs...)

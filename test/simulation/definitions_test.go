@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/workflow"
-	"github.com/loomrun/loom/internal/workflow/workflowtest"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/internal/core/workflow/workflowtest"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"

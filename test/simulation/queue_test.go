@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/plan"
+	"github.com/loomrun/loom/internal/core/plan"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

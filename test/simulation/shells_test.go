@@ -15,8 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/journal"
-	"github.com/loomrun/loom/internal/project"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -354,7 +355,7 @@ func (b *bench) Work(ctx context.Context, brief *loomv1.Brief, s actors.Seat) (*
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	start := &loomv1.TurnRecord{Record: &loomv1.TurnRecord_Start{Start: &loomv1.StartTurn{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}}}}
+	start := turn.StartedFact(&loomv1.TurnStarted{Model: "m", Prompt: &loomv1.BlobRef{Sha256: "p"}})
 	if err := s.Record(ctx, start); err != nil {
 		return nil, err
 	}

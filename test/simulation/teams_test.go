@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/project"
-	"github.com/loomrun/loom/internal/team"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"

@@ -6,9 +6,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/fault"
-	"github.com/loomrun/loom/internal/train"
-	"github.com/loomrun/loom/internal/workflow"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/train"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

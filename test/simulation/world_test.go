@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/internal/fault"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 

@@ -135,18 +135,18 @@ type ClusterStatus struct {
 	Streams []*ClusterStream `protobuf:"bytes,9,rep,name=streams,proto3" json:"streams,omitempty"`
 	// Whether all hosts that the deployment wants are there, and every stream has
 	// all its replicas, each with all that its leader has.
-	Whole bool `protobuf:"varint,420,opt,name=whole,proto3" json:"whole,omitempty"`
+	Whole bool `protobuf:"varint,10,opt,name=whole,proto3" json:"whole,omitempty"`
 	// What is missing for that, in words.
-	Waiting []string `protobuf:"bytes,421,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting []string `protobuf:"bytes,11,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	// How often the list of hosts was changed by command, and which hosts were
 	// taken out of it.
-	Generation uint64         `protobuf:"varint,422,opt,name=generation,proto3" json:"generation,omitempty"`
-	Removed    []*RemovedHost `protobuf:"bytes,423,rep,name=removed,proto3" json:"removed,omitempty"`
+	Generation uint64         `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
+	Removed    []*RemovedHost `protobuf:"bytes,13,rep,name=removed,proto3" json:"removed,omitempty"`
 	// Up to which number events are written now, as all hosts read those, and a
 	// host that reads no more; up to which number the host that answers reads.
-	Format        uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
-	FormatHeldBy  string `protobuf:"bytes,751,opt,name=format_held_by,json=formatHeldBy,proto3" json:"format_held_by,omitempty"`
-	FormatRead    uint32 `protobuf:"varint,752,opt,name=format_read,json=formatRead,proto3" json:"format_read,omitempty"`
+	Format        uint32 `protobuf:"varint,14,opt,name=format,proto3" json:"format,omitempty"`
+	FormatHeldBy  string `protobuf:"bytes,15,opt,name=format_held_by,json=formatHeldBy,proto3" json:"format_held_by,omitempty"`
+	FormatRead    uint32 `protobuf:"varint,16,opt,name=format_read,json=formatRead,proto3" json:"format_read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,7 +460,7 @@ type MembersReply struct {
 	Places uint32 `protobuf:"varint,12,opt,name=places,proto3" json:"places,omitempty"`
 	// The list of hosts, encoded for a join file: names, keys and addresses,
 	// none of them secret.
-	List          []byte `protobuf:"bytes,420,opt,name=list,proto3" json:"list,omitempty"`
+	List          []byte `protobuf:"bytes,13,opt,name=list,proto3" json:"list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,14 +595,14 @@ type ClusterHost struct {
 	Leads  uint32 `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`
 	Behind uint32 `protobuf:"varint,4,opt,name=behind,proto3" json:"behind,omitempty"`
 	// Whether the deployment's list has it.
-	Member bool `protobuf:"varint,420,opt,name=member,proto3" json:"member,omitempty"`
+	Member bool `protobuf:"varint,5,opt,name=member,proto3" json:"member,omitempty"`
 	// Where the others meet it, HOST:PORT; empty when it has not said.
-	Address string `protobuf:"bytes,421,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"`
 	// Since when it belongs to the deployment, and when it last said that it
 	// lives, within a minute.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,422,opt,name=since,proto3" json:"since,omitempty"`
-	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,423,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
-	Version       string                 `protobuf:"bytes,424,opt,name=version,proto3" json:"version,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	Version       string                 `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -867,7 +867,7 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x0eClusterRequest\"d\n" +
 	"\fClusterReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12.\n" +
-	"\x06status\x18\x02 \x01(\v2\x16.loom.v1.ClusterStatusR\x06status\"\x8e\x04\n" +
+	"\x06status\x18\x02 \x01(\v2\x16.loom.v1.ClusterStatusR\x06status\"\x87\x04\n" +
 	"\rClusterStatus\x12\x1e\n" +
 	"\n" +
 	"deployment\x18\x01 \x01(\tR\n" +
@@ -879,16 +879,17 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x06quorum\x18\x06 \x01(\bR\x06quorum\x12\x18\n" +
 	"\amissing\x18\a \x01(\tR\amissing\x12*\n" +
 	"\x05hosts\x18\b \x03(\v2\x14.loom.v1.ClusterHostR\x05hosts\x120\n" +
-	"\astreams\x18\t \x03(\v2\x16.loom.v1.ClusterStreamR\astreams\x12\x15\n" +
-	"\x05whole\x18\xa4\x03 \x01(\bR\x05whole\x12\x19\n" +
-	"\awaiting\x18\xa5\x03 \x03(\tR\awaiting\x12\x1f\n" +
+	"\astreams\x18\t \x03(\v2\x16.loom.v1.ClusterStreamR\astreams\x12\x14\n" +
+	"\x05whole\x18\n" +
+	" \x01(\bR\x05whole\x12\x18\n" +
+	"\awaiting\x18\v \x03(\tR\awaiting\x12\x1e\n" +
 	"\n" +
-	"generation\x18\xa6\x03 \x01(\x04R\n" +
-	"generation\x12/\n" +
-	"\aremoved\x18\xa7\x03 \x03(\v2\x14.loom.v1.RemovedHostR\aremoved\x12\x17\n" +
-	"\x06format\x18\xee\x05 \x01(\rR\x06format\x12%\n" +
-	"\x0eformat_held_by\x18\xef\x05 \x01(\tR\fformatHeldBy\x12 \n" +
-	"\vformat_read\x18\xf0\x05 \x01(\rR\n" +
+	"generation\x18\f \x01(\x04R\n" +
+	"generation\x12.\n" +
+	"\aremoved\x18\r \x03(\v2\x14.loom.v1.RemovedHostR\aremoved\x12\x16\n" +
+	"\x06format\x18\x0e \x01(\rR\x06format\x12$\n" +
+	"\x0eformat_held_by\x18\x0f \x01(\tR\fformatHeldBy\x12\x1f\n" +
+	"\vformat_read\x18\x10 \x01(\rR\n" +
 	"formatRead\"u\n" +
 	"\vRemovedHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12*\n" +
@@ -899,7 +900,7 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x06remove\x18\x01 \x01(\tR\x06remove\x12\x1c\n" +
 	"\tauthority\x18\x02 \x01(\tR\tauthority\x12\x14\n" +
 	"\x05hosts\x18\x03 \x01(\rR\x05hosts\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xe7\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xe6\x02\n" +
 	"\fMembersReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -919,18 +920,18 @@ const file_loom_v1_cluster_proto_rawDesc = "" +
 	"\x03ceo\x18\n" +
 	" \x01(\tR\x03ceo\x12\x16\n" +
 	"\x06routes\x18\v \x03(\tR\x06routes\x12\x16\n" +
-	"\x06places\x18\f \x01(\rR\x06places\x12\x13\n" +
-	"\x04list\x18\xa4\x03 \x01(\fR\x04list\"\xa9\x02\n" +
+	"\x06places\x18\f \x01(\rR\x06places\x12\x12\n" +
+	"\x04list\x18\r \x01(\fR\x04list\"\xa4\x02\n" +
 	"\vClusterHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\bR\tconnected\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\rR\x05leads\x12\x16\n" +
-	"\x06behind\x18\x04 \x01(\rR\x06behind\x12\x17\n" +
-	"\x06member\x18\xa4\x03 \x01(\bR\x06member\x12\x19\n" +
-	"\aaddress\x18\xa5\x03 \x01(\tR\aaddress\x121\n" +
-	"\x05since\x18\xa6\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
-	"\tlast_seen\x18\xa7\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
-	"\aversion\x18\xa8\x03 \x01(\tR\aversion\"\xbc\x01\n" +
+	"\x06behind\x18\x04 \x01(\rR\x06behind\x12\x16\n" +
+	"\x06member\x18\x05 \x01(\bR\x06member\x12\x18\n" +
+	"\aaddress\x18\x06 \x01(\tR\aaddress\x120\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x127\n" +
+	"\tlast_seen\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion\"\xbc\x01\n" +
 	"\rClusterStream\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05truth\x18\x02 \x01(\bR\x05truth\x12\x16\n" +

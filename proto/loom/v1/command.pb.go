@@ -571,171 +571,171 @@ type isCommand_Body interface {
 }
 
 type Command_RegisterProject struct {
-	RegisterProject *RegisterProject `protobuf:"bytes,10,opt,name=register_project,json=registerProject,proto3,oneof"`
+	RegisterProject *RegisterProject `protobuf:"bytes,3,opt,name=register_project,json=registerProject,proto3,oneof"`
 }
 
 type Command_StoreDefinition struct {
-	StoreDefinition *StoreDefinition `protobuf:"bytes,11,opt,name=store_definition,json=storeDefinition,proto3,oneof"`
+	StoreDefinition *StoreDefinition `protobuf:"bytes,4,opt,name=store_definition,json=storeDefinition,proto3,oneof"`
 }
 
 type Command_FileBead struct {
-	FileBead *FileBead `protobuf:"bytes,12,opt,name=file_bead,json=fileBead,proto3,oneof"`
+	FileBead *FileBead `protobuf:"bytes,5,opt,name=file_bead,json=fileBead,proto3,oneof"`
 }
 
 type Command_FileError struct {
-	FileError *FileError `protobuf:"bytes,13,opt,name=file_error,json=fileError,proto3,oneof"`
+	FileError *FileError `protobuf:"bytes,6,opt,name=file_error,json=fileError,proto3,oneof"`
 }
 
 type Command_RecordRejection struct {
-	RecordRejection *RecordRejection `protobuf:"bytes,14,opt,name=record_rejection,json=recordRejection,proto3,oneof"`
+	RecordRejection *RecordRejection `protobuf:"bytes,7,opt,name=record_rejection,json=recordRejection,proto3,oneof"`
 }
 
 type Command_UpdateBead struct {
-	UpdateBead *UpdateBead `protobuf:"bytes,15,opt,name=update_bead,json=updateBead,proto3,oneof"`
+	UpdateBead *UpdateBead `protobuf:"bytes,8,opt,name=update_bead,json=updateBead,proto3,oneof"`
 }
 
 type Command_CloseBead struct {
-	CloseBead *CloseBead `protobuf:"bytes,16,opt,name=close_bead,json=closeBead,proto3,oneof"`
+	CloseBead *CloseBead `protobuf:"bytes,9,opt,name=close_bead,json=closeBead,proto3,oneof"`
 }
 
 type Command_ReopenBead struct {
-	ReopenBead *ReopenBead `protobuf:"bytes,17,opt,name=reopen_bead,json=reopenBead,proto3,oneof"`
+	ReopenBead *ReopenBead `protobuf:"bytes,10,opt,name=reopen_bead,json=reopenBead,proto3,oneof"`
 }
 
 type Command_ForkExecution struct {
-	ForkExecution *ForkExecution `protobuf:"bytes,18,opt,name=fork_execution,json=forkExecution,proto3,oneof"`
+	ForkExecution *ForkExecution `protobuf:"bytes,11,opt,name=fork_execution,json=forkExecution,proto3,oneof"`
 }
 
 type Command_ClaimAttempt struct {
-	ClaimAttempt *ClaimAttempt `protobuf:"bytes,20,opt,name=claim_attempt,json=claimAttempt,proto3,oneof"`
+	ClaimAttempt *ClaimAttempt `protobuf:"bytes,12,opt,name=claim_attempt,json=claimAttempt,proto3,oneof"`
 }
 
 type Command_RecordTurn struct {
-	RecordTurn *RecordTurn `protobuf:"bytes,21,opt,name=record_turn,json=recordTurn,proto3,oneof"`
+	RecordTurn *RecordTurn `protobuf:"bytes,13,opt,name=record_turn,json=recordTurn,proto3,oneof"`
 }
 
 type Command_ParkAttempt struct {
-	ParkAttempt *ParkAttempt `protobuf:"bytes,22,opt,name=park_attempt,json=parkAttempt,proto3,oneof"`
+	ParkAttempt *ParkAttempt `protobuf:"bytes,14,opt,name=park_attempt,json=parkAttempt,proto3,oneof"`
 }
 
 type Command_AnswerAttempt struct {
-	AnswerAttempt *AnswerAttempt `protobuf:"bytes,23,opt,name=answer_attempt,json=answerAttempt,proto3,oneof"`
+	AnswerAttempt *AnswerAttempt `protobuf:"bytes,15,opt,name=answer_attempt,json=answerAttempt,proto3,oneof"`
 }
 
 type Command_ReleaseAttempt struct {
-	ReleaseAttempt *ReleaseAttempt `protobuf:"bytes,24,opt,name=release_attempt,json=releaseAttempt,proto3,oneof"`
+	ReleaseAttempt *ReleaseAttempt `protobuf:"bytes,16,opt,name=release_attempt,json=releaseAttempt,proto3,oneof"`
 }
 
 type Command_ReleaseHost struct {
-	ReleaseHost *ReleaseHost `protobuf:"bytes,25,opt,name=release_host,json=releaseHost,proto3,oneof"`
+	ReleaseHost *ReleaseHost `protobuf:"bytes,17,opt,name=release_host,json=releaseHost,proto3,oneof"`
 }
 
 type Command_ReportRoles struct {
-	ReportRoles *ReportRoles `protobuf:"bytes,26,opt,name=report_roles,json=reportRoles,proto3,oneof"`
+	ReportRoles *ReportRoles `protobuf:"bytes,18,opt,name=report_roles,json=reportRoles,proto3,oneof"`
 }
 
 type Command_ScaleRole struct {
-	ScaleRole *ScaleRole `protobuf:"bytes,27,opt,name=scale_role,json=scaleRole,proto3,oneof"`
+	ScaleRole *ScaleRole `protobuf:"bytes,19,opt,name=scale_role,json=scaleRole,proto3,oneof"`
 }
 
 type Command_DrainHost struct {
-	DrainHost *DrainHost `protobuf:"bytes,28,opt,name=drain_host,json=drainHost,proto3,oneof"`
+	DrainHost *DrainHost `protobuf:"bytes,20,opt,name=drain_host,json=drainHost,proto3,oneof"`
 }
 
 type Command_AcquireLock struct {
-	AcquireLock *AcquireLock `protobuf:"bytes,30,opt,name=acquire_lock,json=acquireLock,proto3,oneof"`
+	AcquireLock *AcquireLock `protobuf:"bytes,21,opt,name=acquire_lock,json=acquireLock,proto3,oneof"`
 }
 
 type Command_RenewLock struct {
-	RenewLock *RenewLock `protobuf:"bytes,31,opt,name=renew_lock,json=renewLock,proto3,oneof"`
+	RenewLock *RenewLock `protobuf:"bytes,22,opt,name=renew_lock,json=renewLock,proto3,oneof"`
 }
 
 type Command_ReleaseLock struct {
-	ReleaseLock *ReleaseLock `protobuf:"bytes,32,opt,name=release_lock,json=releaseLock,proto3,oneof"`
+	ReleaseLock *ReleaseLock `protobuf:"bytes,23,opt,name=release_lock,json=releaseLock,proto3,oneof"`
 }
 
 type Command_AddDecision struct {
-	AddDecision *AddDecision `protobuf:"bytes,40,opt,name=add_decision,json=addDecision,proto3,oneof"`
+	AddDecision *AddDecision `protobuf:"bytes,24,opt,name=add_decision,json=addDecision,proto3,oneof"`
 }
 
 type Command_LinkDecision struct {
-	LinkDecision *LinkDecision `protobuf:"bytes,41,opt,name=link_decision,json=linkDecision,proto3,oneof"`
+	LinkDecision *LinkDecision `protobuf:"bytes,25,opt,name=link_decision,json=linkDecision,proto3,oneof"`
 }
 
 type Command_SupersedeDecision struct {
-	SupersedeDecision *SupersedeDecision `protobuf:"bytes,42,opt,name=supersede_decision,json=supersedeDecision,proto3,oneof"`
+	SupersedeDecision *SupersedeDecision `protobuf:"bytes,26,opt,name=supersede_decision,json=supersedeDecision,proto3,oneof"`
 }
 
 type Command_OpenBallot struct {
-	OpenBallot *OpenBallot `protobuf:"bytes,43,opt,name=open_ballot,json=openBallot,proto3,oneof"`
+	OpenBallot *OpenBallot `protobuf:"bytes,27,opt,name=open_ballot,json=openBallot,proto3,oneof"`
 }
 
 type Command_CastVote struct {
-	CastVote *CastVote `protobuf:"bytes,44,opt,name=cast_vote,json=castVote,proto3,oneof"`
+	CastVote *CastVote `protobuf:"bytes,28,opt,name=cast_vote,json=castVote,proto3,oneof"`
 }
 
 type Command_Signed struct {
-	Signed *SignedCommand `protobuf:"bytes,50,opt,name=signed,proto3,oneof"`
+	Signed *SignedCommand `protobuf:"bytes,29,opt,name=signed,proto3,oneof"`
 }
 
 type Command_Tick struct {
-	Tick *Tick `protobuf:"bytes,60,opt,name=tick,proto3,oneof"`
+	Tick *Tick `protobuf:"bytes,30,opt,name=tick,proto3,oneof"`
 }
 
 type Command_NoteSecurity struct {
-	NoteSecurity *NoteSecurity `protobuf:"bytes,61,opt,name=note_security,json=noteSecurity,proto3,oneof"`
+	NoteSecurity *NoteSecurity `protobuf:"bytes,31,opt,name=note_security,json=noteSecurity,proto3,oneof"`
 }
 
 type Command_AskPermission struct {
-	AskPermission *AskPermission `protobuf:"bytes,500,opt,name=ask_permission,json=askPermission,proto3,oneof"`
+	AskPermission *AskPermission `protobuf:"bytes,32,opt,name=ask_permission,json=askPermission,proto3,oneof"`
 }
 
 type Command_FormTrain struct {
-	FormTrain *FormTrain `protobuf:"bytes,460,opt,name=form_train,json=formTrain,proto3,oneof"`
+	FormTrain *FormTrain `protobuf:"bytes,33,opt,name=form_train,json=formTrain,proto3,oneof"`
 }
 
 type Command_RecordTrain struct {
-	RecordTrain *RecordTrain `protobuf:"bytes,461,opt,name=record_train,json=recordTrain,proto3,oneof"`
+	RecordTrain *RecordTrain `protobuf:"bytes,34,opt,name=record_train,json=recordTrain,proto3,oneof"`
 }
 
 type Command_SettleTrain struct {
-	SettleTrain *SettleTrain `protobuf:"bytes,790,opt,name=settle_train,json=settleTrain,proto3,oneof"`
+	SettleTrain *SettleTrain `protobuf:"bytes,35,opt,name=settle_train,json=settleTrain,proto3,oneof"`
 }
 
 type Command_SettleLanding struct {
-	SettleLanding *SettleLanding `protobuf:"bytes,830,opt,name=settle_landing,json=settleLanding,proto3,oneof"`
+	SettleLanding *SettleLanding `protobuf:"bytes,36,opt,name=settle_landing,json=settleLanding,proto3,oneof"`
 }
 
 type Command_TellExecution struct {
-	TellExecution *TellExecution `protobuf:"bytes,550,opt,name=tell_execution,json=tellExecution,proto3,oneof"`
+	TellExecution *TellExecution `protobuf:"bytes,37,opt,name=tell_execution,json=tellExecution,proto3,oneof"`
 }
 
 type Command_AskTeam struct {
-	AskTeam *AskTeam `protobuf:"bytes,670,opt,name=ask_team,json=askTeam,proto3,oneof"`
+	AskTeam *AskTeam `protobuf:"bytes,38,opt,name=ask_team,json=askTeam,proto3,oneof"`
 }
 
 type Command_AbandonDecision struct {
-	AbandonDecision *AbandonDecision `protobuf:"bytes,600,opt,name=abandon_decision,json=abandonDecision,proto3,oneof"`
+	AbandonDecision *AbandonDecision `protobuf:"bytes,39,opt,name=abandon_decision,json=abandonDecision,proto3,oneof"`
 }
 
 type Command_ImportDecisions struct {
-	ImportDecisions *ImportDecisions `protobuf:"bytes,601,opt,name=import_decisions,json=importDecisions,proto3,oneof"`
+	ImportDecisions *ImportDecisions `protobuf:"bytes,40,opt,name=import_decisions,json=importDecisions,proto3,oneof"`
 }
 
 type Command_ReserveCall struct {
-	ReserveCall *ReserveCall `protobuf:"bytes,700,opt,name=reserve_call,json=reserveCall,proto3,oneof"`
+	ReserveCall *ReserveCall `protobuf:"bytes,41,opt,name=reserve_call,json=reserveCall,proto3,oneof"`
 }
 
 type Command_SettleCall struct {
-	SettleCall *SettleCall `protobuf:"bytes,701,opt,name=settle_call,json=settleCall,proto3,oneof"`
+	SettleCall *SettleCall `protobuf:"bytes,42,opt,name=settle_call,json=settleCall,proto3,oneof"`
 }
 
 type Command_NoteCut struct {
-	NoteCut *NoteCut `protobuf:"bytes,640,opt,name=note_cut,json=noteCut,proto3,oneof"`
+	NoteCut *NoteCut `protobuf:"bytes,43,opt,name=note_cut,json=noteCut,proto3,oneof"`
 }
 
 type Command_RecordMembers struct {
-	RecordMembers *RecordMembers `protobuf:"bytes,841,opt,name=record_members,json=recordMembers,proto3,oneof"`
+	RecordMembers *RecordMembers `protobuf:"bytes,44,opt,name=record_members,json=recordMembers,proto3,oneof"`
 }
 
 func (*Command_RegisterProject) isCommand_Body() {}
@@ -842,7 +842,7 @@ type Answer struct {
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
-	Number        uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
+	Number        uint64 `protobuf:"varint,12,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1013,24 +1013,24 @@ type Answer_Decision struct {
 }
 
 type Answer_Permits struct {
-	Permits *Permits `protobuf:"bytes,500,opt,name=permits,proto3,oneof"`
+	Permits *Permits `protobuf:"bytes,7,opt,name=permits,proto3,oneof"`
 }
 
 type Answer_BriefBlob struct {
 	// A brief that is too large for one message: the encoded Brief.
-	BriefBlob *BlobRef `protobuf:"bytes,400,opt,name=brief_blob,json=briefBlob,proto3,oneof"`
+	BriefBlob *BlobRef `protobuf:"bytes,8,opt,name=brief_blob,json=briefBlob,proto3,oneof"`
 }
 
 type Answer_Train struct {
-	Train *Train `protobuf:"bytes,460,opt,name=train,proto3,oneof"`
+	Train *Train `protobuf:"bytes,9,opt,name=train,proto3,oneof"`
 }
 
 type Answer_Team struct {
-	Team *TeamReplies `protobuf:"bytes,670,opt,name=team,proto3,oneof"`
+	Team *TeamReplies `protobuf:"bytes,10,opt,name=team,proto3,oneof"`
 }
 
 type Answer_Call struct {
-	Call *CallVerdict `protobuf:"bytes,700,opt,name=call,proto3,oneof"`
+	Call *CallVerdict `protobuf:"bytes,11,opt,name=call,proto3,oneof"`
 }
 
 func (*Answer_Done) isAnswer_Body() {}
@@ -1058,7 +1058,7 @@ type Done struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In answer to a RecordTurn: what people have said that the attempt should
 	// hear next.
-	Said          []*Said `protobuf:"bytes,550,rep,name=said,proto3" json:"said,omitempty"`
+	Said          []*Said `protobuf:"bytes,1,rep,name=said,proto3" json:"said,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1585,8 +1585,9 @@ type RecordTurn struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	// At most 64.
-	Records       []*TurnRecord `protobuf:"bytes,3,rep,name=records,proto3" json:"records,omitempty"`
+	// What happened, in order; at most 64. Of each only the fact counts, which is one of
+	// a turn: the rest is set where it is recorded.
+	Facts         []*Event `protobuf:"bytes,3,rep,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1635,228 +1636,9 @@ func (x *RecordTurn) GetClaimant() *Claimant {
 	return nil
 }
 
-func (x *RecordTurn) GetRecords() []*TurnRecord {
+func (x *RecordTurn) GetFacts() []*Event {
 	if x != nil {
-		return x.Records
-	}
-	return nil
-}
-
-// TurnRecord is one thing to record of a turn.
-type TurnRecord struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Record:
-	//
-	//	*TurnRecord_Start
-	//	*TurnRecord_Answer
-	//	*TurnRecord_Intent
-	//	*TurnRecord_Finish
-	//	*TurnRecord_Compact
-	//	*TurnRecord_Hear
-	Record        isTurnRecord_Record `protobuf_oneof:"record"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TurnRecord) Reset() {
-	*x = TurnRecord{}
-	mi := &file_loom_v1_command_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TurnRecord) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TurnRecord) ProtoMessage() {}
-
-func (x *TurnRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TurnRecord.ProtoReflect.Descriptor instead.
-func (*TurnRecord) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *TurnRecord) GetRecord() isTurnRecord_Record {
-	if x != nil {
-		return x.Record
-	}
-	return nil
-}
-
-func (x *TurnRecord) GetStart() *StartTurn {
-	if x != nil {
-		if x, ok := x.Record.(*TurnRecord_Start); ok {
-			return x.Start
-		}
-	}
-	return nil
-}
-
-func (x *TurnRecord) GetAnswer() *ModelAnswer {
-	if x != nil {
-		if x, ok := x.Record.(*TurnRecord_Answer); ok {
-			return x.Answer
-		}
-	}
-	return nil
-}
-
-func (x *TurnRecord) GetIntent() *ToolStep {
-	if x != nil {
-		if x, ok := x.Record.(*TurnRecord_Intent); ok {
-			return x.Intent
-		}
-	}
-	return nil
-}
-
-func (x *TurnRecord) GetFinish() *FinishTool {
-	if x != nil {
-		if x, ok := x.Record.(*TurnRecord_Finish); ok {
-			return x.Finish
-		}
-	}
-	return nil
-}
-
-func (x *TurnRecord) GetCompact() *Compaction {
-	if x != nil {
-		if x, ok := x.Record.(*TurnRecord_Compact); ok {
-			return x.Compact
-		}
-	}
-	return nil
-}
-
-func (x *TurnRecord) GetHear() *Said {
-	if x != nil {
-		if x, ok := x.Record.(*TurnRecord_Hear); ok {
-			return x.Hear
-		}
-	}
-	return nil
-}
-
-type isTurnRecord_Record interface {
-	isTurnRecord_Record()
-}
-
-type TurnRecord_Start struct {
-	Start *StartTurn `protobuf:"bytes,1,opt,name=start,proto3,oneof"`
-}
-
-type TurnRecord_Answer struct {
-	Answer *ModelAnswer `protobuf:"bytes,2,opt,name=answer,proto3,oneof"`
-}
-
-type TurnRecord_Intent struct {
-	Intent *ToolStep `protobuf:"bytes,3,opt,name=intent,proto3,oneof"`
-}
-
-type TurnRecord_Finish struct {
-	Finish *FinishTool `protobuf:"bytes,4,opt,name=finish,proto3,oneof"`
-}
-
-type TurnRecord_Compact struct {
-	Compact *Compaction `protobuf:"bytes,550,opt,name=compact,proto3,oneof"`
-}
-
-type TurnRecord_Hear struct {
-	Hear *Said `protobuf:"bytes,551,opt,name=hear,proto3,oneof"`
-}
-
-func (*TurnRecord_Start) isTurnRecord_Record() {}
-
-func (*TurnRecord_Answer) isTurnRecord_Record() {}
-
-func (*TurnRecord_Intent) isTurnRecord_Record() {}
-
-func (*TurnRecord_Finish) isTurnRecord_Record() {}
-
-func (*TurnRecord_Compact) isTurnRecord_Record() {}
-
-func (*TurnRecord_Hear) isTurnRecord_Record() {}
-
-// StartTurn begins a turn; when it has begun already it changes nothing.
-type StartTurn struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Model  string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	Prompt *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	// The model that plans the changes; empty where one model does both.
-	Architect string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
-	// The role's tools that the host could not carry out when the turn began, for the
-	// want of a sandbox, a source or a program: the turn does without them.
-	Without       []string `protobuf:"bytes,551,rep,name=without,proto3" json:"without,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StartTurn) Reset() {
-	*x = StartTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StartTurn) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StartTurn) ProtoMessage() {}
-
-func (x *StartTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StartTurn.ProtoReflect.Descriptor instead.
-func (*StartTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *StartTurn) GetModel() string {
-	if x != nil {
-		return x.Model
-	}
-	return ""
-}
-
-func (x *StartTurn) GetPrompt() *BlobRef {
-	if x != nil {
-		return x.Prompt
-	}
-	return nil
-}
-
-func (x *StartTurn) GetArchitect() string {
-	if x != nil {
-		return x.Architect
-	}
-	return ""
-}
-
-func (x *StartTurn) GetWithout() []string {
-	if x != nil {
-		return x.Without
+		return x.Facts
 	}
 	return nil
 }
@@ -1875,7 +1657,7 @@ type ReserveCall struct {
 
 func (x *ReserveCall) Reset() {
 	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +1669,7 @@ func (x *ReserveCall) String() string {
 func (*ReserveCall) ProtoMessage() {}
 
 func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +1682,7 @@ func (x *ReserveCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
 func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReserveCall) GetAttempt() string {
@@ -1939,7 +1721,7 @@ type SettleCall struct {
 
 func (x *SettleCall) Reset() {
 	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +1733,7 @@ func (x *SettleCall) String() string {
 func (*SettleCall) ProtoMessage() {}
 
 func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +1746,7 @@ func (x *SettleCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
 func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SettleCall) GetAttempt() string {
@@ -2005,7 +1787,7 @@ type CallVerdict struct {
 
 func (x *CallVerdict) Reset() {
 	*x = CallVerdict{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +1799,7 @@ func (x *CallVerdict) String() string {
 func (*CallVerdict) ProtoMessage() {}
 
 func (x *CallVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +1812,7 @@ func (x *CallVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVerdict.ProtoReflect.Descriptor instead.
 func (*CallVerdict) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CallVerdict) GetVerdict() Verdict {
@@ -2038,59 +1820,6 @@ func (x *CallVerdict) GetVerdict() Verdict {
 		return x.Verdict
 	}
 	return Verdict_VERDICT_UNSPECIFIED
-}
-
-// FinishTool records the outcome of an intended tool call.
-type FinishTool struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          string                 `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Result        *ToolResult            `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FinishTool) Reset() {
-	*x = FinishTool{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FinishTool) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FinishTool) ProtoMessage() {}
-
-func (x *FinishTool) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FinishTool.ProtoReflect.Descriptor instead.
-func (*FinishTool) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *FinishTool) GetCall() string {
-	if x != nil {
-		return x.Call
-	}
-	return ""
-}
-
-func (x *FinishTool) GetResult() *ToolResult {
-	if x != nil {
-		return x.Result
-	}
-	return nil
 }
 
 // ParkAttempt frees the agent while its attempt waits: for a lock, until that is
@@ -2112,7 +1841,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +1853,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +1866,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -2187,7 +1916,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +1928,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +1941,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -2250,7 +1979,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +1991,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2004,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -2319,7 +2048,7 @@ type AgentCrash struct {
 
 func (x *AgentCrash) Reset() {
 	*x = AgentCrash{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2060,7 @@ func (x *AgentCrash) String() string {
 func (*AgentCrash) ProtoMessage() {}
 
 func (x *AgentCrash) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2073,7 @@ func (x *AgentCrash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCrash.ProtoReflect.Descriptor instead.
 func (*AgentCrash) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AgentCrash) GetMessage() string {
@@ -2373,7 +2102,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2114,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2127,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -2427,7 +2156,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2168,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2181,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2485,7 +2214,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2226,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2239,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2545,7 +2274,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2286,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2299,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2601,7 +2330,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2342,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2355,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2672,7 +2401,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2413,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2426,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2755,7 +2484,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2496,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2509,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2809,14 +2538,14 @@ type RenewLock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
 	// Who must hold it, if that is to be checked.
-	Holder        *Claimant `protobuf:"bytes,400,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder        *Claimant `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2557,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2570,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2863,14 +2592,14 @@ type ReleaseLock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
 	// Who must hold it, if that is to be checked.
-	Holder        *Claimant `protobuf:"bytes,400,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder        *Claimant `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2611,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +2624,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2928,7 +2657,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +2669,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +2682,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2983,7 +2712,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +2724,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +2737,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -3041,17 +2770,19 @@ type TrainCar struct {
 	Candidate *Candidate `protobuf:"bytes,7,opt,name=candidate,proto3" json:"candidate,omitempty"`
 	Checks    []string   `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
 	// Role that made the change, and what it said of it.
-	Role          string `protobuf:"bytes,9,opt,name=role,proto3" json:"role,omitempty"`
-	Summary       string `protobuf:"bytes,10,opt,name=summary,proto3" json:"summary,omitempty"`
-	Notes         string `protobuf:"bytes,11,opt,name=notes,proto3" json:"notes,omitempty"`
-	Goal          string `protobuf:"bytes,12,opt,name=goal,proto3" json:"goal,omitempty"`
+	Role    string `protobuf:"bytes,9,opt,name=role,proto3" json:"role,omitempty"`
+	Summary string `protobuf:"bytes,10,opt,name=summary,proto3" json:"summary,omitempty"`
+	Notes   string `protobuf:"bytes,11,opt,name=notes,proto3" json:"notes,omitempty"`
+	Goal    string `protobuf:"bytes,12,opt,name=goal,proto3" json:"goal,omitempty"`
+	// What checkouts have of the repository for its checks; unset for all of it.
+	Checkout      *Checkout `protobuf:"bytes,13,opt,name=checkout,proto3" json:"checkout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +2794,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +2807,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -3163,6 +2894,13 @@ func (x *TrainCar) GetGoal() string {
 	return ""
 }
 
+func (x *TrainCar) GetCheckout() *Checkout {
+	if x != nil {
+		return x.Checkout
+	}
+	return nil
+}
+
 // RecordTrain makes durable what the tests of a train have shown, before
 // anything of it lands: all of it, or, when something has changed meanwhile for
 // any of the cars, nothing.
@@ -3180,7 +2918,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +2930,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +2943,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -3246,7 +2984,7 @@ type SettleTrain struct {
 
 func (x *SettleTrain) Reset() {
 	*x = SettleTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +2996,7 @@ func (x *SettleTrain) String() string {
 func (*SettleTrain) ProtoMessage() {}
 
 func (x *SettleTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3009,7 @@ func (x *SettleTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleTrain.ProtoReflect.Descriptor instead.
 func (*SettleTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SettleTrain) GetToken() uint64 {
@@ -3315,7 +3053,7 @@ type SettleLanding struct {
 
 func (x *SettleLanding) Reset() {
 	*x = SettleLanding{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3065,7 @@ func (x *SettleLanding) String() string {
 func (*SettleLanding) ProtoMessage() {}
 
 func (x *SettleLanding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3078,7 @@ func (x *SettleLanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
 func (*SettleLanding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SettleLanding) GetExecution() string {
@@ -3388,14 +3126,14 @@ type AddDecision struct {
 	// The caller's own id, so that sending it again adds nothing.
 	Request string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	// What is given up with it, at most 100; all of the command is done or none.
-	Abandons      []*AbandonDecision `protobuf:"bytes,600,rep,name=abandons,proto3" json:"abandons,omitempty"`
+	Abandons      []*AbandonDecision `protobuf:"bytes,4,rep,name=abandons,proto3" json:"abandons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3407,7 +3145,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +3158,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3461,7 +3199,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3211,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3224,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3508,7 +3246,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3258,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3533,7 +3271,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3572,7 +3310,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3584,7 +3322,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3597,7 +3335,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3632,7 +3370,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3382,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3395,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3687,7 +3425,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3437,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3450,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3734,7 +3472,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3746,7 +3484,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3759,7 +3497,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3785,7 +3523,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3535,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,73 +3548,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
-}
-
-// SignedCommand is a CEO's command: the exact bytes that were signed.
-//
-// Subject: loom.v1.ceo.USER.VERB in the control account. Answer: Answer.
-type SignedCommand struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A CeoCommand in protobuf.
-	Payload []byte `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
-	// The nkey that signed, "U...".
-	PublicKey string `protobuf:"bytes,2,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
-	// Ed25519 over "loom.v1.ceo\n" and payload.
-	Signature     []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SignedCommand) Reset() {
-	*x = SignedCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SignedCommand) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SignedCommand) ProtoMessage() {}
-
-func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
-func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *SignedCommand) GetPayload() []byte {
-	if x != nil {
-		return x.Payload
-	}
-	return nil
-}
-
-func (x *SignedCommand) GetPublicKey() string {
-	if x != nil {
-		return x.PublicKey
-	}
-	return ""
-}
-
-func (x *SignedCommand) GetSignature() []byte {
-	if x != nil {
-		return x.Signature
-	}
-	return nil
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 // CeoCommand is what a CEO signs.
@@ -3912,7 +3584,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +3596,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +3609,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -4104,55 +3776,55 @@ type isCeoCommand_Verb interface {
 }
 
 type CeoCommand_Decide struct {
-	Decide *DecideApproval `protobuf:"bytes,10,opt,name=decide,proto3,oneof"`
+	Decide *DecideApproval `protobuf:"bytes,6,opt,name=decide,proto3,oneof"`
 }
 
 type CeoCommand_Move struct {
-	Move *MoveExecution `protobuf:"bytes,11,opt,name=move,proto3,oneof"`
+	Move *MoveExecution `protobuf:"bytes,7,opt,name=move,proto3,oneof"`
 }
 
 type CeoCommand_Close struct {
-	Close *CloseExecution `protobuf:"bytes,12,opt,name=close,proto3,oneof"`
+	Close *CloseExecution `protobuf:"bytes,8,opt,name=close,proto3,oneof"`
 }
 
 type CeoCommand_Pause struct {
-	Pause *PauseWork `protobuf:"bytes,13,opt,name=pause,proto3,oneof"`
+	Pause *PauseWork `protobuf:"bytes,9,opt,name=pause,proto3,oneof"`
 }
 
 type CeoCommand_Resume struct {
-	Resume *ResumeWork `protobuf:"bytes,14,opt,name=resume,proto3,oneof"`
+	Resume *ResumeWork `protobuf:"bytes,10,opt,name=resume,proto3,oneof"`
 }
 
 type CeoCommand_Define struct {
-	Define *ChangeDefinition `protobuf:"bytes,15,opt,name=define,proto3,oneof"`
+	Define *ChangeDefinition `protobuf:"bytes,11,opt,name=define,proto3,oneof"`
 }
 
 type CeoCommand_Release struct {
-	Release *ReleaseCommitLock `protobuf:"bytes,16,opt,name=release,proto3,oneof"`
+	Release *ReleaseCommitLock `protobuf:"bytes,12,opt,name=release,proto3,oneof"`
 }
 
 type CeoCommand_Rotate struct {
-	Rotate *RotateKey `protobuf:"bytes,17,opt,name=rotate,proto3,oneof"`
+	Rotate *RotateKey `protobuf:"bytes,13,opt,name=rotate,proto3,oneof"`
 }
 
 type CeoCommand_Permit struct {
-	Permit *SetPermission `protobuf:"bytes,500,opt,name=permit,proto3,oneof"`
+	Permit *SetPermission `protobuf:"bytes,14,opt,name=permit,proto3,oneof"`
 }
 
 type CeoCommand_Revoke struct {
-	Revoke *RevokePermission `protobuf:"bytes,501,opt,name=revoke,proto3,oneof"`
+	Revoke *RevokePermission `protobuf:"bytes,15,opt,name=revoke,proto3,oneof"`
 }
 
 type CeoCommand_Abandon struct {
-	Abandon *AbandonDecision `protobuf:"bytes,600,opt,name=abandon,proto3,oneof"`
+	Abandon *AbandonDecision `protobuf:"bytes,16,opt,name=abandon,proto3,oneof"`
 }
 
 type CeoCommand_Trust struct {
-	Trust *TrustTools `protobuf:"bytes,910,opt,name=trust,proto3,oneof"`
+	Trust *TrustTools `protobuf:"bytes,17,opt,name=trust,proto3,oneof"`
 }
 
 type CeoCommand_Distrust struct {
-	Distrust *DistrustTools `protobuf:"bytes,911,opt,name=distrust,proto3,oneof"`
+	Distrust *DistrustTools `protobuf:"bytes,18,opt,name=distrust,proto3,oneof"`
 }
 
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
@@ -4197,7 +3869,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +3881,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +3894,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -4252,7 +3924,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +3936,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +3949,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4312,7 +3984,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +3996,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +4009,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4367,7 +4039,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4379,7 +4051,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4392,7 +4064,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4428,7 +4100,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4440,7 +4112,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4453,7 +4125,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4490,7 +4162,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4502,7 +4174,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4515,7 +4187,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4544,7 +4216,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4228,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4241,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4602,7 +4274,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4614,7 +4286,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4627,7 +4299,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4693,20 +4365,23 @@ type Brief struct {
 	// process with phases or guides those who work by it; to be read only.
 	Definition *Definition `protobuf:"bytes,13,opt,name=definition,proto3" json:"definition,omitempty"`
 	// Standing permissions that can be about the attempt's role.
-	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Permissions []*Permission `protobuf:"bytes,14,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// For who works again on a change: claims that other work made before on files
 	// that the change touches, by path, at most 50.
-	Overlaps []*FileClaim `protobuf:"bytes,460,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
+	Overlaps []*FileClaim `protobuf:"bytes,15,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	// The tools of the package that the definition names, if they are trusted in the
 	// project.
-	Toolkit       *Toolkit `protobuf:"bytes,910,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
+	Toolkit *Toolkit `protobuf:"bytes,16,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
+	// What the places of the execution's work have of the repository; unset for all
+	// of it.
+	Checkout      *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4718,7 +4393,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4731,7 +4406,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4846,6 +4521,13 @@ func (x *Brief) GetToolkit() *Toolkit {
 	return nil
 }
 
+func (x *Brief) GetCheckout() *Checkout {
+	if x != nil {
+		return x.Checkout
+	}
+	return nil
+}
+
 // AskPermission asks whether tool calls of an attempt may be made; answered by
 // Permits. Where the CEO has to be asked about one, she is, once, and the attempt
 // is parked until all that was asked is answered; asking again afterwards gives
@@ -4862,7 +4544,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4874,7 +4556,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4887,7 +4569,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4923,7 +4605,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4935,7 +4617,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4948,7 +4630,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4975,7 +4657,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4987,7 +4669,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5000,7 +4682,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -5022,7 +4704,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5034,7 +4716,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5047,7 +4729,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -5075,7 +4757,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[61]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5087,7 +4769,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[61]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +4782,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5121,82 +4803,83 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x97\x14\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x8a\x14\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
-	"\x10register_project\x18\n" +
-	" \x01(\v2\x18.loom.v1.RegisterProjectH\x00R\x0fregisterProject\x12E\n" +
-	"\x10store_definition\x18\v \x01(\v2\x18.loom.v1.StoreDefinitionH\x00R\x0fstoreDefinition\x120\n" +
-	"\tfile_bead\x18\f \x01(\v2\x11.loom.v1.FileBeadH\x00R\bfileBead\x123\n" +
+	"\x10register_project\x18\x03 \x01(\v2\x18.loom.v1.RegisterProjectH\x00R\x0fregisterProject\x12E\n" +
+	"\x10store_definition\x18\x04 \x01(\v2\x18.loom.v1.StoreDefinitionH\x00R\x0fstoreDefinition\x120\n" +
+	"\tfile_bead\x18\x05 \x01(\v2\x11.loom.v1.FileBeadH\x00R\bfileBead\x123\n" +
 	"\n" +
-	"file_error\x18\r \x01(\v2\x12.loom.v1.FileErrorH\x00R\tfileError\x12E\n" +
-	"\x10record_rejection\x18\x0e \x01(\v2\x18.loom.v1.RecordRejectionH\x00R\x0frecordRejection\x126\n" +
-	"\vupdate_bead\x18\x0f \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\n" +
+	"file_error\x18\x06 \x01(\v2\x12.loom.v1.FileErrorH\x00R\tfileError\x12E\n" +
+	"\x10record_rejection\x18\a \x01(\v2\x18.loom.v1.RecordRejectionH\x00R\x0frecordRejection\x126\n" +
+	"\vupdate_bead\x18\b \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\n" +
 	"updateBead\x123\n" +
 	"\n" +
-	"close_bead\x18\x10 \x01(\v2\x12.loom.v1.CloseBeadH\x00R\tcloseBead\x126\n" +
-	"\vreopen_bead\x18\x11 \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\n" +
+	"close_bead\x18\t \x01(\v2\x12.loom.v1.CloseBeadH\x00R\tcloseBead\x126\n" +
+	"\vreopen_bead\x18\n" +
+	" \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\n" +
 	"reopenBead\x12?\n" +
-	"\x0efork_execution\x18\x12 \x01(\v2\x16.loom.v1.ForkExecutionH\x00R\rforkExecution\x12<\n" +
-	"\rclaim_attempt\x18\x14 \x01(\v2\x15.loom.v1.ClaimAttemptH\x00R\fclaimAttempt\x126\n" +
-	"\vrecord_turn\x18\x15 \x01(\v2\x13.loom.v1.RecordTurnH\x00R\n" +
+	"\x0efork_execution\x18\v \x01(\v2\x16.loom.v1.ForkExecutionH\x00R\rforkExecution\x12<\n" +
+	"\rclaim_attempt\x18\f \x01(\v2\x15.loom.v1.ClaimAttemptH\x00R\fclaimAttempt\x126\n" +
+	"\vrecord_turn\x18\r \x01(\v2\x13.loom.v1.RecordTurnH\x00R\n" +
 	"recordTurn\x129\n" +
-	"\fpark_attempt\x18\x16 \x01(\v2\x14.loom.v1.ParkAttemptH\x00R\vparkAttempt\x12?\n" +
-	"\x0eanswer_attempt\x18\x17 \x01(\v2\x16.loom.v1.AnswerAttemptH\x00R\ranswerAttempt\x12B\n" +
-	"\x0frelease_attempt\x18\x18 \x01(\v2\x17.loom.v1.ReleaseAttemptH\x00R\x0ereleaseAttempt\x129\n" +
-	"\frelease_host\x18\x19 \x01(\v2\x14.loom.v1.ReleaseHostH\x00R\vreleaseHost\x129\n" +
-	"\freport_roles\x18\x1a \x01(\v2\x14.loom.v1.ReportRolesH\x00R\vreportRoles\x123\n" +
+	"\fpark_attempt\x18\x0e \x01(\v2\x14.loom.v1.ParkAttemptH\x00R\vparkAttempt\x12?\n" +
+	"\x0eanswer_attempt\x18\x0f \x01(\v2\x16.loom.v1.AnswerAttemptH\x00R\ranswerAttempt\x12B\n" +
+	"\x0frelease_attempt\x18\x10 \x01(\v2\x17.loom.v1.ReleaseAttemptH\x00R\x0ereleaseAttempt\x129\n" +
+	"\frelease_host\x18\x11 \x01(\v2\x14.loom.v1.ReleaseHostH\x00R\vreleaseHost\x129\n" +
+	"\freport_roles\x18\x12 \x01(\v2\x14.loom.v1.ReportRolesH\x00R\vreportRoles\x123\n" +
 	"\n" +
-	"scale_role\x18\x1b \x01(\v2\x12.loom.v1.ScaleRoleH\x00R\tscaleRole\x123\n" +
+	"scale_role\x18\x13 \x01(\v2\x12.loom.v1.ScaleRoleH\x00R\tscaleRole\x123\n" +
 	"\n" +
-	"drain_host\x18\x1c \x01(\v2\x12.loom.v1.DrainHostH\x00R\tdrainHost\x129\n" +
-	"\facquire_lock\x18\x1e \x01(\v2\x14.loom.v1.AcquireLockH\x00R\vacquireLock\x123\n" +
+	"drain_host\x18\x14 \x01(\v2\x12.loom.v1.DrainHostH\x00R\tdrainHost\x129\n" +
+	"\facquire_lock\x18\x15 \x01(\v2\x14.loom.v1.AcquireLockH\x00R\vacquireLock\x123\n" +
 	"\n" +
-	"renew_lock\x18\x1f \x01(\v2\x12.loom.v1.RenewLockH\x00R\trenewLock\x129\n" +
-	"\frelease_lock\x18  \x01(\v2\x14.loom.v1.ReleaseLockH\x00R\vreleaseLock\x129\n" +
-	"\fadd_decision\x18( \x01(\v2\x14.loom.v1.AddDecisionH\x00R\vaddDecision\x12<\n" +
-	"\rlink_decision\x18) \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\flinkDecision\x12K\n" +
-	"\x12supersede_decision\x18* \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\x11supersedeDecision\x126\n" +
-	"\vopen_ballot\x18+ \x01(\v2\x13.loom.v1.OpenBallotH\x00R\n" +
+	"renew_lock\x18\x16 \x01(\v2\x12.loom.v1.RenewLockH\x00R\trenewLock\x129\n" +
+	"\frelease_lock\x18\x17 \x01(\v2\x14.loom.v1.ReleaseLockH\x00R\vreleaseLock\x129\n" +
+	"\fadd_decision\x18\x18 \x01(\v2\x14.loom.v1.AddDecisionH\x00R\vaddDecision\x12<\n" +
+	"\rlink_decision\x18\x19 \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\flinkDecision\x12K\n" +
+	"\x12supersede_decision\x18\x1a \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\x11supersedeDecision\x126\n" +
+	"\vopen_ballot\x18\x1b \x01(\v2\x13.loom.v1.OpenBallotH\x00R\n" +
 	"openBallot\x120\n" +
-	"\tcast_vote\x18, \x01(\v2\x11.loom.v1.CastVoteH\x00R\bcastVote\x120\n" +
-	"\x06signed\x182 \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
-	"\x04tick\x18< \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
-	"\rnote_security\x18= \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurity\x12@\n" +
-	"\x0eask_permission\x18\xf4\x03 \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x124\n" +
+	"\tcast_vote\x18\x1c \x01(\v2\x11.loom.v1.CastVoteH\x00R\bcastVote\x120\n" +
+	"\x06signed\x18\x1d \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
+	"\x04tick\x18\x1e \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
+	"\rnote_security\x18\x1f \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurity\x12?\n" +
+	"\x0eask_permission\x18  \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x123\n" +
 	"\n" +
-	"form_train\x18\xcc\x03 \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x12:\n" +
-	"\frecord_train\x18\xcd\x03 \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x12:\n" +
-	"\fsettle_train\x18\x96\x06 \x01(\v2\x14.loom.v1.SettleTrainH\x00R\vsettleTrain\x12@\n" +
-	"\x0esettle_landing\x18\xbe\x06 \x01(\v2\x16.loom.v1.SettleLandingH\x00R\rsettleLanding\x12@\n" +
-	"\x0etell_execution\x18\xa6\x04 \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12.\n" +
-	"\bask_team\x18\x9e\x05 \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12F\n" +
-	"\x10abandon_decision\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\x0fabandonDecision\x12F\n" +
-	"\x10import_decisions\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisions\x12:\n" +
-	"\freserve_call\x18\xbc\x05 \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x127\n" +
-	"\vsettle_call\x18\xbd\x05 \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
-	"settleCall\x12.\n" +
-	"\bnote_cut\x18\x80\x05 \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12@\n" +
-	"\x0erecord_members\x18\xc9\x06 \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembersB\x06\n" +
-	"\x04body\"\x91\x04\n" +
+	"form_train\x18! \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x129\n" +
+	"\frecord_train\x18\" \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x129\n" +
+	"\fsettle_train\x18# \x01(\v2\x14.loom.v1.SettleTrainH\x00R\vsettleTrain\x12?\n" +
+	"\x0esettle_landing\x18$ \x01(\v2\x16.loom.v1.SettleLandingH\x00R\rsettleLanding\x12?\n" +
+	"\x0etell_execution\x18% \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12-\n" +
+	"\bask_team\x18& \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12E\n" +
+	"\x10abandon_decision\x18' \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\x0fabandonDecision\x12E\n" +
+	"\x10import_decisions\x18( \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisions\x129\n" +
+	"\freserve_call\x18) \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x126\n" +
+	"\vsettle_call\x18* \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
+	"settleCall\x12-\n" +
+	"\bnote_cut\x18+ \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12?\n" +
+	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembersB\x06\n" +
+	"\x04body\"\x8b\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
 	"\x06submit\x18\x03 \x01(\v2\x14.loom.v1.SubmitReplyH\x00R\x06submit\x12&\n" +
 	"\x05brief\x18\x04 \x01(\v2\x0e.loom.v1.BriefH\x00R\x05brief\x12(\n" +
 	"\x04lock\x18\x05 \x01(\v2\x12.loom.v1.LockClaimH\x00R\x04lock\x123\n" +
-	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12-\n" +
-	"\apermits\x18\xf4\x03 \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x122\n" +
+	"\bdecision\x18\x06 \x01(\v2\x15.loom.v1.DecisionNodeH\x00R\bdecision\x12,\n" +
+	"\apermits\x18\a \x01(\v2\x10.loom.v1.PermitsH\x00R\apermits\x121\n" +
 	"\n" +
-	"brief_blob\x18\x90\x03 \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12'\n" +
-	"\x05train\x18\xcc\x03 \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12+\n" +
-	"\x04team\x18\x9e\x05 \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12+\n" +
-	"\x04call\x18\xbc\x05 \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12\x17\n" +
-	"\x06number\x18\xe0\x03 \x01(\x04R\x06numberB\x06\n" +
-	"\x04body\"*\n" +
-	"\x04Done\x12\"\n" +
-	"\x04said\x18\xa6\x04 \x03(\v2\r.loom.v1.SaidR\x04said\"o\n" +
+	"brief_blob\x18\b \x01(\v2\x10.loom.v1.BlobRefH\x00R\tbriefBlob\x12&\n" +
+	"\x05train\x18\t \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12*\n" +
+	"\x04team\x18\n" +
+	" \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12*\n" +
+	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12\x16\n" +
+	"\x06number\x18\f \x01(\x04R\x06numberB\x06\n" +
+	"\x04body\")\n" +
+	"\x04Done\x12!\n" +
+	"\x04said\x18\x01 \x03(\v2\r.loom.v1.SaidR\x04said\"o\n" +
 	"\rTellExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -5228,26 +4911,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\rR\n" +
 	"generation\x12-\n" +
 	"\bclaimant\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x10\n" +
-	"\x03any\x18\x04 \x01(\bR\x03any\"\x84\x01\n" +
+	"\x03any\x18\x04 \x01(\bR\x03any\"{\n" +
 	"\n" +
 	"RecordTurn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
-	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12-\n" +
-	"\arecords\x18\x03 \x03(\v2\x13.loom.v1.TurnRecordR\arecords\"\xa6\x02\n" +
-	"\n" +
-	"TurnRecord\x12*\n" +
-	"\x05start\x18\x01 \x01(\v2\x12.loom.v1.StartTurnH\x00R\x05start\x12.\n" +
-	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12+\n" +
-	"\x06intent\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x06intent\x12-\n" +
-	"\x06finish\x18\x04 \x01(\v2\x13.loom.v1.FinishToolH\x00R\x06finish\x120\n" +
-	"\acompact\x18\xa6\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\acompact\x12$\n" +
-	"\x04hear\x18\xa7\x04 \x01(\v2\r.loom.v1.SaidH\x00R\x04hearB\b\n" +
-	"\x06record\"\x85\x01\n" +
-	"\tStartTurn\x12\x14\n" +
-	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
-	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\x12\x19\n" +
-	"\awithout\x18\xa7\x04 \x03(\tR\awithout\"\x92\x01\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12$\n" +
+	"\x05facts\x18\x03 \x03(\v2\x0e.loom.v1.EventR\x05facts\"\x92\x01\n" +
 	"\vReserveCall\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12:\n" +
@@ -5259,11 +4928,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12$\n" +
 	"\x05usage\x18\x04 \x01(\v2\x0e.loom.v1.UsageR\x05usage\"9\n" +
 	"\vCallVerdict\x12*\n" +
-	"\averdict\x18\x01 \x01(\x0e2\x10.loom.v1.VerdictR\averdict\"M\n" +
-	"\n" +
-	"FinishTool\x12\x12\n" +
-	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
-	"\x06result\x18\x02 \x01(\v2\x13.loom.v1.ToolResultR\x06result\"\xd0\x01\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x10.loom.v1.VerdictR\averdict\"\xd0\x01\n" +
 	"\vParkAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1b\n" +
@@ -5312,19 +4977,19 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vAcquireLock\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
-	"\x06holder\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"M\n" +
+	"\x06holder\x18\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"L\n" +
 	"\tRenewLock\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\x04R\x05token\x12*\n" +
-	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"O\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12)\n" +
+	"\x06holder\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"N\n" +
 	"\vReleaseLock\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\x04R\x05token\x12*\n" +
-	"\x06holder\x18\x90\x03 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"L\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12)\n" +
+	"\x06holder\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"L\n" +
 	"\tFormTrain\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12)\n" +
 	"\x06holder\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\"D\n" +
 	"\x05Train\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12%\n" +
-	"\x04cars\x18\x02 \x03(\v2\x11.loom.v1.TrainCarR\x04cars\"\xd3\x02\n" +
+	"\x04cars\x18\x02 \x03(\v2\x11.loom.v1.TrainCarR\x04cars\"\x82\x03\n" +
 	"\bTrainCar\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5338,7 +5003,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\asummary\x18\n" +
 	" \x01(\tR\asummary\x12\x14\n" +
 	"\x05notes\x18\v \x01(\tR\x05notes\x12\x12\n" +
-	"\x04goal\x18\f \x01(\tR\x04goal\"\xc9\x01\n" +
+	"\x04goal\x18\f \x01(\tR\x04goal\x12-\n" +
+	"\bcheckout\x18\r \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\"\xc9\x01\n" +
 	"\vRecordTrain\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x122\n" +
 	"\x04cars\x18\x02 \x03(\v2\x1e.loom.v1.RecordTrain.CarsEntryR\x04cars\x12)\n" +
@@ -5355,12 +5021,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12)\n" +
 	"\x06holder\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x12*\n" +
-	"\alanding\x18\x05 \x01(\v2\x10.loom.v1.LandingR\alanding\"\xb6\x01\n" +
+	"\alanding\x18\x05 \x01(\v2\x10.loom.v1.LandingR\alanding\"\xb5\x01\n" +
 	"\vAddDecision\x12)\n" +
 	"\x04node\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x04node\x12+\n" +
 	"\x05links\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05links\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\tR\arequest\x125\n" +
-	"\babandons\x18\xd8\x04 \x03(\v2\x18.loom.v1.AbandonDecisionR\babandons\"9\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\x124\n" +
+	"\babandons\x18\x04 \x03(\v2\x18.loom.v1.AbandonDecisionR\babandons\"9\n" +
 	"\fLinkDecision\x12)\n" +
 	"\x04edge\x18\x01 \x01(\v2\x15.loom.v1.DecisionEdgeR\x04edge\"U\n" +
 	"\x11SupersedeDecision\x12\x10\n" +
@@ -5379,12 +5045,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bCastVote\x12\x1a\n" +
 	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
 	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\"\x06\n" +
-	"\x04Tick\"f\n" +
-	"\rSignedCommand\x12\x18\n" +
-	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
-	"\n" +
-	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xe3\x06\n" +
+	"\x04Tick\"\xde\x06\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -5394,20 +5055,20 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05nonce\x18\x03 \x01(\tR\x05nonce\x127\n" +
 	"\tissued_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bissuedAt\x127\n" +
 	"\tnot_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x121\n" +
-	"\x06decide\x18\n" +
-	" \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x06decide\x12,\n" +
-	"\x04move\x18\v \x01(\v2\x16.loom.v1.MoveExecutionH\x00R\x04move\x12/\n" +
-	"\x05close\x18\f \x01(\v2\x17.loom.v1.CloseExecutionH\x00R\x05close\x12*\n" +
-	"\x05pause\x18\r \x01(\v2\x12.loom.v1.PauseWorkH\x00R\x05pause\x12-\n" +
-	"\x06resume\x18\x0e \x01(\v2\x13.loom.v1.ResumeWorkH\x00R\x06resume\x123\n" +
-	"\x06define\x18\x0f \x01(\v2\x19.loom.v1.ChangeDefinitionH\x00R\x06define\x126\n" +
-	"\arelease\x18\x10 \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
-	"\x06rotate\x18\x11 \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x121\n" +
-	"\x06permit\x18\xf4\x03 \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x124\n" +
-	"\x06revoke\x18\xf5\x03 \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x125\n" +
-	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x12,\n" +
-	"\x05trust\x18\x8e\a \x01(\v2\x13.loom.v1.TrustToolsH\x00R\x05trust\x125\n" +
-	"\bdistrust\x18\x8f\a \x01(\v2\x16.loom.v1.DistrustToolsH\x00R\bdistrustB\x06\n" +
+	"\x06decide\x18\x06 \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x06decide\x12,\n" +
+	"\x04move\x18\a \x01(\v2\x16.loom.v1.MoveExecutionH\x00R\x04move\x12/\n" +
+	"\x05close\x18\b \x01(\v2\x17.loom.v1.CloseExecutionH\x00R\x05close\x12*\n" +
+	"\x05pause\x18\t \x01(\v2\x12.loom.v1.PauseWorkH\x00R\x05pause\x12-\n" +
+	"\x06resume\x18\n" +
+	" \x01(\v2\x13.loom.v1.ResumeWorkH\x00R\x06resume\x123\n" +
+	"\x06define\x18\v \x01(\v2\x19.loom.v1.ChangeDefinitionH\x00R\x06define\x126\n" +
+	"\arelease\x18\f \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
+	"\x06rotate\x18\r \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x120\n" +
+	"\x06permit\x18\x0e \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x123\n" +
+	"\x06revoke\x18\x0f \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x124\n" +
+	"\aabandon\x18\x10 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x12+\n" +
+	"\x05trust\x18\x11 \x01(\v2\x13.loom.v1.TrustToolsH\x00R\x05trust\x124\n" +
+	"\bdistrust\x18\x12 \x01(\v2\x16.loom.v1.DistrustToolsH\x00R\bdistrustB\x06\n" +
 	"\x04verb\"B\n" +
 	"\tRotateKey\x12\x1d\n" +
 	"\n" +
@@ -5442,7 +5103,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xc4\x05\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf0\x05\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5461,10 +5122,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\acontext\x18\f \x01(\v2\x18.loom.v1.DecisionContextR\acontext\x123\n" +
 	"\n" +
 	"definition\x18\r \x01(\v2\x13.loom.v1.DefinitionR\n" +
-	"definition\x126\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12/\n" +
-	"\boverlaps\x18\xcc\x03 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12+\n" +
-	"\atoolkit\x18\x8e\a \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\"\x8a\x01\n" +
+	"definition\x125\n" +
+	"\vpermissions\x18\x0e \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12.\n" +
+	"\boverlaps\x18\x0f \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12*\n" +
+	"\atoolkit\x18\x10 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\x12-\n" +
+	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5502,7 +5164,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5518,260 +5180,249 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*NoteCut)(nil),               // 11: loom.v1.NoteCut
 	(*ClaimAttempt)(nil),          // 12: loom.v1.ClaimAttempt
 	(*RecordTurn)(nil),            // 13: loom.v1.RecordTurn
-	(*TurnRecord)(nil),            // 14: loom.v1.TurnRecord
-	(*StartTurn)(nil),             // 15: loom.v1.StartTurn
-	(*ReserveCall)(nil),           // 16: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 17: loom.v1.SettleCall
-	(*CallVerdict)(nil),           // 18: loom.v1.CallVerdict
-	(*FinishTool)(nil),            // 19: loom.v1.FinishTool
-	(*ParkAttempt)(nil),           // 20: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 21: loom.v1.AnswerAttempt
-	(*ReleaseAttempt)(nil),        // 22: loom.v1.ReleaseAttempt
-	(*AgentCrash)(nil),            // 23: loom.v1.AgentCrash
-	(*ReleaseHost)(nil),           // 24: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 25: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 26: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 27: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 28: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 29: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 30: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 31: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 32: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 33: loom.v1.FormTrain
-	(*Train)(nil),                 // 34: loom.v1.Train
-	(*TrainCar)(nil),              // 35: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 36: loom.v1.RecordTrain
-	(*SettleTrain)(nil),           // 37: loom.v1.SettleTrain
-	(*SettleLanding)(nil),         // 38: loom.v1.SettleLanding
-	(*AddDecision)(nil),           // 39: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 40: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 41: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 42: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 43: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 44: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 45: loom.v1.CastVote
-	(*Tick)(nil),                  // 46: loom.v1.Tick
-	(*SignedCommand)(nil),         // 47: loom.v1.SignedCommand
-	(*CeoCommand)(nil),            // 48: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 49: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 50: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 51: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 52: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 53: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 54: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 55: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 56: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 57: loom.v1.Brief
-	(*AskPermission)(nil),         // 58: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 59: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 60: loom.v1.Permits
-	(*SetPermission)(nil),         // 61: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 62: loom.v1.RevokePermission
-	nil,                           // 63: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 64: loom.v1.Identity
-	(*ScaleRole)(nil),             // 65: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 66: loom.v1.DrainHost
-	(*AskTeam)(nil),               // 67: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 68: loom.v1.RecordMembers
-	(*Error)(nil),                 // 69: loom.v1.Error
-	(*SubmitReply)(nil),           // 70: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 71: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 72: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 73: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 74: loom.v1.TeamReplies
-	(*Said)(nil),                  // 75: loom.v1.Said
-	(*ProjectConfig)(nil),         // 76: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 77: loom.v1.Definition
-	(*Submission)(nil),            // 78: loom.v1.Submission
-	(*ErrorReport)(nil),           // 79: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 80: loom.v1.JournalCut
-	(*Claimant)(nil),              // 81: loom.v1.Claimant
-	(*ModelAnswer)(nil),           // 82: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 83: loom.v1.ToolStep
-	(*Compaction)(nil),            // 84: loom.v1.Compaction
-	(*CallReservation)(nil),       // 85: loom.v1.CallReservation
-	(*Usage)(nil),                 // 86: loom.v1.Usage
-	(*ToolResult)(nil),            // 87: loom.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 88: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 89: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 90: loom.v1.Outcome
-	(*HostRoles)(nil),             // 91: loom.v1.HostRoles
-	(*Bead)(nil),                  // 92: loom.v1.Bead
-	(*Execution)(nil),             // 93: loom.v1.Execution
-	(*Change)(nil),                // 94: loom.v1.Change
-	(*Candidate)(nil),             // 95: loom.v1.Candidate
-	(*Landing)(nil),               // 96: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 97: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 98: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 99: loom.v1.Ballot
-	(*Vote)(nil),                  // 100: loom.v1.Vote
-	(*TrustTools)(nil),            // 101: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 102: loom.v1.DistrustTools
-	(PauseScope)(0),               // 103: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 104: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 105: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 106: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 107: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 108: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 109: loom.v1.DecisionContext
-	(*Permission)(nil),            // 110: loom.v1.Permission
-	(*FileClaim)(nil),             // 111: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 112: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 113: loom.v1.ToolCall
-	(*Permit)(nil),                // 114: loom.v1.Permit
-	(*Car)(nil),                   // 115: loom.v1.Car
+	(*ReserveCall)(nil),           // 14: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 15: loom.v1.SettleCall
+	(*CallVerdict)(nil),           // 16: loom.v1.CallVerdict
+	(*ParkAttempt)(nil),           // 17: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 18: loom.v1.AnswerAttempt
+	(*ReleaseAttempt)(nil),        // 19: loom.v1.ReleaseAttempt
+	(*AgentCrash)(nil),            // 20: loom.v1.AgentCrash
+	(*ReleaseHost)(nil),           // 21: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 22: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 23: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 24: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 25: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 26: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 27: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 28: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 29: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 30: loom.v1.FormTrain
+	(*Train)(nil),                 // 31: loom.v1.Train
+	(*TrainCar)(nil),              // 32: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 33: loom.v1.RecordTrain
+	(*SettleTrain)(nil),           // 34: loom.v1.SettleTrain
+	(*SettleLanding)(nil),         // 35: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 36: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 37: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 38: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 39: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 40: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 41: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 42: loom.v1.CastVote
+	(*Tick)(nil),                  // 43: loom.v1.Tick
+	(*CeoCommand)(nil),            // 44: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 45: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 46: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 47: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 48: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 49: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 50: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 51: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 52: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 53: loom.v1.Brief
+	(*AskPermission)(nil),         // 54: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 55: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 56: loom.v1.Permits
+	(*SetPermission)(nil),         // 57: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 58: loom.v1.RevokePermission
+	nil,                           // 59: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 60: loom.v1.Identity
+	(*ScaleRole)(nil),             // 61: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 62: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 63: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 64: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 65: loom.v1.RecordMembers
+	(*Error)(nil),                 // 66: loom.v1.Error
+	(*SubmitReply)(nil),           // 67: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 68: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 69: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 71: loom.v1.TeamReplies
+	(*Said)(nil),                  // 72: loom.v1.Said
+	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 74: loom.v1.Definition
+	(*Submission)(nil),            // 75: loom.v1.Submission
+	(*ErrorReport)(nil),           // 76: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 77: loom.v1.JournalCut
+	(*Claimant)(nil),              // 78: loom.v1.Claimant
+	(*Event)(nil),                 // 79: loom.v1.Event
+	(*CallReservation)(nil),       // 80: loom.v1.CallReservation
+	(*Usage)(nil),                 // 81: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 83: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 84: loom.v1.Outcome
+	(*HostRoles)(nil),             // 85: loom.v1.HostRoles
+	(*Bead)(nil),                  // 86: loom.v1.Bead
+	(*Execution)(nil),             // 87: loom.v1.Execution
+	(*Change)(nil),                // 88: loom.v1.Change
+	(*Candidate)(nil),             // 89: loom.v1.Candidate
+	(*Checkout)(nil),              // 90: loom.v1.Checkout
+	(*Landing)(nil),               // 91: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 93: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 94: loom.v1.Ballot
+	(*Vote)(nil),                  // 95: loom.v1.Vote
+	(*TrustTools)(nil),            // 96: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 97: loom.v1.DistrustTools
+	(PauseScope)(0),               // 98: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 100: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 101: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 102: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 104: loom.v1.DecisionContext
+	(*Permission)(nil),            // 105: loom.v1.Permission
+	(*FileClaim)(nil),             // 106: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 107: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 108: loom.v1.ToolCall
+	(*Permit)(nil),                // 109: loom.v1.Permit
+	(*Car)(nil),                   // 110: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	64,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	60,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
 	8,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
 	9,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	26,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	27,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	28,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	29,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	23,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	24,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	25,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	26,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
 	12,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
 	13,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	20,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	21,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	22,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	24,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	25,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	65,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	66,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	30,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	31,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	32,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	39,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	40,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	41,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	44,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	45,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	47,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	46,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	17,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	18,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	19,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	21,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	22,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	61,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	62,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	27,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	28,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	29,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	36,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	37,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	38,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	41,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	42,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	63,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	43,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	58,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	33,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	36,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	37,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	38,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	54,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	30,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	33,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	34,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
+	35,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	67,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	42,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	43,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
-	16,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	17,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	64,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	39,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	40,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	14,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	68,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	69,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
+	65,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	66,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
 	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
-	70,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	57,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	71,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	72,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	60,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	73,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	34,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
-	74,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	18,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	75,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
-	76,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	77,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	78,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	79,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	69,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	80,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	81,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	81,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	14,  // 63: loom.v1.RecordTurn.records:type_name -> loom.v1.TurnRecord
-	15,  // 64: loom.v1.TurnRecord.start:type_name -> loom.v1.StartTurn
-	82,  // 65: loom.v1.TurnRecord.answer:type_name -> loom.v1.ModelAnswer
-	83,  // 66: loom.v1.TurnRecord.intent:type_name -> loom.v1.ToolStep
-	19,  // 67: loom.v1.TurnRecord.finish:type_name -> loom.v1.FinishTool
-	84,  // 68: loom.v1.TurnRecord.compact:type_name -> loom.v1.Compaction
-	75,  // 69: loom.v1.TurnRecord.hear:type_name -> loom.v1.Said
-	73,  // 70: loom.v1.StartTurn.prompt:type_name -> loom.v1.BlobRef
-	81,  // 71: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	85,  // 72: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	81,  // 73: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	86,  // 74: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 75: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	87,  // 76: loom.v1.FinishTool.result:type_name -> loom.v1.ToolResult
-	81,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	88,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	89,  // 79: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	81,  // 80: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	90,  // 81: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	81,  // 82: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	23,  // 83: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	91,  // 84: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	92,  // 85: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	93,  // 86: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	81,  // 87: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	81,  // 88: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	81,  // 89: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	81,  // 90: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	35,  // 91: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	94,  // 92: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	95,  // 93: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	63,  // 94: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	81,  // 95: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	81,  // 96: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	96,  // 97: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	81,  // 98: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	96,  // 99: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	72,  // 100: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	97,  // 101: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	42,  // 102: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	97,  // 103: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	98,  // 104: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	99,  // 105: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	100, // 106: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	88,  // 107: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	88,  // 108: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	56,  // 109: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	50,  // 110: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	51,  // 111: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	52,  // 112: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	53,  // 113: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	55,  // 114: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	54,  // 115: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	49,  // 116: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	61,  // 117: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	62,  // 118: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	42,  // 119: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	101, // 120: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	102, // 121: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	103, // 122: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	103, // 123: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	77,  // 124: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	104, // 125: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	105, // 126: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	106, // 127: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	92,  // 128: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	93,  // 129: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	76,  // 130: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	107, // 131: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	72,  // 132: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	108, // 133: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	109, // 134: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	77,  // 135: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	110, // 136: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	111, // 137: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	112, // 138: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	81,  // 139: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	59,  // 140: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	113, // 141: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	114, // 142: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	110, // 143: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	115, // 144: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	145, // [145:145] is the sub-list for method output_type
-	145, // [145:145] is the sub-list for method input_type
-	145, // [145:145] is the sub-list for extension type_name
-	145, // [145:145] is the sub-list for extension extendee
-	0,   // [0:145] is the sub-list for field type_name
+	67,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	53,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	68,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	69,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	56,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	70,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	31,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
+	71,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	72,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
+	73,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	74,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	75,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	76,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	66,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	77,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	78,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	78,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	79,  // 63: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	78,  // 64: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	80,  // 65: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	78,  // 66: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	81,  // 67: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 68: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	78,  // 69: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	82,  // 70: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	83,  // 71: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	78,  // 72: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	84,  // 73: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	78,  // 74: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	20,  // 75: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	85,  // 76: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	86,  // 77: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	87,  // 78: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	78,  // 79: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	78,  // 80: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	78,  // 81: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	78,  // 82: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	32,  // 83: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	88,  // 84: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	89,  // 85: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	90,  // 86: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	59,  // 87: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	78,  // 88: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	78,  // 89: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	91,  // 90: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	78,  // 91: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	91,  // 92: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	69,  // 93: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	92,  // 94: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	39,  // 95: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	92,  // 96: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	93,  // 97: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	94,  // 98: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	95,  // 99: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	82,  // 100: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	82,  // 101: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	52,  // 102: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	46,  // 103: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	47,  // 104: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	48,  // 105: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	49,  // 106: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	51,  // 107: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	50,  // 108: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	45,  // 109: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	57,  // 110: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	58,  // 111: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	39,  // 112: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	96,  // 113: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	97,  // 114: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	98,  // 115: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	98,  // 116: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	74,  // 117: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	99,  // 118: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	100, // 119: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	101, // 120: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	86,  // 121: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	87,  // 122: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	73,  // 123: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	102, // 124: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	69,  // 125: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	103, // 126: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	104, // 127: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	74,  // 128: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	105, // 129: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	106, // 130: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	107, // 131: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	90,  // 132: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	78,  // 133: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	55,  // 134: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	108, // 135: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	109, // 136: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	105, // 137: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	110, // 138: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	139, // [139:139] is the sub-list for method output_type
+	139, // [139:139] is the sub-list for method input_type
+	139, // [139:139] is the sub-list for extension type_name
+	139, // [139:139] is the sub-list for extension extendee
+	0,   // [0:139] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5781,6 +5432,7 @@ func file_loom_v1_command_proto_init() {
 	}
 	file_loom_v1_common_proto_init()
 	file_loom_v1_cut_proto_init()
+	file_loom_v1_event_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_permission_proto_init()
@@ -5847,15 +5499,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Team)(nil),
 		(*Answer_Call)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[13].OneofWrappers = []any{
-		(*TurnRecord_Start)(nil),
-		(*TurnRecord_Answer)(nil),
-		(*TurnRecord_Intent)(nil),
-		(*TurnRecord_Finish)(nil),
-		(*TurnRecord_Compact)(nil),
-		(*TurnRecord_Hear)(nil),
-	}
-	file_loom_v1_command_proto_msgTypes[47].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[43].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5876,7 +5520,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   63,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -43,21 +43,21 @@ const (
 	// A service or person that reads and changes nothing.
 	IdentityKind_IDENTITY_KIND_OBSERVER IdentityKind = 7
 	// A host that only runs agents, elsewhere.
-	IdentityKind_IDENTITY_KIND_WORKER IdentityKind = 400
+	IdentityKind_IDENTITY_KIND_WORKER IdentityKind = 8
 )
 
 // Enum value maps for IdentityKind.
 var (
 	IdentityKind_name = map[int32]string{
-		0:   "IDENTITY_KIND_UNSPECIFIED",
-		1:   "IDENTITY_KIND_ANONYMOUS",
-		2:   "IDENTITY_KIND_PUBLISHER",
-		3:   "IDENTITY_KIND_OPERATOR",
-		4:   "IDENTITY_KIND_CEO",
-		5:   "IDENTITY_KIND_HOST",
-		6:   "IDENTITY_KIND_AGENT",
-		7:   "IDENTITY_KIND_OBSERVER",
-		400: "IDENTITY_KIND_WORKER",
+		0: "IDENTITY_KIND_UNSPECIFIED",
+		1: "IDENTITY_KIND_ANONYMOUS",
+		2: "IDENTITY_KIND_PUBLISHER",
+		3: "IDENTITY_KIND_OPERATOR",
+		4: "IDENTITY_KIND_CEO",
+		5: "IDENTITY_KIND_HOST",
+		6: "IDENTITY_KIND_AGENT",
+		7: "IDENTITY_KIND_OBSERVER",
+		8: "IDENTITY_KIND_WORKER",
 	}
 	IdentityKind_value = map[string]int32{
 		"IDENTITY_KIND_UNSPECIFIED": 0,
@@ -68,7 +68,7 @@ var (
 		"IDENTITY_KIND_HOST":        5,
 		"IDENTITY_KIND_AGENT":       6,
 		"IDENTITY_KIND_OBSERVER":    7,
-		"IDENTITY_KIND_WORKER":      400,
+		"IDENTITY_KIND_WORKER":      8,
 	}
 )
 
@@ -498,8 +498,8 @@ type Usage struct {
 	// Whether the price is known. A scripted model costs 0 and is known.
 	CostKnown bool `protobuf:"varint,4,opt,name=cost_known,json=costKnown,proto3" json:"cost_known,omitempty"`
 	// Of the prompt's tokens: taken from the provider's cache, and put into it.
-	CacheReadTokens  uint64 `protobuf:"varint,500,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
-	CacheWriteTokens uint64 `protobuf:"varint,501,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
+	CacheReadTokens  uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
+	CacheWriteTokens uint64 `protobuf:"varint,6,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -693,6 +693,72 @@ func (x *Mark) GetText() string {
 	return ""
 }
 
+// SignedCommand is a CEO's command: the exact bytes that were signed.
+//
+// Subject: loom.v1.ceo.USER.VERB in the control account. Answer: Answer.
+type SignedCommand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A CeoCommand in protobuf.
+	Payload []byte `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
+	// The nkey that signed, "U...".
+	PublicKey string `protobuf:"bytes,2,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
+	// Ed25519 over "loom.v1.ceo\n" and payload.
+	Signature     []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedCommand) Reset() {
+	*x = SignedCommand{}
+	mi := &file_loom_v1_common_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedCommand) ProtoMessage() {}
+
+func (x *SignedCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_common_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
+func (*SignedCommand) Descriptor() ([]byte, []int) {
+	return file_loom_v1_common_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SignedCommand) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *SignedCommand) GetPublicKey() string {
+	if x != nil {
+		return x.PublicKey
+	}
+	return ""
+}
+
+func (x *SignedCommand) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
 var File_loom_v1_common_proto protoreflect.FileDescriptor
 
 const file_loom_v1_common_proto_rawDesc = "" +
@@ -719,22 +785,27 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\rR\x05index\"9\n" +
 	"\x06Cursor\x12/\n" +
-	"\tpositions\x18\x01 \x03(\v2\x11.loom.v1.PositionR\tpositions\"\xf0\x01\n" +
+	"\tpositions\x18\x01 \x03(\v2\x11.loom.v1.PositionR\tpositions\"\xee\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12$\n" +
 	"\x0ecost_micro_usd\x18\x03 \x01(\x04R\fcostMicroUsd\x12\x1d\n" +
 	"\n" +
-	"cost_known\x18\x04 \x01(\bR\tcostKnown\x12+\n" +
-	"\x11cache_read_tokens\x18\xf4\x03 \x01(\x04R\x0fcacheReadTokens\x12-\n" +
-	"\x12cache_write_tokens\x18\xf5\x03 \x01(\x04R\x10cacheWriteTokens\"`\n" +
+	"cost_known\x18\x04 \x01(\bR\tcostKnown\x12*\n" +
+	"\x11cache_read_tokens\x18\x05 \x01(\x04R\x0fcacheReadTokens\x12,\n" +
+	"\x12cache_write_tokens\x18\x06 \x01(\x04R\x10cacheWriteTokens\"`\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1b\n" +
 	"\tmicro_usd\x18\x02 \x01(\x03R\bmicroUsd\x12!\n" +
 	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text*\x82\x02\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"f\n" +
+	"\rSignedCommand\x12\x18\n" +
+	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature*\x81\x02\n" +
 	"\fIdentityKind\x12\x1d\n" +
 	"\x19IDENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17IDENTITY_KIND_ANONYMOUS\x10\x01\x12\x1b\n" +
@@ -743,8 +814,8 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\x11IDENTITY_KIND_CEO\x10\x04\x12\x16\n" +
 	"\x12IDENTITY_KIND_HOST\x10\x05\x12\x17\n" +
 	"\x13IDENTITY_KIND_AGENT\x10\x06\x12\x1a\n" +
-	"\x16IDENTITY_KIND_OBSERVER\x10\a\x12\x19\n" +
-	"\x14IDENTITY_KIND_WORKER\x10\x90\x03*`\n" +
+	"\x16IDENTITY_KIND_OBSERVER\x10\a\x12\x18\n" +
+	"\x14IDENTITY_KIND_WORKER\x10\b*`\n" +
 	"\bPriority\x12\x18\n" +
 	"\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPRIORITY_URGENT\x10\x01\x12\x13\n" +
@@ -764,7 +835,7 @@ func file_loom_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loom_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_loom_v1_common_proto_goTypes = []any{
 	(IdentityKind)(0),             // 0: loom.v1.IdentityKind
 	(Priority)(0),                 // 1: loom.v1.Priority
@@ -776,13 +847,14 @@ var file_loom_v1_common_proto_goTypes = []any{
 	(*Usage)(nil),                 // 7: loom.v1.Usage
 	(*Budget)(nil),                // 8: loom.v1.Budget
 	(*Mark)(nil),                  // 9: loom.v1.Mark
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*SignedCommand)(nil),         // 10: loom.v1.SignedCommand
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_loom_v1_common_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Identity.kind:type_name -> loom.v1.IdentityKind
 	3,  // 1: loom.v1.Error.more:type_name -> loom.v1.Error
 	5,  // 2: loom.v1.Cursor.positions:type_name -> loom.v1.Position
-	10, // 3: loom.v1.Mark.time:type_name -> google.protobuf.Timestamp
+	11, // 3: loom.v1.Mark.time:type_name -> google.protobuf.Timestamp
 	4,  // [4:4] is the sub-list for method output_type
 	4,  // [4:4] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
@@ -801,7 +873,7 @@ func file_loom_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_common_proto_rawDesc), len(file_loom_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

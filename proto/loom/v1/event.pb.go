@@ -38,6 +38,8 @@ type Event struct {
 	Attempt   string `protobuf:"bytes,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// On whose behalf.
 	Actor *Identity `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The numbers below 20 are for what every event may have.
+	//
 	// Types that are valid to be assigned to Fact:
 	//
 	//	*Event_ProjectRegistered
@@ -49,39 +51,67 @@ type Event struct {
 	//	*Event_BeadUpdated
 	//	*Event_GovernorTripped
 	//	*Event_GovernorRenewed
+	//	*Event_ModelBlocked
+	//	*Event_ModelUnblocked
+	//	*Event_OverrideGiven
+	//	*Event_CommandRefused
+	//	*Event_KeyRotated
+	//	*Event_SecurityNoted
+	//	*Event_JournalCut
+	//	*Event_WorkPaused
+	//	*Event_WorkResumed
+	//	*Event_RoleScaled
+	//	*Event_HostDrained
+	//	*Event_MembersChanged
+	//	*Event_RolesReported
+	//	*Event_PermissionSet
+	//	*Event_PermissionRevoked
+	//	*Event_ToolsTrusted
+	//	*Event_ToolsDistrusted
+	//	*Event_ApprovalRequested
+	//	*Event_ApprovalDecided
+	//	*Event_ApprovalRefused
+	//	*Event_ApprovalLapsed
 	//	*Event_ExecutionStarted
+	//	*Event_ExecutionForked
+	//	*Event_ExecutionMoved
+	//	*Event_ExecutionTold
+	//	*Event_ExecutionEnded
 	//	*Event_EdgeSettled
 	//	*Event_NodeSkipped
+	//	*Event_NodeCompleted
+	//	*Event_ReworkStarted
+	//	*Event_GateFailed
+	//	*Event_GapNoted
+	//	*Event_LimitLifted
+	//	*Event_PlanAdopted
+	//	*Event_ChildStarted
+	//	*Event_TaskGiven
+	//	*Event_TaskEnded
 	//	*Event_AttemptDispatched
 	//	*Event_AttemptClaimed
 	//	*Event_ClaimReleased
 	//	*Event_AttemptParked
 	//	*Event_AttemptEnded
 	//	*Event_RetryScheduled
-	//	*Event_NodeCompleted
-	//	*Event_ReworkStarted
-	//	*Event_ApprovalRequested
-	//	*Event_ApprovalDecided
-	//	*Event_ApprovalRefused
-	//	*Event_ExecutionEnded
 	//	*Event_ChangeProposed
 	//	*Event_CandidateMade
+	//	*Event_TrainTested
 	//	*Event_Landed
-	//	*Event_ApprovalLapsed
-	//	*Event_OverrideGiven
-	//	*Event_CommandRefused
-	//	*Event_WorkPaused
-	//	*Event_WorkResumed
-	//	*Event_ExecutionMoved
-	//	*Event_GateFailed
-	//	*Event_GapNoted
-	//	*Event_ChildStarted
-	//	*Event_ExecutionForked
-	//	*Event_LimitLifted
-	//	*Event_RolesReported
+	//	*Event_LandingSettled
+	//	*Event_TurnStarted
+	//	*Event_ModelAnswered
+	//	*Event_ToolIntended
+	//	*Event_ToolFinished
+	//	*Event_TurnCompacted
+	//	*Event_MessageHeard
+	//	*Event_CallReserved
+	//	*Event_CallSettled
 	//	*Event_DecisionAdded
 	//	*Event_DecisionLinked
 	//	*Event_DecisionSuperseded
+	//	*Event_DecisionAbandoned
+	//	*Event_DecisionsImported
 	//	*Event_BallotOpened
 	//	*Event_VoteCast
 	//	*Event_BallotReferred
@@ -92,35 +122,7 @@ type Event struct {
 	//	*Event_LockReleased
 	//	*Event_LockExpired
 	//	*Event_LockWithdrawn
-	//	*Event_TurnStarted
-	//	*Event_ModelAnswered
-	//	*Event_ToolIntended
-	//	*Event_ToolFinished
-	//	*Event_KeyRotated
-	//	*Event_SecurityNoted
-	//	*Event_RoleScaled
-	//	*Event_HostDrained
-	//	*Event_PermissionSet
-	//	*Event_PermissionRevoked
 	//	*Event_LockCoupled
-	//	*Event_TrainTested
-	//	*Event_TaskGiven
-	//	*Event_TaskEnded
-	//	*Event_TurnCompacted
-	//	*Event_MessageHeard
-	//	*Event_ExecutionTold
-	//	*Event_DecisionAbandoned
-	//	*Event_DecisionsImported
-	//	*Event_CallReserved
-	//	*Event_CallSettled
-	//	*Event_JournalCut
-	//	*Event_MembersChanged
-	//	*Event_ToolsTrusted
-	//	*Event_ToolsDistrusted
-	//	*Event_PlanAdopted
-	//	*Event_LandingSettled
-	//	*Event_ModelBlocked
-	//	*Event_ModelUnblocked
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -300,10 +302,235 @@ func (x *Event) GetGovernorRenewed() *GovernorRenewed {
 	return nil
 }
 
+func (x *Event) GetModelBlocked() *ModelBlocked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ModelBlocked); ok {
+			return x.ModelBlocked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetModelUnblocked() *ModelUnblocked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ModelUnblocked); ok {
+			return x.ModelUnblocked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetOverrideGiven() *OverrideGiven {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_OverrideGiven); ok {
+			return x.OverrideGiven
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCommandRefused() *CommandRefused {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_CommandRefused); ok {
+			return x.CommandRefused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetKeyRotated() *KeyRotated {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_KeyRotated); ok {
+			return x.KeyRotated
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSecurityNoted() *SecurityNoted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_SecurityNoted); ok {
+			return x.SecurityNoted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetJournalCut() *JournalCut {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_JournalCut); ok {
+			return x.JournalCut
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetWorkPaused() *WorkPaused {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_WorkPaused); ok {
+			return x.WorkPaused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetWorkResumed() *WorkResumed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_WorkResumed); ok {
+			return x.WorkResumed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetRoleScaled() *RoleScaled {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_RoleScaled); ok {
+			return x.RoleScaled
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetHostDrained() *HostDrained {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_HostDrained); ok {
+			return x.HostDrained
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMembersChanged() *MembersChanged {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MembersChanged); ok {
+			return x.MembersChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetRolesReported() *RolesReported {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_RolesReported); ok {
+			return x.RolesReported
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPermissionSet() *PermissionSet {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_PermissionSet); ok {
+			return x.PermissionSet
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPermissionRevoked() *PermissionRevoked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_PermissionRevoked); ok {
+			return x.PermissionRevoked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetToolsTrusted() *ToolsTrusted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ToolsTrusted); ok {
+			return x.ToolsTrusted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetToolsDistrusted() *ToolsDistrusted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ToolsDistrusted); ok {
+			return x.ToolsDistrusted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalRequested() *ApprovalRequested {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ApprovalRequested); ok {
+			return x.ApprovalRequested
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalDecided() *ApprovalDecided {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ApprovalDecided); ok {
+			return x.ApprovalDecided
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalRefused() *ApprovalRefused {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ApprovalRefused); ok {
+			return x.ApprovalRefused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalLapsed() *ApprovalLapsed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ApprovalLapsed); ok {
+			return x.ApprovalLapsed
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetExecutionStarted() *ExecutionStarted {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_ExecutionStarted); ok {
 			return x.ExecutionStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionForked() *ExecutionForked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionForked); ok {
+			return x.ExecutionForked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionMoved() *ExecutionMoved {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionMoved); ok {
+			return x.ExecutionMoved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionTold() *ExecutionTold {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionTold); ok {
+			return x.ExecutionTold
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetExecutionEnded() *ExecutionEnded {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionEnded); ok {
+			return x.ExecutionEnded
 		}
 	}
 	return nil
@@ -322,6 +549,87 @@ func (x *Event) GetNodeSkipped() *NodeSkipped {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_NodeSkipped); ok {
 			return x.NodeSkipped
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetNodeCompleted() *NodeCompleted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_NodeCompleted); ok {
+			return x.NodeCompleted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetReworkStarted() *ReworkStarted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ReworkStarted); ok {
+			return x.ReworkStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGateFailed() *GateFailed {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_GateFailed); ok {
+			return x.GateFailed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGapNoted() *GapNoted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_GapNoted); ok {
+			return x.GapNoted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetLimitLifted() *LimitLifted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_LimitLifted); ok {
+			return x.LimitLifted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPlanAdopted() *PlanAdopted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_PlanAdopted); ok {
+			return x.PlanAdopted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetChildStarted() *ChildStarted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ChildStarted); ok {
+			return x.ChildStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTaskGiven() *TaskGiven {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TaskGiven); ok {
+			return x.TaskGiven
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTaskEnded() *TaskEnded {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TaskEnded); ok {
+			return x.TaskEnded
 		}
 	}
 	return nil
@@ -381,60 +689,6 @@ func (x *Event) GetRetryScheduled() *RetryScheduled {
 	return nil
 }
 
-func (x *Event) GetNodeCompleted() *NodeCompleted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_NodeCompleted); ok {
-			return x.NodeCompleted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetReworkStarted() *ReworkStarted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ReworkStarted); ok {
-			return x.ReworkStarted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetApprovalRequested() *ApprovalRequested {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ApprovalRequested); ok {
-			return x.ApprovalRequested
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetApprovalDecided() *ApprovalDecided {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ApprovalDecided); ok {
-			return x.ApprovalDecided
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetApprovalRefused() *ApprovalRefused {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ApprovalRefused); ok {
-			return x.ApprovalRefused
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetExecutionEnded() *ExecutionEnded {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ExecutionEnded); ok {
-			return x.ExecutionEnded
-		}
-	}
-	return nil
-}
-
 func (x *Event) GetChangeProposed() *ChangeProposed {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_ChangeProposed); ok {
@@ -453,6 +707,15 @@ func (x *Event) GetCandidateMade() *CandidateMade {
 	return nil
 }
 
+func (x *Event) GetTrainTested() *TrainTested {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TrainTested); ok {
+			return x.TrainTested
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetLanded() *Landed {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_Landed); ok {
@@ -462,109 +725,82 @@ func (x *Event) GetLanded() *Landed {
 	return nil
 }
 
-func (x *Event) GetApprovalLapsed() *ApprovalLapsed {
+func (x *Event) GetLandingSettled() *LandingSettled {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_ApprovalLapsed); ok {
-			return x.ApprovalLapsed
+		if x, ok := x.Fact.(*Event_LandingSettled); ok {
+			return x.LandingSettled
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetOverrideGiven() *OverrideGiven {
+func (x *Event) GetTurnStarted() *TurnStarted {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_OverrideGiven); ok {
-			return x.OverrideGiven
+		if x, ok := x.Fact.(*Event_TurnStarted); ok {
+			return x.TurnStarted
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetCommandRefused() *CommandRefused {
+func (x *Event) GetModelAnswered() *ModelAnswered {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_CommandRefused); ok {
-			return x.CommandRefused
+		if x, ok := x.Fact.(*Event_ModelAnswered); ok {
+			return x.ModelAnswered
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetWorkPaused() *WorkPaused {
+func (x *Event) GetToolIntended() *ToolIntended {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_WorkPaused); ok {
-			return x.WorkPaused
+		if x, ok := x.Fact.(*Event_ToolIntended); ok {
+			return x.ToolIntended
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetWorkResumed() *WorkResumed {
+func (x *Event) GetToolFinished() *ToolFinished {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_WorkResumed); ok {
-			return x.WorkResumed
+		if x, ok := x.Fact.(*Event_ToolFinished); ok {
+			return x.ToolFinished
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetExecutionMoved() *ExecutionMoved {
+func (x *Event) GetTurnCompacted() *TurnCompacted {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_ExecutionMoved); ok {
-			return x.ExecutionMoved
+		if x, ok := x.Fact.(*Event_TurnCompacted); ok {
+			return x.TurnCompacted
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetGateFailed() *GateFailed {
+func (x *Event) GetMessageHeard() *MessageHeard {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_GateFailed); ok {
-			return x.GateFailed
+		if x, ok := x.Fact.(*Event_MessageHeard); ok {
+			return x.MessageHeard
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetGapNoted() *GapNoted {
+func (x *Event) GetCallReserved() *CallReserved {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_GapNoted); ok {
-			return x.GapNoted
+		if x, ok := x.Fact.(*Event_CallReserved); ok {
+			return x.CallReserved
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetChildStarted() *ChildStarted {
+func (x *Event) GetCallSettled() *CallSettled {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_ChildStarted); ok {
-			return x.ChildStarted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetExecutionForked() *ExecutionForked {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ExecutionForked); ok {
-			return x.ExecutionForked
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetLimitLifted() *LimitLifted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_LimitLifted); ok {
-			return x.LimitLifted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetRolesReported() *RolesReported {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_RolesReported); ok {
-			return x.RolesReported
+		if x, ok := x.Fact.(*Event_CallSettled); ok {
+			return x.CallSettled
 		}
 	}
 	return nil
@@ -592,6 +828,24 @@ func (x *Event) GetDecisionSuperseded() *DecisionSuperseded {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_DecisionSuperseded); ok {
 			return x.DecisionSuperseded
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetDecisionAbandoned() *DecisionAbandoned {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_DecisionAbandoned); ok {
+			return x.DecisionAbandoned
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetDecisionsImported() *DecisionsImported {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_DecisionsImported); ok {
+			return x.DecisionsImported
 		}
 	}
 	return nil
@@ -687,262 +941,10 @@ func (x *Event) GetLockWithdrawn() *LockWithdrawn {
 	return nil
 }
 
-func (x *Event) GetTurnStarted() *TurnStarted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_TurnStarted); ok {
-			return x.TurnStarted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetModelAnswered() *ModelAnswered {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ModelAnswered); ok {
-			return x.ModelAnswered
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetToolIntended() *ToolIntended {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ToolIntended); ok {
-			return x.ToolIntended
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetToolFinished() *ToolFinished {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ToolFinished); ok {
-			return x.ToolFinished
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetKeyRotated() *KeyRotated {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_KeyRotated); ok {
-			return x.KeyRotated
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetSecurityNoted() *SecurityNoted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_SecurityNoted); ok {
-			return x.SecurityNoted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetRoleScaled() *RoleScaled {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_RoleScaled); ok {
-			return x.RoleScaled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetHostDrained() *HostDrained {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_HostDrained); ok {
-			return x.HostDrained
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetPermissionSet() *PermissionSet {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_PermissionSet); ok {
-			return x.PermissionSet
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetPermissionRevoked() *PermissionRevoked {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_PermissionRevoked); ok {
-			return x.PermissionRevoked
-		}
-	}
-	return nil
-}
-
 func (x *Event) GetLockCoupled() *LockCoupled {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_LockCoupled); ok {
 			return x.LockCoupled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTrainTested() *TrainTested {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_TrainTested); ok {
-			return x.TrainTested
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTaskGiven() *TaskGiven {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_TaskGiven); ok {
-			return x.TaskGiven
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTaskEnded() *TaskEnded {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_TaskEnded); ok {
-			return x.TaskEnded
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTurnCompacted() *TurnCompacted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_TurnCompacted); ok {
-			return x.TurnCompacted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetMessageHeard() *MessageHeard {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_MessageHeard); ok {
-			return x.MessageHeard
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetExecutionTold() *ExecutionTold {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ExecutionTold); ok {
-			return x.ExecutionTold
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetDecisionAbandoned() *DecisionAbandoned {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_DecisionAbandoned); ok {
-			return x.DecisionAbandoned
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetDecisionsImported() *DecisionsImported {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_DecisionsImported); ok {
-			return x.DecisionsImported
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetCallReserved() *CallReserved {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_CallReserved); ok {
-			return x.CallReserved
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetCallSettled() *CallSettled {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_CallSettled); ok {
-			return x.CallSettled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetJournalCut() *JournalCut {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_JournalCut); ok {
-			return x.JournalCut
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetMembersChanged() *MembersChanged {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_MembersChanged); ok {
-			return x.MembersChanged
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetToolsTrusted() *ToolsTrusted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ToolsTrusted); ok {
-			return x.ToolsTrusted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetToolsDistrusted() *ToolsDistrusted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ToolsDistrusted); ok {
-			return x.ToolsDistrusted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetPlanAdopted() *PlanAdopted {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_PlanAdopted); ok {
-			return x.PlanAdopted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetLandingSettled() *LandingSettled {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_LandingSettled); ok {
-			return x.LandingSettled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetModelBlocked() *ModelBlocked {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ModelBlocked); ok {
-			return x.ModelBlocked
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetModelUnblocked() *ModelUnblocked {
-	if x != nil {
-		if x, ok := x.Fact.(*Event_ModelUnblocked); ok {
-			return x.ModelUnblocked
 		}
 	}
 	return nil
@@ -953,6 +955,7 @@ type isEvent_Fact interface {
 }
 
 type Event_ProjectRegistered struct {
+	// The project.
 	ProjectRegistered *ProjectRegistered `protobuf:"bytes,20,opt,name=project_registered,json=projectRegistered,proto3,oneof"`
 }
 
@@ -988,292 +991,296 @@ type Event_GovernorRenewed struct {
 	GovernorRenewed *GovernorRenewed `protobuf:"bytes,28,opt,name=governor_renewed,json=governorRenewed,proto3,oneof"`
 }
 
-type Event_ExecutionStarted struct {
-	ExecutionStarted *ExecutionStarted `protobuf:"bytes,30,opt,name=execution_started,json=executionStarted,proto3,oneof"`
-}
-
-type Event_EdgeSettled struct {
-	EdgeSettled *EdgeSettled `protobuf:"bytes,31,opt,name=edge_settled,json=edgeSettled,proto3,oneof"`
-}
-
-type Event_NodeSkipped struct {
-	NodeSkipped *NodeSkipped `protobuf:"bytes,32,opt,name=node_skipped,json=nodeSkipped,proto3,oneof"`
-}
-
-type Event_AttemptDispatched struct {
-	AttemptDispatched *AttemptDispatched `protobuf:"bytes,33,opt,name=attempt_dispatched,json=attemptDispatched,proto3,oneof"`
-}
-
-type Event_AttemptClaimed struct {
-	AttemptClaimed *AttemptClaimed `protobuf:"bytes,34,opt,name=attempt_claimed,json=attemptClaimed,proto3,oneof"`
-}
-
-type Event_ClaimReleased struct {
-	ClaimReleased *ClaimReleased `protobuf:"bytes,35,opt,name=claim_released,json=claimReleased,proto3,oneof"`
-}
-
-type Event_AttemptParked struct {
-	AttemptParked *AttemptParked `protobuf:"bytes,36,opt,name=attempt_parked,json=attemptParked,proto3,oneof"`
-}
-
-type Event_AttemptEnded struct {
-	AttemptEnded *AttemptEnded `protobuf:"bytes,37,opt,name=attempt_ended,json=attemptEnded,proto3,oneof"`
-}
-
-type Event_RetryScheduled struct {
-	RetryScheduled *RetryScheduled `protobuf:"bytes,38,opt,name=retry_scheduled,json=retryScheduled,proto3,oneof"`
-}
-
-type Event_NodeCompleted struct {
-	NodeCompleted *NodeCompleted `protobuf:"bytes,39,opt,name=node_completed,json=nodeCompleted,proto3,oneof"`
-}
-
-type Event_ReworkStarted struct {
-	ReworkStarted *ReworkStarted `protobuf:"bytes,40,opt,name=rework_started,json=reworkStarted,proto3,oneof"`
-}
-
-type Event_ApprovalRequested struct {
-	ApprovalRequested *ApprovalRequested `protobuf:"bytes,41,opt,name=approval_requested,json=approvalRequested,proto3,oneof"`
-}
-
-type Event_ApprovalDecided struct {
-	ApprovalDecided *ApprovalDecided `protobuf:"bytes,42,opt,name=approval_decided,json=approvalDecided,proto3,oneof"`
-}
-
-type Event_ApprovalRefused struct {
-	ApprovalRefused *ApprovalRefused `protobuf:"bytes,43,opt,name=approval_refused,json=approvalRefused,proto3,oneof"`
-}
-
-type Event_ExecutionEnded struct {
-	ExecutionEnded *ExecutionEnded `protobuf:"bytes,44,opt,name=execution_ended,json=executionEnded,proto3,oneof"`
-}
-
-type Event_ChangeProposed struct {
-	ChangeProposed *ChangeProposed `protobuf:"bytes,45,opt,name=change_proposed,json=changeProposed,proto3,oneof"`
-}
-
-type Event_CandidateMade struct {
-	CandidateMade *CandidateMade `protobuf:"bytes,46,opt,name=candidate_made,json=candidateMade,proto3,oneof"`
-}
-
-type Event_Landed struct {
-	Landed *Landed `protobuf:"bytes,47,opt,name=landed,proto3,oneof"`
-}
-
-type Event_ApprovalLapsed struct {
-	ApprovalLapsed *ApprovalLapsed `protobuf:"bytes,48,opt,name=approval_lapsed,json=approvalLapsed,proto3,oneof"`
-}
-
-type Event_OverrideGiven struct {
-	OverrideGiven *OverrideGiven `protobuf:"bytes,49,opt,name=override_given,json=overrideGiven,proto3,oneof"`
-}
-
-type Event_CommandRefused struct {
-	CommandRefused *CommandRefused `protobuf:"bytes,50,opt,name=command_refused,json=commandRefused,proto3,oneof"`
-}
-
-type Event_WorkPaused struct {
-	WorkPaused *WorkPaused `protobuf:"bytes,51,opt,name=work_paused,json=workPaused,proto3,oneof"`
-}
-
-type Event_WorkResumed struct {
-	WorkResumed *WorkResumed `protobuf:"bytes,52,opt,name=work_resumed,json=workResumed,proto3,oneof"`
-}
-
-type Event_ExecutionMoved struct {
-	ExecutionMoved *ExecutionMoved `protobuf:"bytes,53,opt,name=execution_moved,json=executionMoved,proto3,oneof"`
-}
-
-type Event_GateFailed struct {
-	GateFailed *GateFailed `protobuf:"bytes,54,opt,name=gate_failed,json=gateFailed,proto3,oneof"`
-}
-
-type Event_GapNoted struct {
-	GapNoted *GapNoted `protobuf:"bytes,55,opt,name=gap_noted,json=gapNoted,proto3,oneof"`
-}
-
-type Event_ChildStarted struct {
-	ChildStarted *ChildStarted `protobuf:"bytes,56,opt,name=child_started,json=childStarted,proto3,oneof"`
-}
-
-type Event_ExecutionForked struct {
-	ExecutionForked *ExecutionForked `protobuf:"bytes,57,opt,name=execution_forked,json=executionForked,proto3,oneof"`
-}
-
-type Event_LimitLifted struct {
-	LimitLifted *LimitLifted `protobuf:"bytes,58,opt,name=limit_lifted,json=limitLifted,proto3,oneof"`
-}
-
-type Event_RolesReported struct {
-	RolesReported *RolesReported `protobuf:"bytes,59,opt,name=roles_reported,json=rolesReported,proto3,oneof"`
-}
-
-type Event_DecisionAdded struct {
-	DecisionAdded *DecisionAdded `protobuf:"bytes,60,opt,name=decision_added,json=decisionAdded,proto3,oneof"`
-}
-
-type Event_DecisionLinked struct {
-	DecisionLinked *DecisionLinked `protobuf:"bytes,61,opt,name=decision_linked,json=decisionLinked,proto3,oneof"`
-}
-
-type Event_DecisionSuperseded struct {
-	DecisionSuperseded *DecisionSuperseded `protobuf:"bytes,62,opt,name=decision_superseded,json=decisionSuperseded,proto3,oneof"`
-}
-
-type Event_BallotOpened struct {
-	BallotOpened *BallotOpened `protobuf:"bytes,63,opt,name=ballot_opened,json=ballotOpened,proto3,oneof"`
-}
-
-type Event_VoteCast struct {
-	VoteCast *VoteCast `protobuf:"bytes,64,opt,name=vote_cast,json=voteCast,proto3,oneof"`
-}
-
-type Event_BallotReferred struct {
-	BallotReferred *BallotReferred `protobuf:"bytes,65,opt,name=ballot_referred,json=ballotReferred,proto3,oneof"`
-}
-
-type Event_BallotClosed struct {
-	BallotClosed *BallotClosed `protobuf:"bytes,66,opt,name=ballot_closed,json=ballotClosed,proto3,oneof"`
-}
-
-type Event_LockRequested struct {
-	LockRequested *LockRequested `protobuf:"bytes,70,opt,name=lock_requested,json=lockRequested,proto3,oneof"`
-}
-
-type Event_LockGranted struct {
-	LockGranted *LockGranted `protobuf:"bytes,71,opt,name=lock_granted,json=lockGranted,proto3,oneof"`
-}
-
-type Event_LockRenewed struct {
-	LockRenewed *LockRenewed `protobuf:"bytes,72,opt,name=lock_renewed,json=lockRenewed,proto3,oneof"`
-}
-
-type Event_LockReleased struct {
-	LockReleased *LockReleased `protobuf:"bytes,73,opt,name=lock_released,json=lockReleased,proto3,oneof"`
-}
-
-type Event_LockExpired struct {
-	LockExpired *LockExpired `protobuf:"bytes,74,opt,name=lock_expired,json=lockExpired,proto3,oneof"`
-}
-
-type Event_LockWithdrawn struct {
-	LockWithdrawn *LockWithdrawn `protobuf:"bytes,75,opt,name=lock_withdrawn,json=lockWithdrawn,proto3,oneof"`
-}
-
-type Event_TurnStarted struct {
-	TurnStarted *TurnStarted `protobuf:"bytes,80,opt,name=turn_started,json=turnStarted,proto3,oneof"`
-}
-
-type Event_ModelAnswered struct {
-	ModelAnswered *ModelAnswered `protobuf:"bytes,81,opt,name=model_answered,json=modelAnswered,proto3,oneof"`
-}
-
-type Event_ToolIntended struct {
-	ToolIntended *ToolIntended `protobuf:"bytes,82,opt,name=tool_intended,json=toolIntended,proto3,oneof"`
-}
-
-type Event_ToolFinished struct {
-	ToolFinished *ToolFinished `protobuf:"bytes,83,opt,name=tool_finished,json=toolFinished,proto3,oneof"`
-}
-
-type Event_KeyRotated struct {
-	KeyRotated *KeyRotated `protobuf:"bytes,84,opt,name=key_rotated,json=keyRotated,proto3,oneof"`
-}
-
-type Event_SecurityNoted struct {
-	SecurityNoted *SecurityNoted `protobuf:"bytes,85,opt,name=security_noted,json=securityNoted,proto3,oneof"`
-}
-
-type Event_RoleScaled struct {
-	RoleScaled *RoleScaled `protobuf:"bytes,90,opt,name=role_scaled,json=roleScaled,proto3,oneof"`
-}
-
-type Event_HostDrained struct {
-	HostDrained *HostDrained `protobuf:"bytes,91,opt,name=host_drained,json=hostDrained,proto3,oneof"`
-}
-
-type Event_PermissionSet struct {
-	PermissionSet *PermissionSet `protobuf:"bytes,500,opt,name=permission_set,json=permissionSet,proto3,oneof"`
-}
-
-type Event_PermissionRevoked struct {
-	PermissionRevoked *PermissionRevoked `protobuf:"bytes,501,opt,name=permission_revoked,json=permissionRevoked,proto3,oneof"`
-}
-
-type Event_LockCoupled struct {
-	LockCoupled *LockCoupled `protobuf:"bytes,460,opt,name=lock_coupled,json=lockCoupled,proto3,oneof"`
-}
-
-type Event_TrainTested struct {
-	TrainTested *TrainTested `protobuf:"bytes,461,opt,name=train_tested,json=trainTested,proto3,oneof"`
-}
-
-type Event_TaskGiven struct {
-	TaskGiven *TaskGiven `protobuf:"bytes,670,opt,name=task_given,json=taskGiven,proto3,oneof"`
-}
-
-type Event_TaskEnded struct {
-	TaskEnded *TaskEnded `protobuf:"bytes,671,opt,name=task_ended,json=taskEnded,proto3,oneof"`
-}
-
-type Event_TurnCompacted struct {
-	TurnCompacted *TurnCompacted `protobuf:"bytes,550,opt,name=turn_compacted,json=turnCompacted,proto3,oneof"`
-}
-
-type Event_MessageHeard struct {
-	MessageHeard *MessageHeard `protobuf:"bytes,551,opt,name=message_heard,json=messageHeard,proto3,oneof"`
-}
-
-type Event_ExecutionTold struct {
-	ExecutionTold *ExecutionTold `protobuf:"bytes,552,opt,name=execution_told,json=executionTold,proto3,oneof"`
-}
-
-type Event_DecisionAbandoned struct {
-	DecisionAbandoned *DecisionAbandoned `protobuf:"bytes,600,opt,name=decision_abandoned,json=decisionAbandoned,proto3,oneof"`
-}
-
-type Event_DecisionsImported struct {
-	DecisionsImported *DecisionsImported `protobuf:"bytes,601,opt,name=decisions_imported,json=decisionsImported,proto3,oneof"`
-}
-
-type Event_CallReserved struct {
-	CallReserved *CallReserved `protobuf:"bytes,700,opt,name=call_reserved,json=callReserved,proto3,oneof"`
-}
-
-type Event_CallSettled struct {
-	CallSettled *CallSettled `protobuf:"bytes,701,opt,name=call_settled,json=callSettled,proto3,oneof"`
-}
-
-type Event_JournalCut struct {
-	JournalCut *JournalCut `protobuf:"bytes,640,opt,name=journal_cut,json=journalCut,proto3,oneof"`
-}
-
-type Event_MembersChanged struct {
-	MembersChanged *MembersChanged `protobuf:"bytes,840,opt,name=members_changed,json=membersChanged,proto3,oneof"`
-}
-
-type Event_ToolsTrusted struct {
-	ToolsTrusted *ToolsTrusted `protobuf:"bytes,910,opt,name=tools_trusted,json=toolsTrusted,proto3,oneof"`
-}
-
-type Event_ToolsDistrusted struct {
-	ToolsDistrusted *ToolsDistrusted `protobuf:"bytes,911,opt,name=tools_distrusted,json=toolsDistrusted,proto3,oneof"`
-}
-
-type Event_PlanAdopted struct {
-	PlanAdopted *PlanAdopted `protobuf:"bytes,720,opt,name=plan_adopted,json=planAdopted,proto3,oneof"`
-}
-
-type Event_LandingSettled struct {
-	LandingSettled *LandingSettled `protobuf:"bytes,830,opt,name=landing_settled,json=landingSettled,proto3,oneof"`
-}
-
 type Event_ModelBlocked struct {
-	ModelBlocked *ModelBlocked `protobuf:"bytes,916,opt,name=model_blocked,json=modelBlocked,proto3,oneof"`
+	ModelBlocked *ModelBlocked `protobuf:"bytes,29,opt,name=model_blocked,json=modelBlocked,proto3,oneof"`
 }
 
 type Event_ModelUnblocked struct {
-	ModelUnblocked *ModelUnblocked `protobuf:"bytes,917,opt,name=model_unblocked,json=modelUnblocked,proto3,oneof"`
+	ModelUnblocked *ModelUnblocked `protobuf:"bytes,30,opt,name=model_unblocked,json=modelUnblocked,proto3,oneof"`
+}
+
+type Event_OverrideGiven struct {
+	OverrideGiven *OverrideGiven `protobuf:"bytes,31,opt,name=override_given,json=overrideGiven,proto3,oneof"`
+}
+
+type Event_CommandRefused struct {
+	CommandRefused *CommandRefused `protobuf:"bytes,32,opt,name=command_refused,json=commandRefused,proto3,oneof"`
+}
+
+type Event_KeyRotated struct {
+	KeyRotated *KeyRotated `protobuf:"bytes,33,opt,name=key_rotated,json=keyRotated,proto3,oneof"`
+}
+
+type Event_SecurityNoted struct {
+	SecurityNoted *SecurityNoted `protobuf:"bytes,34,opt,name=security_noted,json=securityNoted,proto3,oneof"`
+}
+
+type Event_JournalCut struct {
+	JournalCut *JournalCut `protobuf:"bytes,35,opt,name=journal_cut,json=journalCut,proto3,oneof"`
+}
+
+type Event_WorkPaused struct {
+	WorkPaused *WorkPaused `protobuf:"bytes,36,opt,name=work_paused,json=workPaused,proto3,oneof"`
+}
+
+type Event_WorkResumed struct {
+	WorkResumed *WorkResumed `protobuf:"bytes,37,opt,name=work_resumed,json=workResumed,proto3,oneof"`
+}
+
+type Event_RoleScaled struct {
+	RoleScaled *RoleScaled `protobuf:"bytes,38,opt,name=role_scaled,json=roleScaled,proto3,oneof"`
+}
+
+type Event_HostDrained struct {
+	HostDrained *HostDrained `protobuf:"bytes,39,opt,name=host_drained,json=hostDrained,proto3,oneof"`
+}
+
+type Event_MembersChanged struct {
+	MembersChanged *MembersChanged `protobuf:"bytes,40,opt,name=members_changed,json=membersChanged,proto3,oneof"`
+}
+
+type Event_RolesReported struct {
+	RolesReported *RolesReported `protobuf:"bytes,41,opt,name=roles_reported,json=rolesReported,proto3,oneof"`
+}
+
+type Event_PermissionSet struct {
+	PermissionSet *PermissionSet `protobuf:"bytes,42,opt,name=permission_set,json=permissionSet,proto3,oneof"`
+}
+
+type Event_PermissionRevoked struct {
+	PermissionRevoked *PermissionRevoked `protobuf:"bytes,43,opt,name=permission_revoked,json=permissionRevoked,proto3,oneof"`
+}
+
+type Event_ToolsTrusted struct {
+	ToolsTrusted *ToolsTrusted `protobuf:"bytes,44,opt,name=tools_trusted,json=toolsTrusted,proto3,oneof"`
+}
+
+type Event_ToolsDistrusted struct {
+	ToolsDistrusted *ToolsDistrusted `protobuf:"bytes,45,opt,name=tools_distrusted,json=toolsDistrusted,proto3,oneof"`
+}
+
+type Event_ApprovalRequested struct {
+	ApprovalRequested *ApprovalRequested `protobuf:"bytes,46,opt,name=approval_requested,json=approvalRequested,proto3,oneof"`
+}
+
+type Event_ApprovalDecided struct {
+	ApprovalDecided *ApprovalDecided `protobuf:"bytes,47,opt,name=approval_decided,json=approvalDecided,proto3,oneof"`
+}
+
+type Event_ApprovalRefused struct {
+	ApprovalRefused *ApprovalRefused `protobuf:"bytes,48,opt,name=approval_refused,json=approvalRefused,proto3,oneof"`
+}
+
+type Event_ApprovalLapsed struct {
+	ApprovalLapsed *ApprovalLapsed `protobuf:"bytes,49,opt,name=approval_lapsed,json=approvalLapsed,proto3,oneof"`
+}
+
+type Event_ExecutionStarted struct {
+	// Executions, and what comes of attempts.
+	ExecutionStarted *ExecutionStarted `protobuf:"bytes,50,opt,name=execution_started,json=executionStarted,proto3,oneof"`
+}
+
+type Event_ExecutionForked struct {
+	ExecutionForked *ExecutionForked `protobuf:"bytes,51,opt,name=execution_forked,json=executionForked,proto3,oneof"`
+}
+
+type Event_ExecutionMoved struct {
+	ExecutionMoved *ExecutionMoved `protobuf:"bytes,52,opt,name=execution_moved,json=executionMoved,proto3,oneof"`
+}
+
+type Event_ExecutionTold struct {
+	ExecutionTold *ExecutionTold `protobuf:"bytes,53,opt,name=execution_told,json=executionTold,proto3,oneof"`
+}
+
+type Event_ExecutionEnded struct {
+	ExecutionEnded *ExecutionEnded `protobuf:"bytes,54,opt,name=execution_ended,json=executionEnded,proto3,oneof"`
+}
+
+type Event_EdgeSettled struct {
+	EdgeSettled *EdgeSettled `protobuf:"bytes,55,opt,name=edge_settled,json=edgeSettled,proto3,oneof"`
+}
+
+type Event_NodeSkipped struct {
+	NodeSkipped *NodeSkipped `protobuf:"bytes,56,opt,name=node_skipped,json=nodeSkipped,proto3,oneof"`
+}
+
+type Event_NodeCompleted struct {
+	NodeCompleted *NodeCompleted `protobuf:"bytes,57,opt,name=node_completed,json=nodeCompleted,proto3,oneof"`
+}
+
+type Event_ReworkStarted struct {
+	ReworkStarted *ReworkStarted `protobuf:"bytes,58,opt,name=rework_started,json=reworkStarted,proto3,oneof"`
+}
+
+type Event_GateFailed struct {
+	GateFailed *GateFailed `protobuf:"bytes,59,opt,name=gate_failed,json=gateFailed,proto3,oneof"`
+}
+
+type Event_GapNoted struct {
+	GapNoted *GapNoted `protobuf:"bytes,60,opt,name=gap_noted,json=gapNoted,proto3,oneof"`
+}
+
+type Event_LimitLifted struct {
+	LimitLifted *LimitLifted `protobuf:"bytes,61,opt,name=limit_lifted,json=limitLifted,proto3,oneof"`
+}
+
+type Event_PlanAdopted struct {
+	PlanAdopted *PlanAdopted `protobuf:"bytes,62,opt,name=plan_adopted,json=planAdopted,proto3,oneof"`
+}
+
+type Event_ChildStarted struct {
+	ChildStarted *ChildStarted `protobuf:"bytes,63,opt,name=child_started,json=childStarted,proto3,oneof"`
+}
+
+type Event_TaskGiven struct {
+	TaskGiven *TaskGiven `protobuf:"bytes,64,opt,name=task_given,json=taskGiven,proto3,oneof"`
+}
+
+type Event_TaskEnded struct {
+	TaskEnded *TaskEnded `protobuf:"bytes,65,opt,name=task_ended,json=taskEnded,proto3,oneof"`
+}
+
+type Event_AttemptDispatched struct {
+	AttemptDispatched *AttemptDispatched `protobuf:"bytes,66,opt,name=attempt_dispatched,json=attemptDispatched,proto3,oneof"`
+}
+
+type Event_AttemptClaimed struct {
+	AttemptClaimed *AttemptClaimed `protobuf:"bytes,67,opt,name=attempt_claimed,json=attemptClaimed,proto3,oneof"`
+}
+
+type Event_ClaimReleased struct {
+	ClaimReleased *ClaimReleased `protobuf:"bytes,68,opt,name=claim_released,json=claimReleased,proto3,oneof"`
+}
+
+type Event_AttemptParked struct {
+	AttemptParked *AttemptParked `protobuf:"bytes,69,opt,name=attempt_parked,json=attemptParked,proto3,oneof"`
+}
+
+type Event_AttemptEnded struct {
+	AttemptEnded *AttemptEnded `protobuf:"bytes,70,opt,name=attempt_ended,json=attemptEnded,proto3,oneof"`
+}
+
+type Event_RetryScheduled struct {
+	RetryScheduled *RetryScheduled `protobuf:"bytes,71,opt,name=retry_scheduled,json=retryScheduled,proto3,oneof"`
+}
+
+type Event_ChangeProposed struct {
+	ChangeProposed *ChangeProposed `protobuf:"bytes,72,opt,name=change_proposed,json=changeProposed,proto3,oneof"`
+}
+
+type Event_CandidateMade struct {
+	CandidateMade *CandidateMade `protobuf:"bytes,73,opt,name=candidate_made,json=candidateMade,proto3,oneof"`
+}
+
+type Event_TrainTested struct {
+	TrainTested *TrainTested `protobuf:"bytes,74,opt,name=train_tested,json=trainTested,proto3,oneof"`
+}
+
+type Event_Landed struct {
+	Landed *Landed `protobuf:"bytes,75,opt,name=landed,proto3,oneof"`
+}
+
+type Event_LandingSettled struct {
+	LandingSettled *LandingSettled `protobuf:"bytes,76,opt,name=landing_settled,json=landingSettled,proto3,oneof"`
+}
+
+type Event_TurnStarted struct {
+	// Turns of agents.
+	TurnStarted *TurnStarted `protobuf:"bytes,77,opt,name=turn_started,json=turnStarted,proto3,oneof"`
+}
+
+type Event_ModelAnswered struct {
+	ModelAnswered *ModelAnswered `protobuf:"bytes,78,opt,name=model_answered,json=modelAnswered,proto3,oneof"`
+}
+
+type Event_ToolIntended struct {
+	ToolIntended *ToolIntended `protobuf:"bytes,79,opt,name=tool_intended,json=toolIntended,proto3,oneof"`
+}
+
+type Event_ToolFinished struct {
+	ToolFinished *ToolFinished `protobuf:"bytes,80,opt,name=tool_finished,json=toolFinished,proto3,oneof"`
+}
+
+type Event_TurnCompacted struct {
+	TurnCompacted *TurnCompacted `protobuf:"bytes,81,opt,name=turn_compacted,json=turnCompacted,proto3,oneof"`
+}
+
+type Event_MessageHeard struct {
+	MessageHeard *MessageHeard `protobuf:"bytes,82,opt,name=message_heard,json=messageHeard,proto3,oneof"`
+}
+
+type Event_CallReserved struct {
+	CallReserved *CallReserved `protobuf:"bytes,83,opt,name=call_reserved,json=callReserved,proto3,oneof"`
+}
+
+type Event_CallSettled struct {
+	CallSettled *CallSettled `protobuf:"bytes,84,opt,name=call_settled,json=callSettled,proto3,oneof"`
+}
+
+type Event_DecisionAdded struct {
+	// The decision graph.
+	DecisionAdded *DecisionAdded `protobuf:"bytes,85,opt,name=decision_added,json=decisionAdded,proto3,oneof"`
+}
+
+type Event_DecisionLinked struct {
+	DecisionLinked *DecisionLinked `protobuf:"bytes,86,opt,name=decision_linked,json=decisionLinked,proto3,oneof"`
+}
+
+type Event_DecisionSuperseded struct {
+	DecisionSuperseded *DecisionSuperseded `protobuf:"bytes,87,opt,name=decision_superseded,json=decisionSuperseded,proto3,oneof"`
+}
+
+type Event_DecisionAbandoned struct {
+	DecisionAbandoned *DecisionAbandoned `protobuf:"bytes,88,opt,name=decision_abandoned,json=decisionAbandoned,proto3,oneof"`
+}
+
+type Event_DecisionsImported struct {
+	DecisionsImported *DecisionsImported `protobuf:"bytes,89,opt,name=decisions_imported,json=decisionsImported,proto3,oneof"`
+}
+
+type Event_BallotOpened struct {
+	BallotOpened *BallotOpened `protobuf:"bytes,90,opt,name=ballot_opened,json=ballotOpened,proto3,oneof"`
+}
+
+type Event_VoteCast struct {
+	VoteCast *VoteCast `protobuf:"bytes,91,opt,name=vote_cast,json=voteCast,proto3,oneof"`
+}
+
+type Event_BallotReferred struct {
+	BallotReferred *BallotReferred `protobuf:"bytes,92,opt,name=ballot_referred,json=ballotReferred,proto3,oneof"`
+}
+
+type Event_BallotClosed struct {
+	BallotClosed *BallotClosed `protobuf:"bytes,93,opt,name=ballot_closed,json=ballotClosed,proto3,oneof"`
+}
+
+type Event_LockRequested struct {
+	// The commit lock.
+	LockRequested *LockRequested `protobuf:"bytes,94,opt,name=lock_requested,json=lockRequested,proto3,oneof"`
+}
+
+type Event_LockGranted struct {
+	LockGranted *LockGranted `protobuf:"bytes,95,opt,name=lock_granted,json=lockGranted,proto3,oneof"`
+}
+
+type Event_LockRenewed struct {
+	LockRenewed *LockRenewed `protobuf:"bytes,96,opt,name=lock_renewed,json=lockRenewed,proto3,oneof"`
+}
+
+type Event_LockReleased struct {
+	LockReleased *LockReleased `protobuf:"bytes,97,opt,name=lock_released,json=lockReleased,proto3,oneof"`
+}
+
+type Event_LockExpired struct {
+	LockExpired *LockExpired `protobuf:"bytes,98,opt,name=lock_expired,json=lockExpired,proto3,oneof"`
+}
+
+type Event_LockWithdrawn struct {
+	LockWithdrawn *LockWithdrawn `protobuf:"bytes,99,opt,name=lock_withdrawn,json=lockWithdrawn,proto3,oneof"`
+}
+
+type Event_LockCoupled struct {
+	LockCoupled *LockCoupled `protobuf:"bytes,100,opt,name=lock_coupled,json=lockCoupled,proto3,oneof"`
 }
 
 func (*Event_ProjectRegistered) isEvent_Fact() {}
@@ -1294,11 +1301,79 @@ func (*Event_GovernorTripped) isEvent_Fact() {}
 
 func (*Event_GovernorRenewed) isEvent_Fact() {}
 
+func (*Event_ModelBlocked) isEvent_Fact() {}
+
+func (*Event_ModelUnblocked) isEvent_Fact() {}
+
+func (*Event_OverrideGiven) isEvent_Fact() {}
+
+func (*Event_CommandRefused) isEvent_Fact() {}
+
+func (*Event_KeyRotated) isEvent_Fact() {}
+
+func (*Event_SecurityNoted) isEvent_Fact() {}
+
+func (*Event_JournalCut) isEvent_Fact() {}
+
+func (*Event_WorkPaused) isEvent_Fact() {}
+
+func (*Event_WorkResumed) isEvent_Fact() {}
+
+func (*Event_RoleScaled) isEvent_Fact() {}
+
+func (*Event_HostDrained) isEvent_Fact() {}
+
+func (*Event_MembersChanged) isEvent_Fact() {}
+
+func (*Event_RolesReported) isEvent_Fact() {}
+
+func (*Event_PermissionSet) isEvent_Fact() {}
+
+func (*Event_PermissionRevoked) isEvent_Fact() {}
+
+func (*Event_ToolsTrusted) isEvent_Fact() {}
+
+func (*Event_ToolsDistrusted) isEvent_Fact() {}
+
+func (*Event_ApprovalRequested) isEvent_Fact() {}
+
+func (*Event_ApprovalDecided) isEvent_Fact() {}
+
+func (*Event_ApprovalRefused) isEvent_Fact() {}
+
+func (*Event_ApprovalLapsed) isEvent_Fact() {}
+
 func (*Event_ExecutionStarted) isEvent_Fact() {}
+
+func (*Event_ExecutionForked) isEvent_Fact() {}
+
+func (*Event_ExecutionMoved) isEvent_Fact() {}
+
+func (*Event_ExecutionTold) isEvent_Fact() {}
+
+func (*Event_ExecutionEnded) isEvent_Fact() {}
 
 func (*Event_EdgeSettled) isEvent_Fact() {}
 
 func (*Event_NodeSkipped) isEvent_Fact() {}
+
+func (*Event_NodeCompleted) isEvent_Fact() {}
+
+func (*Event_ReworkStarted) isEvent_Fact() {}
+
+func (*Event_GateFailed) isEvent_Fact() {}
+
+func (*Event_GapNoted) isEvent_Fact() {}
+
+func (*Event_LimitLifted) isEvent_Fact() {}
+
+func (*Event_PlanAdopted) isEvent_Fact() {}
+
+func (*Event_ChildStarted) isEvent_Fact() {}
+
+func (*Event_TaskGiven) isEvent_Fact() {}
+
+func (*Event_TaskEnded) isEvent_Fact() {}
 
 func (*Event_AttemptDispatched) isEvent_Fact() {}
 
@@ -1312,53 +1387,41 @@ func (*Event_AttemptEnded) isEvent_Fact() {}
 
 func (*Event_RetryScheduled) isEvent_Fact() {}
 
-func (*Event_NodeCompleted) isEvent_Fact() {}
-
-func (*Event_ReworkStarted) isEvent_Fact() {}
-
-func (*Event_ApprovalRequested) isEvent_Fact() {}
-
-func (*Event_ApprovalDecided) isEvent_Fact() {}
-
-func (*Event_ApprovalRefused) isEvent_Fact() {}
-
-func (*Event_ExecutionEnded) isEvent_Fact() {}
-
 func (*Event_ChangeProposed) isEvent_Fact() {}
 
 func (*Event_CandidateMade) isEvent_Fact() {}
 
+func (*Event_TrainTested) isEvent_Fact() {}
+
 func (*Event_Landed) isEvent_Fact() {}
 
-func (*Event_ApprovalLapsed) isEvent_Fact() {}
+func (*Event_LandingSettled) isEvent_Fact() {}
 
-func (*Event_OverrideGiven) isEvent_Fact() {}
+func (*Event_TurnStarted) isEvent_Fact() {}
 
-func (*Event_CommandRefused) isEvent_Fact() {}
+func (*Event_ModelAnswered) isEvent_Fact() {}
 
-func (*Event_WorkPaused) isEvent_Fact() {}
+func (*Event_ToolIntended) isEvent_Fact() {}
 
-func (*Event_WorkResumed) isEvent_Fact() {}
+func (*Event_ToolFinished) isEvent_Fact() {}
 
-func (*Event_ExecutionMoved) isEvent_Fact() {}
+func (*Event_TurnCompacted) isEvent_Fact() {}
 
-func (*Event_GateFailed) isEvent_Fact() {}
+func (*Event_MessageHeard) isEvent_Fact() {}
 
-func (*Event_GapNoted) isEvent_Fact() {}
+func (*Event_CallReserved) isEvent_Fact() {}
 
-func (*Event_ChildStarted) isEvent_Fact() {}
-
-func (*Event_ExecutionForked) isEvent_Fact() {}
-
-func (*Event_LimitLifted) isEvent_Fact() {}
-
-func (*Event_RolesReported) isEvent_Fact() {}
+func (*Event_CallSettled) isEvent_Fact() {}
 
 func (*Event_DecisionAdded) isEvent_Fact() {}
 
 func (*Event_DecisionLinked) isEvent_Fact() {}
 
 func (*Event_DecisionSuperseded) isEvent_Fact() {}
+
+func (*Event_DecisionAbandoned) isEvent_Fact() {}
+
+func (*Event_DecisionsImported) isEvent_Fact() {}
 
 func (*Event_BallotOpened) isEvent_Fact() {}
 
@@ -1380,63 +1443,7 @@ func (*Event_LockExpired) isEvent_Fact() {}
 
 func (*Event_LockWithdrawn) isEvent_Fact() {}
 
-func (*Event_TurnStarted) isEvent_Fact() {}
-
-func (*Event_ModelAnswered) isEvent_Fact() {}
-
-func (*Event_ToolIntended) isEvent_Fact() {}
-
-func (*Event_ToolFinished) isEvent_Fact() {}
-
-func (*Event_KeyRotated) isEvent_Fact() {}
-
-func (*Event_SecurityNoted) isEvent_Fact() {}
-
-func (*Event_RoleScaled) isEvent_Fact() {}
-
-func (*Event_HostDrained) isEvent_Fact() {}
-
-func (*Event_PermissionSet) isEvent_Fact() {}
-
-func (*Event_PermissionRevoked) isEvent_Fact() {}
-
 func (*Event_LockCoupled) isEvent_Fact() {}
-
-func (*Event_TrainTested) isEvent_Fact() {}
-
-func (*Event_TaskGiven) isEvent_Fact() {}
-
-func (*Event_TaskEnded) isEvent_Fact() {}
-
-func (*Event_TurnCompacted) isEvent_Fact() {}
-
-func (*Event_MessageHeard) isEvent_Fact() {}
-
-func (*Event_ExecutionTold) isEvent_Fact() {}
-
-func (*Event_DecisionAbandoned) isEvent_Fact() {}
-
-func (*Event_DecisionsImported) isEvent_Fact() {}
-
-func (*Event_CallReserved) isEvent_Fact() {}
-
-func (*Event_CallSettled) isEvent_Fact() {}
-
-func (*Event_JournalCut) isEvent_Fact() {}
-
-func (*Event_MembersChanged) isEvent_Fact() {}
-
-func (*Event_ToolsTrusted) isEvent_Fact() {}
-
-func (*Event_ToolsDistrusted) isEvent_Fact() {}
-
-func (*Event_PlanAdopted) isEvent_Fact() {}
-
-func (*Event_LandingSettled) isEvent_Fact() {}
-
-func (*Event_ModelBlocked) isEvent_Fact() {}
-
-func (*Event_ModelUnblocked) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -2421,7 +2428,7 @@ type LimitLifted struct {
 	// events of earlier releases, which waived every deadline to come.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// What the whole project may spend now, in all; unset leaves it.
-	Project       *Budget `protobuf:"bytes,700,opt,name=project,proto3" json:"project,omitempty"`
+	Project       *Budget `protobuf:"bytes,4,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3522,9 +3529,9 @@ type AttemptParked struct {
 	// When a "rate" limit ends, or what waits for the "operator" is tried again.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
 	// What the "operator" is to mend.
-	Block *ModelBlock `protobuf:"bytes,916,opt,name=block,proto3" json:"block,omitempty"`
+	Block *ModelBlock `protobuf:"bytes,3,opt,name=block,proto3" json:"block,omitempty"`
 	// Beads of the tasks that it waits for, where that is its "team".
-	Awaits        []string `protobuf:"bytes,670,rep,name=awaits,proto3" json:"awaits,omitempty"`
+	Awaits        []string `protobuf:"bytes,4,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5345,10 +5352,10 @@ type TurnStarted struct {
 	Model  string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	Prompt *BlobRef               `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// The model that plans the changes; empty where one model does both.
-	Architect string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	Architect string `protobuf:"bytes,3,opt,name=architect,proto3" json:"architect,omitempty"`
 	// The role's tools that the host could not carry out when the turn began, for the
 	// want of a sandbox, a source or a program: the turn does without them.
-	Without       []string `protobuf:"bytes,551,rep,name=without,proto3" json:"without,omitempty"`
+	Without       []string `protobuf:"bytes,4,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5908,7 +5915,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf0*\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x94L\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5917,96 +5924,172 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\texecution\x18\x05 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\a \x01(\tR\aattempt\x12'\n" +
-	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12K\n" +
-	"\x12project_registered\x18\x14 \x01(\v2\x1a.loom.v1.ProjectRegisteredH\x00R\x11projectRegistered\x12H\n" +
-	"\x11definition_stored\x18\x15 \x01(\v2\x19.loom.v1.DefinitionStoredH\x00R\x10definitionStored\x123\n" +
+	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12\xaf\x01\n" +
+	"\x12project_registered\x18\x14 \x01(\v2\x1a.loom.v1.ProjectRegisteredBb\x8a\xb5\x18^\n" +
+	"\x01\x01\x1aYproject {project} registered, work lands on {.config.target_branch or its default branch}H\x00R\x11projectRegistered\x12\xb5\x01\n" +
+	"\x11definition_stored\x18\x15 \x01(\v2\x19.loom.v1.DefinitionStoredBk\x8a\xb5\x18g\n" +
+	"\x01\x01\x1ab{about}: workflow {.definition.name} {.definition.version} stored ({.definition.nodes count node})H\x00R\x10definitionStored\x12<\n" +
 	"\n" +
-	"bead_filed\x18\x16 \x01(\v2\x12.loom.v1.BeadFiledH\x00R\tbeadFiled\x12<\n" +
-	"\rbead_occurred\x18\x17 \x01(\v2\x15.loom.v1.BeadOccurredH\x00R\fbeadOccurred\x12L\n" +
-	"\x13bead_status_changed\x18\x18 \x01(\v2\x1a.loom.v1.BeadStatusChangedH\x00R\x11beadStatusChanged\x12N\n" +
-	"\x13submission_rejected\x18\x19 \x01(\v2\x1b.loom.v1.SubmissionRejectedH\x00R\x12submissionRejected\x129\n" +
-	"\fbead_updated\x18\x1a \x01(\v2\x14.loom.v1.BeadUpdatedH\x00R\vbeadUpdated\x12E\n" +
-	"\x10governor_tripped\x18\x1b \x01(\v2\x18.loom.v1.GovernorTrippedH\x00R\x0fgovernorTripped\x12E\n" +
-	"\x10governor_renewed\x18\x1c \x01(\v2\x18.loom.v1.GovernorRenewedH\x00R\x0fgovernorRenewed\x12H\n" +
-	"\x11execution_started\x18\x1e \x01(\v2\x19.loom.v1.ExecutionStartedH\x00R\x10executionStarted\x129\n" +
-	"\fedge_settled\x18\x1f \x01(\v2\x14.loom.v1.EdgeSettledH\x00R\vedgeSettled\x129\n" +
-	"\fnode_skipped\x18  \x01(\v2\x14.loom.v1.NodeSkippedH\x00R\vnodeSkipped\x12K\n" +
-	"\x12attempt_dispatched\x18! \x01(\v2\x1a.loom.v1.AttemptDispatchedH\x00R\x11attemptDispatched\x12B\n" +
-	"\x0fattempt_claimed\x18\" \x01(\v2\x17.loom.v1.AttemptClaimedH\x00R\x0eattemptClaimed\x12?\n" +
-	"\x0eclaim_released\x18# \x01(\v2\x16.loom.v1.ClaimReleasedH\x00R\rclaimReleased\x12?\n" +
-	"\x0eattempt_parked\x18$ \x01(\v2\x16.loom.v1.AttemptParkedH\x00R\rattemptParked\x12<\n" +
-	"\rattempt_ended\x18% \x01(\v2\x15.loom.v1.AttemptEndedH\x00R\fattemptEnded\x12B\n" +
-	"\x0fretry_scheduled\x18& \x01(\v2\x17.loom.v1.RetryScheduledH\x00R\x0eretryScheduled\x12?\n" +
-	"\x0enode_completed\x18' \x01(\v2\x16.loom.v1.NodeCompletedH\x00R\rnodeCompleted\x12?\n" +
-	"\x0erework_started\x18( \x01(\v2\x16.loom.v1.ReworkStartedH\x00R\rreworkStarted\x12K\n" +
-	"\x12approval_requested\x18) \x01(\v2\x1a.loom.v1.ApprovalRequestedH\x00R\x11approvalRequested\x12E\n" +
-	"\x10approval_decided\x18* \x01(\v2\x18.loom.v1.ApprovalDecidedH\x00R\x0fapprovalDecided\x12E\n" +
-	"\x10approval_refused\x18+ \x01(\v2\x18.loom.v1.ApprovalRefusedH\x00R\x0fapprovalRefused\x12B\n" +
-	"\x0fexecution_ended\x18, \x01(\v2\x17.loom.v1.ExecutionEndedH\x00R\x0eexecutionEnded\x12B\n" +
-	"\x0fchange_proposed\x18- \x01(\v2\x17.loom.v1.ChangeProposedH\x00R\x0echangeProposed\x12?\n" +
-	"\x0ecandidate_made\x18. \x01(\v2\x16.loom.v1.CandidateMadeH\x00R\rcandidateMade\x12)\n" +
-	"\x06landed\x18/ \x01(\v2\x0f.loom.v1.LandedH\x00R\x06landed\x12B\n" +
-	"\x0fapproval_lapsed\x180 \x01(\v2\x17.loom.v1.ApprovalLapsedH\x00R\x0eapprovalLapsed\x12?\n" +
-	"\x0eoverride_given\x181 \x01(\v2\x16.loom.v1.OverrideGivenH\x00R\roverrideGiven\x12B\n" +
-	"\x0fcommand_refused\x182 \x01(\v2\x17.loom.v1.CommandRefusedH\x00R\x0ecommandRefused\x126\n" +
-	"\vwork_paused\x183 \x01(\v2\x13.loom.v1.WorkPausedH\x00R\n" +
-	"workPaused\x129\n" +
-	"\fwork_resumed\x184 \x01(\v2\x14.loom.v1.WorkResumedH\x00R\vworkResumed\x12B\n" +
-	"\x0fexecution_moved\x185 \x01(\v2\x17.loom.v1.ExecutionMovedH\x00R\x0eexecutionMoved\x126\n" +
-	"\vgate_failed\x186 \x01(\v2\x13.loom.v1.GateFailedH\x00R\n" +
-	"gateFailed\x120\n" +
-	"\tgap_noted\x187 \x01(\v2\x11.loom.v1.GapNotedH\x00R\bgapNoted\x12<\n" +
-	"\rchild_started\x188 \x01(\v2\x15.loom.v1.ChildStartedH\x00R\fchildStarted\x12E\n" +
-	"\x10execution_forked\x189 \x01(\v2\x18.loom.v1.ExecutionForkedH\x00R\x0fexecutionForked\x129\n" +
-	"\flimit_lifted\x18: \x01(\v2\x14.loom.v1.LimitLiftedH\x00R\vlimitLifted\x12?\n" +
-	"\x0eroles_reported\x18; \x01(\v2\x16.loom.v1.RolesReportedH\x00R\rrolesReported\x12?\n" +
-	"\x0edecision_added\x18< \x01(\v2\x16.loom.v1.DecisionAddedH\x00R\rdecisionAdded\x12B\n" +
-	"\x0fdecision_linked\x18= \x01(\v2\x17.loom.v1.DecisionLinkedH\x00R\x0edecisionLinked\x12N\n" +
-	"\x13decision_superseded\x18> \x01(\v2\x1b.loom.v1.DecisionSupersededH\x00R\x12decisionSuperseded\x12<\n" +
-	"\rballot_opened\x18? \x01(\v2\x15.loom.v1.BallotOpenedH\x00R\fballotOpened\x120\n" +
-	"\tvote_cast\x18@ \x01(\v2\x11.loom.v1.VoteCastH\x00R\bvoteCast\x12B\n" +
-	"\x0fballot_referred\x18A \x01(\v2\x17.loom.v1.BallotReferredH\x00R\x0eballotReferred\x12<\n" +
-	"\rballot_closed\x18B \x01(\v2\x15.loom.v1.BallotClosedH\x00R\fballotClosed\x12?\n" +
-	"\x0elock_requested\x18F \x01(\v2\x16.loom.v1.LockRequestedH\x00R\rlockRequested\x129\n" +
-	"\flock_granted\x18G \x01(\v2\x14.loom.v1.LockGrantedH\x00R\vlockGranted\x129\n" +
-	"\flock_renewed\x18H \x01(\v2\x14.loom.v1.LockRenewedH\x00R\vlockRenewed\x12<\n" +
-	"\rlock_released\x18I \x01(\v2\x15.loom.v1.LockReleasedH\x00R\flockReleased\x129\n" +
-	"\flock_expired\x18J \x01(\v2\x14.loom.v1.LockExpiredH\x00R\vlockExpired\x12?\n" +
-	"\x0elock_withdrawn\x18K \x01(\v2\x16.loom.v1.LockWithdrawnH\x00R\rlockWithdrawn\x129\n" +
-	"\fturn_started\x18P \x01(\v2\x14.loom.v1.TurnStartedH\x00R\vturnStarted\x12?\n" +
-	"\x0emodel_answered\x18Q \x01(\v2\x16.loom.v1.ModelAnsweredH\x00R\rmodelAnswered\x12<\n" +
-	"\rtool_intended\x18R \x01(\v2\x15.loom.v1.ToolIntendedH\x00R\ftoolIntended\x12<\n" +
-	"\rtool_finished\x18S \x01(\v2\x15.loom.v1.ToolFinishedH\x00R\ftoolFinished\x126\n" +
-	"\vkey_rotated\x18T \x01(\v2\x13.loom.v1.KeyRotatedH\x00R\n" +
-	"keyRotated\x12?\n" +
-	"\x0esecurity_noted\x18U \x01(\v2\x16.loom.v1.SecurityNotedH\x00R\rsecurityNoted\x126\n" +
-	"\vrole_scaled\x18Z \x01(\v2\x13.loom.v1.RoleScaledH\x00R\n" +
-	"roleScaled\x129\n" +
-	"\fhost_drained\x18[ \x01(\v2\x14.loom.v1.HostDrainedH\x00R\vhostDrained\x12@\n" +
-	"\x0epermission_set\x18\xf4\x03 \x01(\v2\x16.loom.v1.PermissionSetH\x00R\rpermissionSet\x12L\n" +
-	"\x12permission_revoked\x18\xf5\x03 \x01(\v2\x1a.loom.v1.PermissionRevokedH\x00R\x11permissionRevoked\x12:\n" +
-	"\flock_coupled\x18\xcc\x03 \x01(\v2\x14.loom.v1.LockCoupledH\x00R\vlockCoupled\x12:\n" +
-	"\ftrain_tested\x18\xcd\x03 \x01(\v2\x14.loom.v1.TrainTestedH\x00R\vtrainTested\x124\n" +
+	"bead_filed\x18\x16 \x01(\v2\x12.loom.v1.BeadFiledB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\tbeadFiled\x12\x8e\x01\n" +
+	"\rbead_occurred\x18\x17 \x01(\v2\x15.loom.v1.BeadOccurredBP\x8a\xb5\x18L\n" +
+	"\x01\x01\x1aG{about}: the same error was reported again, {.occurrences} times so farH\x00R\fbeadOccurred\x12}\n" +
+	"\x13bead_status_changed\x18\x18 \x01(\v2\x1a.loom.v1.BeadStatusChangedB/\x8a\xb5\x18+\n" +
+	"\x01\x01\x1a&{about}: bead is {.status}{.reason in}H\x00R\x11beadStatusChanged\x12\xb4\x01\n" +
+	"\x13submission_rejected\x18\x19 \x01(\v2\x1b.loom.v1.SubmissionRejectedBd\x8a\xb5\x18`\x1a^{about}: submission on {.subject or no subject} rejected{.error.message after}{.error.code in}H\x00R\x12submissionRejected\x12q\n" +
+	"\fbead_updated\x18\x1a \x01(\v2\x14.loom.v1.BeadUpdatedB6\x8a\xb5\x182\n" +
+	"\x01\x01\x1a-{about}: bead updated by {who}{.reason after}H\x00R\vbeadUpdated\x12\xad\x01\n" +
+	"\x10governor_tripped\x18\x1b \x01(\v2\x18.loom.v1.GovernorTrippedBf\x8a\xb5\x18b\n" +
+	"\x01\x01\x1a]{about}: no more {.kind} beads before {.until}, {.filed} were filed; {.approval} asks the CEOH\x00R\x0fgovernorTripped\x12\x8e\x01\n" +
+	"\x10governor_renewed\x18\x1c \x01(\v2\x18.loom.v1.GovernorRenewedBG\x8a\xb5\x18C\n" +
+	"\x01\x01\x1a>{about}: beads are filed without a person again{.reason after}H\x00R\x0fgovernorRenewed\x12\x82\x01\n" +
+	"\rmodel_blocked\x18\x1d \x01(\v2\x15.loom.v1.ModelBlockedBD\x8a\xb5\x18@\x1a>work waits for the operator: {.block.message}; {.block.remedy}H\x00R\fmodelBlocked\x12l\n" +
+	"\x0fmodel_unblocked\x18\x1e \x01(\v2\x17.loom.v1.ModelUnblockedB(\x8a\xb5\x18$\x1a\"model {.block.model} answers againH\x00R\x0emodelUnblocked\x12H\n" +
+	"\x0eoverride_given\x18\x1f \x01(\v2\x16.loom.v1.OverrideGivenB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\roverrideGiven\x12K\n" +
+	"\x0fcommand_refused\x18  \x01(\v2\x17.loom.v1.CommandRefusedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\x0ecommandRefused\x12\x97\x01\n" +
+	"\vkey_rotated\x18! \x01(\v2\x13.loom.v1.KeyRotatedB_\x8a\xb5\x18[\n" +
+	"\x01\x01\x1aV{about}: the CEO signs with another key from now on, {.to hex} in place of {.from hex}H\x00R\n" +
+	"keyRotated\x12\x91\x01\n" +
+	"\x0esecurity_noted\x18\" \x01(\v2\x16.loom.v1.SecurityNotedBP\x8a\xb5\x18L\x1aJ{about}: a host does less than it would for safety: {.what}{.detail after}H\x00R\rsecurityNoted\x12\xaf\x01\n" +
+	"\vjournal_cut\x18# \x01(\v2\x13.loom.v1.JournalCutBw\x8a\xb5\x18s\x1aq{about}: the journal of partition {.partition} is cut up to {.sequence}; what was before is in archive {.archive}H\x00R\n" +
+	"journalCut\x12@\n" +
+	"\vwork_paused\x18$ \x01(\v2\x13.loom.v1.WorkPausedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x01\x02H\x00R\n" +
+	"workPaused\x12C\n" +
+	"\fwork_resumed\x18% \x01(\v2\x14.loom.v1.WorkResumedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x01\x02H\x00R\vworkResumed\x12?\n" +
+	"\vrole_scaled\x18& \x01(\v2\x13.loom.v1.RoleScaledB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\n" +
+	"roleScaled\x12B\n" +
+	"\fhost_drained\x18' \x01(\v2\x14.loom.v1.HostDrainedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\vhostDrained\x12K\n" +
+	"\x0fmembers_changed\x18( \x01(\v2\x17.loom.v1.MembersChangedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\x0emembersChanged\x12H\n" +
+	"\x0eroles_reported\x18) \x01(\v2\x16.loom.v1.RolesReportedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\rrolesReported\x12H\n" +
+	"\x0epermission_set\x18* \x01(\v2\x16.loom.v1.PermissionSetB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x01H\x00R\rpermissionSet\x12\x8e\x01\n" +
+	"\x12permission_revoked\x18+ \x01(\v2\x1a.loom.v1.PermissionRevokedBA\x8a\xb5\x18=\n" +
+	"\x01\x01\x1a8{about}: permission {.id} no longer holds{.reason after}H\x00R\x11permissionRevoked\x12\xb6\x01\n" +
+	"\rtools_trusted\x18, \x01(\v2\x15.loom.v1.ToolsTrustedBx\x8a\xb5\x18t\n" +
+	"\x01\x01\x1ao{about}: tools of process {.toolkit.process} are trusted on every host: {.toolkit.tools}{.toolkit.reason after}H\x00R\ftoolsTrusted\x12\x9c\x01\n" +
+	"\x10tools_distrusted\x18- \x01(\v2\x18.loom.v1.ToolsDistrustedBU\x8a\xb5\x18Q\n" +
+	"\x01\x01\x1aL{about}: tools of process {.process} are not trusted any more{.reason after}H\x00R\x0ftoolsDistrusted\x12U\n" +
+	"\x12approval_requested\x18. \x01(\v2\x1a.loom.v1.ApprovalRequestedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x01\x02H\x00R\x11approvalRequested\x12\x9a\x01\n" +
+	"\x10approval_decided\x18/ \x01(\v2\x18.loom.v1.ApprovalDecidedBS\x8a\xb5\x18O\n" +
+	"\x02\x01\x02\x1aI{about}: approval {.approval} answered by {who}: {.decision}{.comment in}H\x00R\x0fapprovalDecided\x12\xa5\x01\n" +
+	"\x10approval_refused\x180 \x01(\v2\x18.loom.v1.ApprovalRefusedB^\x8a\xb5\x18Z\n" +
+	"\x01\x01\x1aU{about}: answer to approval {.approval} refused{.error.message after}{.error.code in}H\x00R\x0fapprovalRefused\x12\x80\x01\n" +
+	"\x0fapproval_lapsed\x181 \x01(\v2\x17.loom.v1.ApprovalLapsedB<\x8a\xb5\x188\n" +
+	"\x01\x02\x1a3{about}: approval {.approval} lapsed{.reason after}H\x00R\x0eapprovalLapsed\x12\x95\x01\n" +
+	"\x11execution_started\x182 \x01(\v2\x19.loom.v1.ExecutionStartedBK\x8a\xb5\x18G\n" +
+	"\x01\x02\x1aB{about}: execution {execution} started on {.definition} {.version}H\x00R\x10executionStarted\x12\x9c\x01\n" +
+	"\x10execution_forked\x183 \x01(\v2\x18.loom.v1.ExecutionForkedBU\x8a\xb5\x18Q\n" +
+	"\x01\x02\x1aL{about}: execution {execution} forked from {.from.execution} at {.from.node}H\x00R\x0fexecutionForked\x12\x89\x01\n" +
+	"\x0fexecution_moved\x184 \x01(\v2\x17.loom.v1.ExecutionMovedBE\x8a\xb5\x18A\n" +
+	"\x01\x02\x1a<{about}: execution {execution} moved to {.to}{.reason after}H\x00R\x0eexecutionMoved\x12\x7f\n" +
+	"\x0eexecution_told\x185 \x01(\v2\x16.loom.v1.ExecutionToldB>\x8a\xb5\x18:\n" +
+	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x81\x01\n" +
+	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedB=\x8a\xb5\x189\n" +
+	"\x01\x02\x1a4{about}: execution {execution} {.status}{.reason in}H\x00R\x0eexecutionEnded\x12B\n" +
+	"\fedge_settled\x187 \x01(\v2\x14.loom.v1.EdgeSettledB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\vedgeSettled\x12B\n" +
+	"\fnode_skipped\x188 \x01(\v2\x14.loom.v1.NodeSkippedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\vnodeSkipped\x12H\n" +
+	"\x0enode_completed\x189 \x01(\v2\x16.loom.v1.NodeCompletedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\rnodeCompleted\x12H\n" +
+	"\x0erework_started\x18: \x01(\v2\x16.loom.v1.ReworkStartedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\rreworkStarted\x12y\n" +
+	"\vgate_failed\x18; \x01(\v2\x13.loom.v1.GateFailedBA\x8a\xb5\x18=\n" +
+	"\x01\x02\x1a8{about}: the gate of {node} does not hold{.reason after}H\x00R\n" +
+	"gateFailed\x12l\n" +
+	"\tgap_noted\x18< \x01(\v2\x11.loom.v1.GapNotedB:\x8a\xb5\x186\n" +
+	"\x01\x02\x1a1{about}: {node} goes on with a gap{.reason after}H\x00R\bgapNoted\x12B\n" +
+	"\flimit_lifted\x18= \x01(\v2\x14.loom.v1.LimitLiftedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\vlimitLifted\x12C\n" +
+	"\fplan_adopted\x18> \x01(\v2\x14.loom.v1.PlanAdoptedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x01\x02H\x00R\vplanAdopted\x12x\n" +
+	"\rchild_started\x18? \x01(\v2\x15.loom.v1.ChildStartedB:\x8a\xb5\x186\n" +
+	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x87\x01\n" +
 	"\n" +
-	"task_given\x18\x9e\x05 \x01(\v2\x12.loom.v1.TaskGivenH\x00R\ttaskGiven\x124\n" +
+	"task_given\x18@ \x01(\v2\x12.loom.v1.TaskGivenBR\x8a\xb5\x18N\n" +
+	"\x01\x02\x1aI{about}: {node} gives task {.task.bead} to {.task.role}{.task.goal after}H\x00R\ttaskGiven\x12<\n" +
 	"\n" +
-	"task_ended\x18\x9f\x05 \x01(\v2\x12.loom.v1.TaskEndedH\x00R\ttaskEnded\x12@\n" +
-	"\x0eturn_compacted\x18\xa6\x04 \x01(\v2\x16.loom.v1.TurnCompactedH\x00R\rturnCompacted\x12=\n" +
-	"\rmessage_heard\x18\xa7\x04 \x01(\v2\x15.loom.v1.MessageHeardH\x00R\fmessageHeard\x12@\n" +
-	"\x0eexecution_told\x18\xa8\x04 \x01(\v2\x16.loom.v1.ExecutionToldH\x00R\rexecutionTold\x12L\n" +
-	"\x12decision_abandoned\x18\xd8\x04 \x01(\v2\x1a.loom.v1.DecisionAbandonedH\x00R\x11decisionAbandoned\x12L\n" +
-	"\x12decisions_imported\x18\xd9\x04 \x01(\v2\x1a.loom.v1.DecisionsImportedH\x00R\x11decisionsImported\x12=\n" +
-	"\rcall_reserved\x18\xbc\x05 \x01(\v2\x15.loom.v1.CallReservedH\x00R\fcallReserved\x12:\n" +
-	"\fcall_settled\x18\xbd\x05 \x01(\v2\x14.loom.v1.CallSettledH\x00R\vcallSettled\x127\n" +
-	"\vjournal_cut\x18\x80\x05 \x01(\v2\x13.loom.v1.JournalCutH\x00R\n" +
-	"journalCut\x12C\n" +
-	"\x0fmembers_changed\x18\xc8\x06 \x01(\v2\x17.loom.v1.MembersChangedH\x00R\x0emembersChanged\x12=\n" +
-	"\rtools_trusted\x18\x8e\a \x01(\v2\x15.loom.v1.ToolsTrustedH\x00R\ftoolsTrusted\x12F\n" +
-	"\x10tools_distrusted\x18\x8f\a \x01(\v2\x18.loom.v1.ToolsDistrustedH\x00R\x0ftoolsDistrusted\x12:\n" +
-	"\fplan_adopted\x18\xd0\x05 \x01(\v2\x14.loom.v1.PlanAdoptedH\x00R\vplanAdopted\x12C\n" +
-	"\x0flanding_settled\x18\xbe\x06 \x01(\v2\x17.loom.v1.LandingSettledH\x00R\x0elandingSettled\x12=\n" +
-	"\rmodel_blocked\x18\x94\a \x01(\v2\x15.loom.v1.ModelBlockedH\x00R\fmodelBlocked\x12C\n" +
-	"\x0fmodel_unblocked\x18\x95\a \x01(\v2\x17.loom.v1.ModelUnblockedH\x00R\x0emodelUnblockedB\x06\n" +
+	"task_ended\x18A \x01(\v2\x12.loom.v1.TaskEndedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\ttaskEnded\x12T\n" +
+	"\x12attempt_dispatched\x18B \x01(\v2\x1a.loom.v1.AttemptDispatchedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\x11attemptDispatched\x12q\n" +
+	"\x0fattempt_claimed\x18C \x01(\v2\x17.loom.v1.AttemptClaimedB-\x8a\xb5\x18)\n" +
+	"\x01\x02\x1a${about}: {node} taken by {.claimant}H\x00R\x0eattemptClaimed\x12x\n" +
+	"\x0eclaim_released\x18D \x01(\v2\x16.loom.v1.ClaimReleasedB7\x8a\xb5\x183\n" +
+	"\x01\x02\x1a.{about}: {node} is queued again{.reason after}H\x00R\rclaimReleased\x12H\n" +
+	"\x0eattempt_parked\x18E \x01(\v2\x16.loom.v1.AttemptParkedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\rattemptParked\x12E\n" +
+	"\rattempt_ended\x18F \x01(\v2\x15.loom.v1.AttemptEndedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\fattemptEnded\x12t\n" +
+	"\x0fretry_scheduled\x18G \x01(\v2\x17.loom.v1.RetryScheduledB0\x8a\xb5\x18,\n" +
+	"\x01\x02\x1a'{about}: {node} is tried again at {.at}H\x00R\x0eretryScheduled\x12K\n" +
+	"\x0fchange_proposed\x18H \x01(\v2\x17.loom.v1.ChangeProposedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\x0echangeProposed\x12H\n" +
+	"\x0ecandidate_made\x18I \x01(\v2\x16.loom.v1.CandidateMadeB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\rcandidateMade\x12B\n" +
+	"\ftrain_tested\x18J \x01(\v2\x14.loom.v1.TrainTestedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\vtrainTested\x122\n" +
+	"\x06landed\x18K \x01(\v2\x0f.loom.v1.LandedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\x06landed\x12K\n" +
+	"\x0flanding_settled\x18L \x01(\v2\x17.loom.v1.LandingSettledB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\x0elandingSettled\x12w\n" +
+	"\fturn_started\x18M \x01(\v2\x14.loom.v1.TurnStartedB<\x8a\xb5\x188\n" +
+	"\x01\x03\x1a3{who} began a turn at {node or about} with {.model}H\x00R\vturnStarted\x12I\n" +
+	"\x0emodel_answered\x18N \x01(\v2\x16.loom.v1.ModelAnsweredB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x03\x02H\x00R\rmodelAnswered\x12E\n" +
+	"\rtool_intended\x18O \x01(\v2\x15.loom.v1.ToolIntendedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x03H\x00R\ftoolIntended\x12F\n" +
+	"\rtool_finished\x18P \x01(\v2\x15.loom.v1.ToolFinishedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x03\x02H\x00R\ftoolFinished\x12I\n" +
+	"\x0eturn_compacted\x18Q \x01(\v2\x16.loom.v1.TurnCompactedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x03\x02H\x00R\rturnCompacted\x12e\n" +
+	"\rmessage_heard\x18R \x01(\v2\x15.loom.v1.MessageHeardB'\x8a\xb5\x18#\n" +
+	"\x02\x03\x02\x1a\x1d{who} was told{.said.text in}H\x00R\fmessageHeard\x12E\n" +
+	"\rcall_reserved\x18S \x01(\v2\x15.loom.v1.CallReservedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\fcallReserved\x12\xa1\x01\n" +
+	"\fcall_settled\x18T \x01(\v2\x14.loom.v1.CallSettledBf\x8a\xb5\x18b\n" +
+	"\x01\x02\x1a]{who} has no answer; {.usage.input_tokens} tokens in and {.usage.output_tokens} out were usedH\x00R\vcallSettled\x12\x97\x01\n" +
+	"\x0edecision_added\x18U \x01(\v2\x16.loom.v1.DecisionAddedBV\x8a\xb5\x18R\n" +
+	"\x02\x01\x04\x1aL{about}: {.node.type} {.node.id}: {.node.title quoted} ({.node.confidence}%)H\x00R\rdecisionAdded\x12\x9b\x01\n" +
+	"\x0fdecision_linked\x18V \x01(\v2\x17.loom.v1.DecisionLinkedBW\x8a\xb5\x18S\n" +
+	"\x01\x04\x1aN{about}: link {.edge.from} -> {.edge.to} ({.edge.type}){.edge.rationale after}H\x00R\x0edecisionLinked\x12\x91\x01\n" +
+	"\x13decision_superseded\x18W \x01(\v2\x1b.loom.v1.DecisionSupersededBA\x8a\xb5\x18=\n" +
+	"\x01\x04\x1a8{about}: {.new} supersedes {.old}{.edge.rationale after}H\x00R\x12decisionSuperseded\x12\x7f\n" +
+	"\x12decision_abandoned\x18X \x01(\v2\x1a.loom.v1.DecisionAbandonedB2\x8a\xb5\x18.\n" +
+	"\x01\x04\x1a){about}: {.id} is given up{.reason after}H\x00R\x11decisionAbandoned\x12\xbb\x01\n" +
+	"\x12decisions_imported\x18Y \x01(\v2\x1a.loom.v1.DecisionsImportedBn\x8a\xb5\x18j\n" +
+	"\x02\x01\x04\x1ad{about}: imported {.part.nodes count decision}, {.part.edges count link}, {.part.ballots count vote}H\x00R\x11decisionsImported\x12\x7f\n" +
+	"\rballot_opened\x18Z \x01(\v2\x15.loom.v1.BallotOpenedBA\x8a\xb5\x18=\n" +
+	"\x01\x04\x1a8{about}: {.ballot.voters} may vote on {.ballot.decision}H\x00R\fballotOpened\x12\xa5\x01\n" +
+	"\tvote_cast\x18[ \x01(\v2\x11.loom.v1.VoteCastBs\x8a\xb5\x18o\n" +
+	"\x01\x04\x1aj{about}: {.vote.role} votes on {.decision} for {.vote.option} ({.vote.confidence}%){.vote.rationale after}H\x00R\bvoteCast\x12\x92\x01\n" +
+	"\x0fballot_referred\x18\\ \x01(\v2\x17.loom.v1.BallotReferredBN\x8a\xb5\x18J\n" +
+	"\x01\x04\x1aE{about}: the vote on {.decision} goes to the {.status}{.reason after}H\x00R\x0eballotReferred\x12E\n" +
+	"\rballot_closed\x18] \x01(\v2\x15.loom.v1.BallotClosedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x04H\x00R\fballotClosed\x12\x98\x01\n" +
+	"\x0elock_requested\x18^ \x01(\v2\x16.loom.v1.LockRequestedBW\x8a\xb5\x18S\n" +
+	"\x01\x05\x1aN{about}: commit lock on {.repository base} asked for by {.claim.holder or who}H\x00R\rlockRequested\x12\xa4\x01\n" +
+	"\flock_granted\x18_ \x01(\v2\x14.loom.v1.LockGrantedBi\x8a\xb5\x18e\n" +
+	"\x01\x05\x1a`{about}: commit lock on {.repository base} granted to {.request} until {.until} (token {.token})H\x00R\vlockGranted\x12\x96\x01\n" +
+	"\flock_renewed\x18` \x01(\v2\x14.loom.v1.LockRenewedB[\x8a\xb5\x18W\n" +
+	"\x01\x05\x1aR{about}: commit lock on {.repository base} renewed until {.until} (token {.token})H\x00R\vlockRenewed\x12\x8b\x01\n" +
+	"\rlock_released\x18a \x01(\v2\x15.loom.v1.LockReleasedBM\x8a\xb5\x18I\n" +
+	"\x01\x05\x1aD{about}: commit lock on {.repository base} released (token {.token})H\x00R\flockReleased\x12\xa9\x01\n" +
+	"\flock_expired\x18b \x01(\v2\x14.loom.v1.LockExpiredBn\x8a\xb5\x18j\n" +
+	"\x01\x05\x1ae{about}: commit lock on {.repository base} taken from a holder that did not renew it (token {.token})H\x00R\vlockExpired\x12\x93\x01\n" +
+	"\x0elock_withdrawn\x18c \x01(\v2\x16.loom.v1.LockWithdrawnBR\x8a\xb5\x18N\n" +
+	"\x01\x05\x1aI{about}: commit lock on {.repository base} no longer wanted by {.request}H\x00R\rlockWithdrawn\x12\xac\x01\n" +
+	"\flock_coupled\x18d \x01(\v2\x14.loom.v1.LockCoupledBq\x8a\xb5\x18m\n" +
+	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})H\x00R\vlockCoupledB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6077,12 +6160,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
 	"\x0fExecutionForked\x12&\n" +
 	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
-	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xc5\x01\n" +
+	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xc4\x01\n" +
 	"\vLimitLifted\x12)\n" +
 	"\agranted\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12'\n" +
 	"\x0fdeadline_waived\x18\x02 \x01(\bR\x0edeadlineWaived\x126\n" +
-	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
-	"\aproject\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\aproject\"J\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12)\n" +
+	"\aproject\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\aproject\"J\n" +
 	"\fCallReserved\x12:\n" +
 	"\vreservation\x18\x01 \x01(\v2\x18.loom.v1.CallReservationR\vreservation\"M\n" +
 	"\vCallSettled\x12\x18\n" +
@@ -6155,12 +6238,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\rR\n" +
 	"generation\x12\x14\n" +
 	"\x05crash\x18\x03 \x01(\tR\x05crash\x12\x1b\n" +
-	"\thost_lost\x18\x04 \x01(\bR\bhostLost\"\xa3\x01\n" +
+	"\thost_lost\x18\x04 \x01(\bR\bhostLost\"\xa1\x01\n" +
 	"\rAttemptParked\x12\x1b\n" +
 	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12*\n" +
-	"\x05block\x18\x94\a \x01(\v2\x13.loom.v1.ModelBlockR\x05block\x12\x17\n" +
-	"\x06awaits\x18\x9e\x05 \x03(\tR\x06awaits\"2\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12)\n" +
+	"\x05block\x18\x03 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\x12\x16\n" +
+	"\x06awaits\x18\x04 \x03(\tR\x06awaits\"2\n" +
 	"\tTaskGiven\x12%\n" +
 	"\x04task\x18\x01 \x01(\v2\x11.loom.v1.TeamTaskR\x04task\"K\n" +
 	"\tTaskEnded\x12\x12\n" +
@@ -6280,12 +6363,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
 	"repository\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\tR\arequest\"\x87\x01\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"\x85\x01\n" +
 	"\vTurnStarted\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
-	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\x12\x19\n" +
-	"\awithout\x18\xa7\x04 \x03(\tR\awithout\"D\n" +
+	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1c\n" +
+	"\tarchitect\x18\x03 \x01(\tR\tarchitect\x12\x18\n" +
+	"\awithout\x18\x04 \x03(\tR\awithout\"D\n" +
 	"\rTurnCompacted\x123\n" +
 	"\n" +
 	"compaction\x18\x01 \x01(\v2\x13.loom.v1.CompactionR\n" +
@@ -6411,9 +6494,9 @@ var file_loom_v1_event_proto_goTypes = []any{
 	nil,                           // 78: loom.v1.PlanAdopted.EdgesEntry
 	(*timestamppb.Timestamp)(nil), // 79: google.protobuf.Timestamp
 	(*Identity)(nil),              // 80: loom.v1.Identity
-	(*RoleScaled)(nil),            // 81: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 82: loom.v1.HostDrained
-	(*JournalCut)(nil),            // 83: loom.v1.JournalCut
+	(*JournalCut)(nil),            // 81: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 82: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 83: loom.v1.HostDrained
 	(*MembersChanged)(nil),        // 84: loom.v1.MembersChanged
 	(*ModelBlock)(nil),            // 85: loom.v1.ModelBlock
 	(*Landing)(nil),               // 86: loom.v1.Landing
@@ -6470,78 +6553,78 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	22,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
 	23,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
 	24,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	29,  // 11: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	30,  // 12: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	31,  // 13: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	32,  // 14: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	33,  // 15: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	34,  // 16: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	35,  // 17: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	38,  // 18: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	39,  // 19: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	40,  // 20: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	41,  // 21: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	42,  // 22: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	43,  // 23: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	44,  // 24: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	46,  // 25: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	47,  // 26: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	48,  // 27: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	49,  // 28: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	45,  // 29: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	6,   // 30: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	9,   // 31: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	10,  // 32: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	11,  // 33: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	1,   // 11: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
+	2,   // 12: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
+	6,   // 13: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
+	9,   // 14: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	7,   // 15: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
+	8,   // 16: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	81,  // 17: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	10,  // 18: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	11,  // 19: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	82,  // 20: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	83,  // 21: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	84,  // 22: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	21,  // 23: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	74,  // 24: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	75,  // 25: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	76,  // 26: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	77,  // 27: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	42,  // 28: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	43,  // 29: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	44,  // 30: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	45,  // 31: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	29,  // 32: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	17,  // 33: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	12,  // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	13,  // 35: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	14,  // 36: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	16,  // 37: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	17,  // 38: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	18,  // 39: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	21,  // 40: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	50,  // 41: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	51,  // 42: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	52,  // 43: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	55,  // 44: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	56,  // 45: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	57,  // 46: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	58,  // 47: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	59,  // 48: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	60,  // 49: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	61,  // 50: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	62,  // 51: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	63,  // 52: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	66,  // 53: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	67,  // 54: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	71,  // 55: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	72,  // 56: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	73,  // 57: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	7,   // 58: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
-	8,   // 59: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	81,  // 60: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	82,  // 61: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	74,  // 62: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	75,  // 63: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	64,  // 64: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	65,  // 65: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	36,  // 66: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	37,  // 67: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	68,  // 68: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	69,  // 69: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	70,  // 70: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	53,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	54,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	19,  // 73: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	20,  // 74: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	83,  // 75: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	84,  // 76: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	76,  // 77: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	77,  // 78: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	15,  // 79: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	3,   // 80: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	1,   // 81: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
-	2,   // 82: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
+	70,  // 35: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	46,  // 36: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	30,  // 37: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	31,  // 38: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	40,  // 39: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	41,  // 40: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	13,  // 41: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	14,  // 42: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	18,  // 43: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	15,  // 44: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	16,  // 45: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	36,  // 46: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	37,  // 47: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	32,  // 48: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	33,  // 49: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	34,  // 50: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	35,  // 51: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	38,  // 52: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	39,  // 53: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	47,  // 54: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	48,  // 55: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	65,  // 56: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	49,  // 57: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	3,   // 58: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	67,  // 59: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	71,  // 60: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	72,  // 61: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	73,  // 62: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	68,  // 63: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	69,  // 64: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	19,  // 65: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	20,  // 66: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	50,  // 67: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	51,  // 68: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	52,  // 69: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	53,  // 70: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	54,  // 71: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	55,  // 72: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	56,  // 73: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	57,  // 74: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	58,  // 75: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	59,  // 76: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	60,  // 77: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	61,  // 78: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	62,  // 79: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	63,  // 80: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	66,  // 81: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	64,  // 82: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
 	85,  // 83: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
 	85,  // 84: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
 	86,  // 85: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
@@ -6617,9 +6700,9 @@ func file_loom_v1_event_proto_init() {
 	if File_loom_v1_event_proto != nil {
 		return
 	}
-	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
 	file_loom_v1_cut_proto_init()
+	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_permission_proto_init()
@@ -6639,39 +6722,67 @@ func file_loom_v1_event_proto_init() {
 		(*Event_BeadUpdated)(nil),
 		(*Event_GovernorTripped)(nil),
 		(*Event_GovernorRenewed)(nil),
+		(*Event_ModelBlocked)(nil),
+		(*Event_ModelUnblocked)(nil),
+		(*Event_OverrideGiven)(nil),
+		(*Event_CommandRefused)(nil),
+		(*Event_KeyRotated)(nil),
+		(*Event_SecurityNoted)(nil),
+		(*Event_JournalCut)(nil),
+		(*Event_WorkPaused)(nil),
+		(*Event_WorkResumed)(nil),
+		(*Event_RoleScaled)(nil),
+		(*Event_HostDrained)(nil),
+		(*Event_MembersChanged)(nil),
+		(*Event_RolesReported)(nil),
+		(*Event_PermissionSet)(nil),
+		(*Event_PermissionRevoked)(nil),
+		(*Event_ToolsTrusted)(nil),
+		(*Event_ToolsDistrusted)(nil),
+		(*Event_ApprovalRequested)(nil),
+		(*Event_ApprovalDecided)(nil),
+		(*Event_ApprovalRefused)(nil),
+		(*Event_ApprovalLapsed)(nil),
 		(*Event_ExecutionStarted)(nil),
+		(*Event_ExecutionForked)(nil),
+		(*Event_ExecutionMoved)(nil),
+		(*Event_ExecutionTold)(nil),
+		(*Event_ExecutionEnded)(nil),
 		(*Event_EdgeSettled)(nil),
 		(*Event_NodeSkipped)(nil),
+		(*Event_NodeCompleted)(nil),
+		(*Event_ReworkStarted)(nil),
+		(*Event_GateFailed)(nil),
+		(*Event_GapNoted)(nil),
+		(*Event_LimitLifted)(nil),
+		(*Event_PlanAdopted)(nil),
+		(*Event_ChildStarted)(nil),
+		(*Event_TaskGiven)(nil),
+		(*Event_TaskEnded)(nil),
 		(*Event_AttemptDispatched)(nil),
 		(*Event_AttemptClaimed)(nil),
 		(*Event_ClaimReleased)(nil),
 		(*Event_AttemptParked)(nil),
 		(*Event_AttemptEnded)(nil),
 		(*Event_RetryScheduled)(nil),
-		(*Event_NodeCompleted)(nil),
-		(*Event_ReworkStarted)(nil),
-		(*Event_ApprovalRequested)(nil),
-		(*Event_ApprovalDecided)(nil),
-		(*Event_ApprovalRefused)(nil),
-		(*Event_ExecutionEnded)(nil),
 		(*Event_ChangeProposed)(nil),
 		(*Event_CandidateMade)(nil),
+		(*Event_TrainTested)(nil),
 		(*Event_Landed)(nil),
-		(*Event_ApprovalLapsed)(nil),
-		(*Event_OverrideGiven)(nil),
-		(*Event_CommandRefused)(nil),
-		(*Event_WorkPaused)(nil),
-		(*Event_WorkResumed)(nil),
-		(*Event_ExecutionMoved)(nil),
-		(*Event_GateFailed)(nil),
-		(*Event_GapNoted)(nil),
-		(*Event_ChildStarted)(nil),
-		(*Event_ExecutionForked)(nil),
-		(*Event_LimitLifted)(nil),
-		(*Event_RolesReported)(nil),
+		(*Event_LandingSettled)(nil),
+		(*Event_TurnStarted)(nil),
+		(*Event_ModelAnswered)(nil),
+		(*Event_ToolIntended)(nil),
+		(*Event_ToolFinished)(nil),
+		(*Event_TurnCompacted)(nil),
+		(*Event_MessageHeard)(nil),
+		(*Event_CallReserved)(nil),
+		(*Event_CallSettled)(nil),
 		(*Event_DecisionAdded)(nil),
 		(*Event_DecisionLinked)(nil),
 		(*Event_DecisionSuperseded)(nil),
+		(*Event_DecisionAbandoned)(nil),
+		(*Event_DecisionsImported)(nil),
 		(*Event_BallotOpened)(nil),
 		(*Event_VoteCast)(nil),
 		(*Event_BallotReferred)(nil),
@@ -6682,35 +6793,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_LockReleased)(nil),
 		(*Event_LockExpired)(nil),
 		(*Event_LockWithdrawn)(nil),
-		(*Event_TurnStarted)(nil),
-		(*Event_ModelAnswered)(nil),
-		(*Event_ToolIntended)(nil),
-		(*Event_ToolFinished)(nil),
-		(*Event_KeyRotated)(nil),
-		(*Event_SecurityNoted)(nil),
-		(*Event_RoleScaled)(nil),
-		(*Event_HostDrained)(nil),
-		(*Event_PermissionSet)(nil),
-		(*Event_PermissionRevoked)(nil),
 		(*Event_LockCoupled)(nil),
-		(*Event_TrainTested)(nil),
-		(*Event_TaskGiven)(nil),
-		(*Event_TaskEnded)(nil),
-		(*Event_TurnCompacted)(nil),
-		(*Event_MessageHeard)(nil),
-		(*Event_ExecutionTold)(nil),
-		(*Event_DecisionAbandoned)(nil),
-		(*Event_DecisionsImported)(nil),
-		(*Event_CallReserved)(nil),
-		(*Event_CallSettled)(nil),
-		(*Event_JournalCut)(nil),
-		(*Event_MembersChanged)(nil),
-		(*Event_ToolsTrusted)(nil),
-		(*Event_ToolsDistrusted)(nil),
-		(*Event_PlanAdopted)(nil),
-		(*Event_LandingSettled)(nil),
-		(*Event_ModelBlocked)(nil),
-		(*Event_ModelUnblocked)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -368,7 +368,7 @@ type DecisionNode struct {
 	Author     *Identity              `protobuf:"bytes,11,opt,name=author,proto3" json:"author,omitempty"`
 	Time       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=time,proto3" json:"time,omitempty"`
 	// Set when it was given up, and its status says so.
-	Abandoned     *Abandonment `protobuf:"bytes,600,opt,name=abandoned,proto3" json:"abandoned,omitempty"`
+	Abandoned     *Abandonment `protobuf:"bytes,13,opt,name=abandoned,proto3" json:"abandoned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -668,7 +668,7 @@ type DecisionGraph struct {
 	Ballots []*Ballot `protobuf:"bytes,3,rep,name=ballots,proto3" json:"ballots,omitempty"`
 	// Of the state: which nodes came with an import. Bead and execution of these
 	// are those of where they came from.
-	Imported      []*NodeSpan `protobuf:"bytes,600,rep,name=imported,proto3" json:"imported,omitempty"`
+	Imported      []*NodeSpan `protobuf:"bytes,4,rep,name=imported,proto3" json:"imported,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1458,7 +1458,7 @@ var File_loom_v1_graph_proto protoreflect.FileDescriptor
 
 const file_loom_v1_graph_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/graph.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xe1\x03\n" +
+	"\x13loom/v1/graph.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xe0\x03\n" +
 	"\fDecisionNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x15.loom.v1.DecisionTypeR\x04type\x12/\n" +
@@ -1474,8 +1474,8 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\texecution\x18\n" +
 	" \x01(\tR\texecution\x12)\n" +
 	"\x06author\x18\v \x01(\v2\x11.loom.v1.IdentityR\x06author\x12.\n" +
-	"\x04time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x123\n" +
-	"\tabandoned\x18\xd8\x04 \x01(\v2\x14.loom.v1.AbandonmentR\tabandoned\"t\n" +
+	"\x04time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x122\n" +
+	"\tabandoned\x18\r \x01(\v2\x14.loom.v1.AbandonmentR\tabandoned\"t\n" +
 	"\vAbandonment\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\x02by\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
@@ -1488,12 +1488,12 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\x06weight\x18\x05 \x01(\x01R\x06weight\x12\x1c\n" +
 	"\trationale\x18\x06 \x01(\tR\trationale\x12)\n" +
 	"\x06author\x18\a \x01(\v2\x11.loom.v1.IdentityR\x06author\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc4\x01\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc3\x01\n" +
 	"\rDecisionGraph\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.loom.v1.DecisionNodeR\x05nodes\x12+\n" +
 	"\x05edges\x18\x02 \x03(\v2\x15.loom.v1.DecisionEdgeR\x05edges\x12)\n" +
-	"\aballots\x18\x03 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12.\n" +
-	"\bimported\x18\xd8\x04 \x03(\v2\x11.loom.v1.NodeSpanR\bimported\"4\n" +
+	"\aballots\x18\x03 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12-\n" +
+	"\bimported\x18\x04 \x03(\v2\x11.loom.v1.NodeSpanR\bimported\"4\n" +
 	"\bNodeSpan\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\"\xb9\x04\n" +

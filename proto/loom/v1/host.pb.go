@@ -46,20 +46,20 @@ type HostPresence struct {
 	Alive bool `protobuf:"varint,12,opt,name=alive,proto3" json:"alive,omitempty"`
 	// Since when it belongs to the deployment, and when it last said that it
 	// lives, within a minute; only in deployments of several hosts.
-	Since    *timestamppb.Timestamp `protobuf:"bytes,420,opt,name=since,proto3" json:"since,omitempty"`
-	LastSeen *timestamppb.Timestamp `protobuf:"bytes,421,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	Since    *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=since,proto3" json:"since,omitempty"`
+	LastSeen *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
 	// Where the other hosts meet it, HOST:PORT.
-	Address string `protobuf:"bytes,422,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,15,opt,name=address,proto3" json:"address,omitempty"`
 	// It only runs agents: no partitions, no journals.
-	Leaf bool `protobuf:"varint,400,opt,name=leaf,proto3" json:"leaf,omitempty"`
+	Leaf bool `protobuf:"varint,16,opt,name=leaf,proto3" json:"leaf,omitempty"`
 	// The projects whose work it takes, of a host that only runs agents; empty
 	// means all.
-	Projects []string `protobuf:"bytes,770,rep,name=projects,proto3" json:"projects,omitempty"`
+	Projects []string `protobuf:"bytes,17,rep,name=projects,proto3" json:"projects,omitempty"`
 	// Up to which number its build reads events; 0 means 1: a build from before
 	// there were numbers.
-	Format uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
+	Format uint32 `protobuf:"varint,18,opt,name=format,proto3" json:"format,omitempty"`
 	// Its operator has commands of agents run on the machine as it is.
-	Unsandboxed   bool `protobuf:"varint,870,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
+	Unsandboxed   bool `protobuf:"varint,19,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,11 +277,11 @@ type HostsReply struct {
 	Staffing *Staffing `protobuf:"bytes,4,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	// Why what is wanted of roles and hosts is not known now; then staffing is
 	// empty, and no host is said to be drained.
-	Unknown *Error `protobuf:"bytes,400,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	Unknown *Error `protobuf:"bytes,5,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	// Up to which number events are written now, as all hosts read those, and a
 	// host that reads no more.
-	Format        uint32 `protobuf:"varint,750,opt,name=format,proto3" json:"format,omitempty"`
-	FormatHeldBy  string `protobuf:"bytes,751,opt,name=format_held_by,json=formatHeldBy,proto3" json:"format_held_by,omitempty"`
+	Format        uint32 `protobuf:"varint,6,opt,name=format,proto3" json:"format,omitempty"`
+	FormatHeldBy  string `protobuf:"bytes,7,opt,name=format_held_by,json=formatHeldBy,proto3" json:"format_held_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,7 +422,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\x83\x06\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xfc\x05\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -439,30 +439,30 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\x04http\x18\n" +
 	" \x01(\tR\x04http\x12\x18\n" +
 	"\adrained\x18\v \x01(\bR\adrained\x12\x14\n" +
-	"\x05alive\x18\f \x01(\bR\x05alive\x121\n" +
-	"\x05since\x18\xa4\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
-	"\tlast_seen\x18\xa5\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x19\n" +
-	"\aaddress\x18\xa6\x03 \x01(\tR\aaddress\x12\x13\n" +
-	"\x04leaf\x18\x90\x03 \x01(\bR\x04leaf\x12\x1b\n" +
-	"\bprojects\x18\x82\x06 \x03(\tR\bprojects\x12\x17\n" +
-	"\x06format\x18\xee\x05 \x01(\rR\x06format\x12!\n" +
-	"\vunsandboxed\x18\xe6\x06 \x01(\bR\vunsandboxed\x1a9\n" +
+	"\x05alive\x18\f \x01(\bR\x05alive\x120\n" +
+	"\x05since\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x127\n" +
+	"\tlast_seen\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x18\n" +
+	"\aaddress\x18\x0f \x01(\tR\aaddress\x12\x12\n" +
+	"\x04leaf\x18\x10 \x01(\bR\x04leaf\x12\x1a\n" +
+	"\bprojects\x18\x11 \x03(\tR\bprojects\x12\x16\n" +
+	"\x06format\x18\x12 \x01(\rR\x06format\x12 \n" +
+	"\vunsandboxed\x18\x13 \x01(\bR\vunsandboxed\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
 	"\bOwnEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x0e\n" +
-	"\fHostsRequest\"\x89\x02\n" +
+	"\fHostsRequest\"\x86\x02\n" +
 	"\n" +
 	"HostsReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12+\n" +
 	"\x05hosts\x18\x02 \x03(\v2\x15.loom.v1.HostPresenceR\x05hosts\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12-\n" +
-	"\bstaffing\x18\x04 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12)\n" +
-	"\aunknown\x18\x90\x03 \x01(\v2\x0e.loom.v1.ErrorR\aunknown\x12\x17\n" +
-	"\x06format\x18\xee\x05 \x01(\rR\x06format\x12%\n" +
-	"\x0eformat_held_by\x18\xef\x05 \x01(\tR\fformatHeldBy\"d\n" +
+	"\bstaffing\x18\x04 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12(\n" +
+	"\aunknown\x18\x05 \x01(\v2\x0e.loom.v1.ErrorR\aunknown\x12\x16\n" +
+	"\x06format\x18\x06 \x01(\rR\x06format\x12$\n" +
+	"\x0eformat_held_by\x18\a \x01(\tR\fformatHeldBy\"d\n" +
 	"\rStaffingReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12-\n" +
 	"\bstaffing\x18\x02 \x01(\v2\x11.loom.v1.StaffingR\bstaffingB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"

@@ -41,19 +41,19 @@ type LockClaim struct {
 	Until *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
 	// Its place in the merge train that the present holder drives: a token of its
 	// own, above the holder's, for the commit of its change; 0 for none.
-	Car uint64 `protobuf:"varint,460,opt,name=car,proto3" json:"car,omitempty"`
+	Car uint64 `protobuf:"varint,8,opt,name=car,proto3" json:"car,omitempty"`
 	// Only in the answer to who holds the lock, and never kept: last commits of merge
 	// trains that were recorded, with changes of which the journal does not know
 	// whether they landed. The holder finds out first, see SettleTrain. At most 64.
-	OpenTrains []string `protobuf:"bytes,790,rep,name=open_trains,json=openTrains,proto3" json:"open_trains,omitempty"`
+	OpenTrains []string `protobuf:"bytes,9,rep,name=open_trains,json=openTrains,proto3" json:"open_trains,omitempty"`
 	// Only in the answer to who holds the lock, and never kept: how long a renewal
 	// makes the grant last, and how much of it was left when it was answered. Hosts of
 	// earlier releases leave both unset.
-	Lease *durationpb.Duration `protobuf:"bytes,830,opt,name=lease,proto3" json:"lease,omitempty"`
-	Left  *durationpb.Duration `protobuf:"bytes,831,opt,name=left,proto3" json:"left,omitempty"`
+	Lease *durationpb.Duration `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"`
+	Left  *durationpb.Duration `protobuf:"bytes,11,opt,name=left,proto3" json:"left,omitempty"`
 	// Likewise: commits of which the journal does not know whether they landed. The
 	// holder finds out first, see SettleLanding. At most 64, the oldest.
-	OpenLandings  []*OpenLanding `protobuf:"bytes,832,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
+	OpenLandings  []*OpenLanding `protobuf:"bytes,12,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -186,8 +186,10 @@ type OpenLanding struct {
 	Commit string `protobuf:"bytes,5,opt,name=commit,proto3" json:"commit,omitempty"`
 	// The commit of the same patch on a merge train, and the train's last commit;
 	// empty for one that rode on none.
-	Car           string `protobuf:"bytes,6,opt,name=car,proto3" json:"car,omitempty"`
-	Head          string `protobuf:"bytes,7,opt,name=head,proto3" json:"head,omitempty"`
+	Car  string `protobuf:"bytes,6,opt,name=car,proto3" json:"car,omitempty"`
+	Head string `protobuf:"bytes,7,opt,name=head,proto3" json:"head,omitempty"`
+	// The patch of both, see Candidate.
+	PatchDigest   string `protobuf:"bytes,8,opt,name=patch_digest,json=patchDigest,proto3" json:"patch_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -271,6 +273,13 @@ func (x *OpenLanding) GetHead() string {
 	return ""
 }
 
+func (x *OpenLanding) GetPatchDigest() string {
+	if x != nil {
+		return x.PatchDigest
+	}
+	return ""
+}
+
 // CommitLock is the state of the lock of one repository.
 type CommitLock struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -282,7 +291,7 @@ type CommitLock struct {
 	// The newest token ever granted.
 	LastToken uint64 `protobuf:"varint,4,opt,name=last_token,json=lastToken,proto3" json:"last_token,omitempty"`
 	// The newest token of a place in a merge train; the next grant's is above.
-	LastCar       uint64 `protobuf:"varint,460,opt,name=last_car,json=lastCar,proto3" json:"last_car,omitempty"`
+	LastCar       uint64 `protobuf:"varint,5,opt,name=last_car,json=lastCar,proto3" json:"last_car,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,7 +410,7 @@ var File_loom_v1_lock_proto protoreflect.FileDescriptor
 
 const file_loom_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xfb\x03\n" +
+	"\x12loom/v1/lock.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x03\n" +
 	"\tLockClaim\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12)\n" +
@@ -410,13 +419,14 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x05token\x18\x05 \x01(\x04R\x05token\x129\n" +
 	"\n" +
 	"granted_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x120\n" +
-	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x11\n" +
-	"\x03car\x18\xcc\x03 \x01(\x04R\x03car\x12 \n" +
-	"\vopen_trains\x18\x96\x06 \x03(\tR\n" +
-	"openTrains\x120\n" +
-	"\x05lease\x18\xbe\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12.\n" +
-	"\x04left\x18\xbf\x06 \x01(\v2\x19.google.protobuf.DurationR\x04left\x12:\n" +
-	"\ropen_landings\x18\xc0\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\"\xc6\x01\n" +
+	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x10\n" +
+	"\x03car\x18\b \x01(\x04R\x03car\x12\x1f\n" +
+	"\vopen_trains\x18\t \x03(\tR\n" +
+	"openTrains\x12/\n" +
+	"\x05lease\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12-\n" +
+	"\x04left\x18\v \x01(\v2\x19.google.protobuf.DurationR\x04left\x129\n" +
+	"\ropen_landings\x18\f \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\"\xe9\x01\n" +
 	"\vOpenLanding\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -424,7 +434,8 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\bclaimant\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x16\n" +
 	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03car\x18\x06 \x01(\tR\x03car\x12\x12\n" +
-	"\x04head\x18\a \x01(\tR\x04head\"\xbd\x01\n" +
+	"\x04head\x18\a \x01(\tR\x04head\x12!\n" +
+	"\fpatch_digest\x18\b \x01(\tR\vpatchDigest\"\xbc\x01\n" +
 	"\n" +
 	"CommitLock\x12\x1e\n" +
 	"\n" +
@@ -433,8 +444,8 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x06holder\x18\x02 \x01(\v2\x12.loom.v1.LockClaimR\x06holder\x12(\n" +
 	"\x05queue\x18\x03 \x03(\v2\x12.loom.v1.LockClaimR\x05queue\x12\x1d\n" +
 	"\n" +
-	"last_token\x18\x04 \x01(\x04R\tlastToken\x12\x1a\n" +
-	"\blast_car\x18\xcc\x03 \x01(\x04R\alastCar\"8\n" +
+	"last_token\x18\x04 \x01(\x04R\tlastToken\x12\x19\n" +
+	"\blast_car\x18\x05 \x01(\x04R\alastCar\"8\n" +
 	"\vCommitLocks\x12)\n" +
 	"\x05locks\x18\x01 \x03(\v2\x13.loom.v1.CommitLockR\x05locksB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 

@@ -49,29 +49,29 @@ type ProjectConfig struct {
 	Remote string `protobuf:"bytes,9,opt,name=remote,proto3" json:"remote,omitempty"`
 	// The most changes that land together, tested as one; 0 and 1 have each land
 	// by itself.
-	Train uint32 `protobuf:"varint,460,opt,name=train,proto3" json:"train,omitempty"`
+	Train uint32 `protobuf:"varint,10,opt,name=train,proto3" json:"train,omitempty"`
 	// What all work may spend, from the beginning: tokens and money. Zero is no
 	// limit.
-	Budget *Budget `protobuf:"bytes,700,opt,name=budget,proto3" json:"budget,omitempty"`
+	Budget *Budget `protobuf:"bytes,11,opt,name=budget,proto3" json:"budget,omitempty"`
 	// How often agents may crash at one attempt before that ends as failed; 0
 	// means 3.
-	Crashes uint32 `protobuf:"varint,701,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	Crashes uint32 `protobuf:"varint,12,opt,name=crashes,proto3" json:"crashes,omitempty"`
 	// By which process submissions are worked on that name none, first match first.
-	Processes []*ProcessRule `protobuf:"bytes,702,rep,name=processes,proto3" json:"processes,omitempty"`
+	Processes []*ProcessRule `protobuf:"bytes,13,rep,name=processes,proto3" json:"processes,omitempty"`
 	// Commands that make a checkout ready for its own code, in their order; empty
 	// means what its lock files ask for.
-	Setup []string `protobuf:"bytes,750,rep,name=setup,proto3" json:"setup,omitempty"`
+	Setup []string `protobuf:"bytes,14,rep,name=setup,proto3" json:"setup,omitempty"`
 	// What becomes of what a proposed change contains, by the kind of warning;
 	// kinds that are not named have their defaults.
-	Patch map[string]PatchAction `protobuf:"bytes,10,rep,name=patch,proto3" json:"patch,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=loom.v1.PatchAction"`
+	Patch map[string]PatchAction `protobuf:"bytes,15,rep,name=patch,proto3" json:"patch,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=loom.v1.PatchAction"`
 	// Hosts that setup commands may reach, through a proxy of the host's: HOST or
 	// HOST:PORT. Empty means none.
-	SetupRegistries []string `protobuf:"bytes,11,rep,name=setup_registries,json=setupRegistries,proto3" json:"setup_registries,omitempty"`
+	SetupRegistries []string `protobuf:"bytes,16,rep,name=setup_registries,json=setupRegistries,proto3" json:"setup_registries,omitempty"`
 	// Files and directories of a checkout, by path: what the result of the setup
 	// commands depends on, and what it is. With both, hosts keep it and copy it into
 	// checkouts that ask for the same.
-	SetupReads    []string `protobuf:"bytes,12,rep,name=setup_reads,json=setupReads,proto3" json:"setup_reads,omitempty"`
-	SetupMakes    []string `protobuf:"bytes,13,rep,name=setup_makes,json=setupMakes,proto3" json:"setup_makes,omitempty"`
+	SetupReads    []string `protobuf:"bytes,17,rep,name=setup_reads,json=setupReads,proto3" json:"setup_reads,omitempty"`
+	SetupMakes    []string `protobuf:"bytes,18,rep,name=setup_makes,json=setupMakes,proto3" json:"setup_makes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,22 +670,22 @@ type ProjectState struct {
 	// up: see CommandRefused.
 	Refused map[string]*Error `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What is wanted of roles and hosts; in the project "system" alone.
-	Staffing *Staffing `protobuf:"bytes,30,opt,name=staffing,proto3" json:"staffing,omitempty"`
+	Staffing *Staffing `protobuf:"bytes,24,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	// The CEO's keys that were replaced, in lower-case hex, and those after them.
-	Rotations map[string][]byte `protobuf:"bytes,31,rep,name=rotations,proto3" json:"rotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Rotations map[string][]byte `protobuf:"bytes,25,rep,name=rotations,proto3" json:"rotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Standing permissions, oldest first.
-	Permissions []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Permissions []*Permission `protobuf:"bytes,26,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How many permissions there were.
-	PermissionCount uint64 `protobuf:"varint,501,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
+	PermissionCount uint64 `protobuf:"varint,27,opt,name=permission_count,json=permissionCount,proto3" json:"permission_count,omitempty"`
 	// What the CEO has lifted the budget of the whole project to, in all.
-	Granted *Budget `protobuf:"bytes,700,opt,name=granted,proto3" json:"granted,omitempty"`
+	Granted *Budget `protobuf:"bytes,28,opt,name=granted,proto3" json:"granted,omitempty"`
 	// Commits of which it is not known whether they landed, by when their attempts
 	// ended; those that another attempt may still land are among them.
-	OpenLandings []*OpenLanding `protobuf:"bytes,830,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
+	OpenLandings []*OpenLanding `protobuf:"bytes,29,rep,name=open_landings,json=openLandings,proto3" json:"open_landings,omitempty"`
 	// Tools of packages that are trusted, oldest first.
-	Toolkits []*Toolkit `protobuf:"bytes,910,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	Toolkits []*Toolkit `protobuf:"bytes,30,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
 	// What landed on the target last, oldest first, at most 64.
-	LandedPatches []*LandedPatch `protobuf:"bytes,911,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
+	LandedPatches []*LandedPatch `protobuf:"bytes,31,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1072,7 +1072,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe3\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xde\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1084,18 +1084,18 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06routes\x18\x06 \x03(\v2\x0e.loom.v1.RouteR\x06routes\x12-\n" +
 	"\bgovernor\x18\a \x01(\v2\x11.loom.v1.GovernorR\bgovernor\x12/\n" +
 	"\x05grace\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x16\n" +
-	"\x06remote\x18\t \x01(\tR\x06remote\x12\x15\n" +
-	"\x05train\x18\xcc\x03 \x01(\rR\x05train\x12(\n" +
-	"\x06budget\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x19\n" +
-	"\acrashes\x18\xbd\x05 \x01(\rR\acrashes\x123\n" +
-	"\tprocesses\x18\xbe\x05 \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\x12\x15\n" +
-	"\x05setup\x18\xee\x05 \x03(\tR\x05setup\x127\n" +
-	"\x05patch\x18\n" +
-	" \x03(\v2!.loom.v1.ProjectConfig.PatchEntryR\x05patch\x12)\n" +
-	"\x10setup_registries\x18\v \x03(\tR\x0fsetupRegistries\x12\x1f\n" +
-	"\vsetup_reads\x18\f \x03(\tR\n" +
+	"\x06remote\x18\t \x01(\tR\x06remote\x12\x14\n" +
+	"\x05train\x18\n" +
+	" \x01(\rR\x05train\x12'\n" +
+	"\x06budget\x18\v \x01(\v2\x0f.loom.v1.BudgetR\x06budget\x12\x18\n" +
+	"\acrashes\x18\f \x01(\rR\acrashes\x122\n" +
+	"\tprocesses\x18\r \x03(\v2\x14.loom.v1.ProcessRuleR\tprocesses\x12\x14\n" +
+	"\x05setup\x18\x0e \x03(\tR\x05setup\x127\n" +
+	"\x05patch\x18\x0f \x03(\v2!.loom.v1.ProjectConfig.PatchEntryR\x05patch\x12)\n" +
+	"\x10setup_registries\x18\x10 \x03(\tR\x0fsetupRegistries\x12\x1f\n" +
+	"\vsetup_reads\x18\x11 \x03(\tR\n" +
 	"setupReads\x12\x1f\n" +
-	"\vsetup_makes\x18\r \x03(\tR\n" +
+	"\vsetup_makes\x18\x12 \x03(\tR\n" +
 	"setupMakes\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
@@ -1141,7 +1141,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc0\x15\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xba\x15\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1173,14 +1173,14 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vroles_since\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"rolesSince\x12<\n" +
 	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x12-\n" +
-	"\bstaffing\x18\x1e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
-	"\trotations\x18\x1f \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x126\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12*\n" +
-	"\x10permission_count\x18\xf5\x03 \x01(\x04R\x0fpermissionCount\x12*\n" +
-	"\agranted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12:\n" +
-	"\ropen_landings\x18\xbe\x06 \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12-\n" +
-	"\btoolkits\x18\x8e\a \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12<\n" +
-	"\x0elanded_patches\x18\x8f\a \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x1aG\n" +
+	"\bstaffing\x18\x18 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
+	"\trotations\x18\x19 \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x125\n" +
+	"\vpermissions\x18\x1a \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12)\n" +
+	"\x10permission_count\x18\x1b \x01(\x04R\x0fpermissionCount\x12)\n" +
+	"\agranted\x18\x1c \x01(\v2\x0f.loom.v1.BudgetR\agranted\x129\n" +
+	"\ropen_landings\x18\x1d \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12,\n" +
+	"\btoolkits\x18\x1e \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12;\n" +
+	"\x0elanded_patches\x18\x1f \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +

@@ -198,8 +198,8 @@ type SeatReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// The attempt that a claim has given.
-	Attempt    string `protobuf:"bytes,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Generation uint32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	Attempt    string `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Generation uint32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
 	//	*SeatReply_Welcome
@@ -320,25 +320,25 @@ type isSeatReply_Body interface {
 }
 
 type SeatReply_Welcome struct {
-	Welcome *LeafWelcome `protobuf:"bytes,2,opt,name=welcome,proto3,oneof"`
+	Welcome *LeafWelcome `protobuf:"bytes,4,opt,name=welcome,proto3,oneof"`
 }
 
 type SeatReply_Answer struct {
-	Answer *Answer `protobuf:"bytes,3,opt,name=answer,proto3,oneof"`
+	Answer *Answer `protobuf:"bytes,5,opt,name=answer,proto3,oneof"`
 }
 
 type SeatReply_Graph struct {
-	Graph *GraphReply `protobuf:"bytes,4,opt,name=graph,proto3,oneof"`
+	Graph *GraphReply `protobuf:"bytes,6,opt,name=graph,proto3,oneof"`
 }
 
 type SeatReply_Part struct {
 	// A part of a blob, from where it was asked for.
-	Part []byte `protobuf:"bytes,5,opt,name=part,proto3,oneof"`
+	Part []byte `protobuf:"bytes,7,opt,name=part,proto3,oneof"`
 }
 
 type SeatReply_Blob struct {
 	// What was written.
-	Blob *BlobRef `protobuf:"bytes,6,opt,name=blob,proto3,oneof"`
+	Blob *BlobRef `protobuf:"bytes,8,opt,name=blob,proto3,oneof"`
 }
 
 func (*SeatReply_Welcome) isSeatReply_Body() {}
@@ -678,15 +678,15 @@ const file_loom_v1_seat_proto_rawDesc = "" +
 	"\x04body\"\xbb\x02\n" +
 	"\tSeatReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\aattempt\x18\a \x01(\tR\aattempt\x12\x1e\n" +
+	"\aattempt\x18\x02 \x01(\tR\aattempt\x12\x1e\n" +
 	"\n" +
-	"generation\x18\b \x01(\rR\n" +
+	"generation\x18\x03 \x01(\rR\n" +
 	"generation\x120\n" +
-	"\awelcome\x18\x02 \x01(\v2\x14.loom.v1.LeafWelcomeH\x00R\awelcome\x12)\n" +
-	"\x06answer\x18\x03 \x01(\v2\x0f.loom.v1.AnswerH\x00R\x06answer\x12+\n" +
-	"\x05graph\x18\x04 \x01(\v2\x13.loom.v1.GraphReplyH\x00R\x05graph\x12\x14\n" +
-	"\x04part\x18\x05 \x01(\fH\x00R\x04part\x12&\n" +
-	"\x04blob\x18\x06 \x01(\v2\x10.loom.v1.BlobRefH\x00R\x04blobB\x06\n" +
+	"\awelcome\x18\x04 \x01(\v2\x14.loom.v1.LeafWelcomeH\x00R\awelcome\x12)\n" +
+	"\x06answer\x18\x05 \x01(\v2\x0f.loom.v1.AnswerH\x00R\x06answer\x12+\n" +
+	"\x05graph\x18\x06 \x01(\v2\x13.loom.v1.GraphReplyH\x00R\x05graph\x12\x14\n" +
+	"\x04part\x18\a \x01(\fH\x00R\x04part\x12&\n" +
+	"\x04blob\x18\b \x01(\v2\x10.loom.v1.BlobRefH\x00R\x04blobB\x06\n" +
 	"\x04body\"\x90\x01\n" +
 	"\tLeafHello\x121\n" +
 	"\bpresence\x18\x01 \x01(\v2\x15.loom.v1.HostPresenceR\bpresence\x122\n" +

@@ -55,26 +55,26 @@ const (
 	// All of it, page by page: nodes, then edges, then ballots, each complete and
 	// in order, from after on. Ask for the first page, and for the others at its
 	// number.
-	GraphQuestion_GRAPH_QUESTION_EXPORT GraphQuestion = 600
+	GraphQuestion_GRAPH_QUESTION_EXPORT GraphQuestion = 13
 )
 
 // Enum value maps for GraphQuestion.
 var (
 	GraphQuestion_name = map[int32]string{
-		0:   "GRAPH_QUESTION_UNSPECIFIED",
-		1:   "GRAPH_QUESTION_LIST",
-		2:   "GRAPH_QUESTION_SEARCH",
-		3:   "GRAPH_QUESTION_RECENT",
-		4:   "GRAPH_QUESTION_GOALS",
-		5:   "GRAPH_QUESTION_ANCESTORS",
-		6:   "GRAPH_QUESTION_DESCENDANTS",
-		7:   "GRAPH_QUESTION_PATH",
-		8:   "GRAPH_QUESTION_NEIGHBOURHOOD",
-		9:   "GRAPH_QUESTION_CONTEXT",
-		10:  "GRAPH_QUESTION_NARRATIVE",
-		11:  "GRAPH_QUESTION_PULSE",
-		12:  "GRAPH_QUESTION_BALLOTS",
-		600: "GRAPH_QUESTION_EXPORT",
+		0:  "GRAPH_QUESTION_UNSPECIFIED",
+		1:  "GRAPH_QUESTION_LIST",
+		2:  "GRAPH_QUESTION_SEARCH",
+		3:  "GRAPH_QUESTION_RECENT",
+		4:  "GRAPH_QUESTION_GOALS",
+		5:  "GRAPH_QUESTION_ANCESTORS",
+		6:  "GRAPH_QUESTION_DESCENDANTS",
+		7:  "GRAPH_QUESTION_PATH",
+		8:  "GRAPH_QUESTION_NEIGHBOURHOOD",
+		9:  "GRAPH_QUESTION_CONTEXT",
+		10: "GRAPH_QUESTION_NARRATIVE",
+		11: "GRAPH_QUESTION_PULSE",
+		12: "GRAPH_QUESTION_BALLOTS",
+		13: "GRAPH_QUESTION_EXPORT",
 	}
 	GraphQuestion_value = map[string]int32{
 		"GRAPH_QUESTION_UNSPECIFIED":   0,
@@ -90,7 +90,7 @@ var (
 		"GRAPH_QUESTION_NARRATIVE":     10,
 		"GRAPH_QUESTION_PULSE":         11,
 		"GRAPH_QUESTION_BALLOTS":       12,
-		"GRAPH_QUESTION_EXPORT":        600,
+		"GRAPH_QUESTION_EXPORT":        13,
 	}
 )
 
@@ -538,15 +538,15 @@ type isBeadRequest_Verb interface {
 }
 
 type BeadRequest_Update struct {
-	Update *UpdateBead `protobuf:"bytes,10,opt,name=update,proto3,oneof"`
+	Update *UpdateBead `protobuf:"bytes,2,opt,name=update,proto3,oneof"`
 }
 
 type BeadRequest_Close struct {
-	Close *CloseBead `protobuf:"bytes,11,opt,name=close,proto3,oneof"`
+	Close *CloseBead `protobuf:"bytes,3,opt,name=close,proto3,oneof"`
 }
 
 type BeadRequest_Reopen struct {
-	Reopen *ReopenBead `protobuf:"bytes,12,opt,name=reopen,proto3,oneof"`
+	Reopen *ReopenBead `protobuf:"bytes,4,opt,name=reopen,proto3,oneof"`
 }
 
 func (*BeadRequest_Update) isBeadRequest_Verb() {}
@@ -1057,7 +1057,7 @@ type WorkflowMetrics struct {
 	OutputTokens uint64    `protobuf:"varint,16,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	CostMicroUsd uint64    `protobuf:"varint,17,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
 	// What verification found, by phase and rule; what was never found is left out.
-	Rules         []*RuleMetrics `protobuf:"bytes,860,rep,name=rules,proto3" json:"rules,omitempty"`
+	Rules         []*RuleMetrics `protobuf:"bytes,18,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1422,17 +1422,17 @@ type NodeMetrics struct {
 	MultiDispatch bool       `protobuf:"varint,10,opt,name=multi_dispatch,json=multiDispatch,proto3" json:"multi_dispatch,omitempty"`
 	// Attempts that ended, and how many of them failed or timed out; failed of
 	// ended, from 0 to 1, unset while none ended. What was withdrawn counts nowhere.
-	Ended       uint64   `protobuf:"varint,860,opt,name=ended,proto3" json:"ended,omitempty"`
-	Failed      uint64   `protobuf:"varint,861,opt,name=failed,proto3" json:"failed,omitempty"`
-	FailureRate *float64 `protobuf:"fixed64,862,opt,name=failure_rate,json=failureRate,proto3,oneof" json:"failure_rate,omitempty"`
+	Ended       uint64   `protobuf:"varint,11,opt,name=ended,proto3" json:"ended,omitempty"`
+	Failed      uint64   `protobuf:"varint,12,opt,name=failed,proto3" json:"failed,omitempty"`
+	FailureRate *float64 `protobuf:"fixed64,13,opt,name=failure_rate,json=failureRate,proto3,oneof" json:"failure_rate,omitempty"`
 	// Attempts made because the one before did not end well. Another cycle that a
 	// node asks for is none, nor is the first of a visit that work was sent back to.
-	Retries uint64 `protobuf:"varint,863,opt,name=retries,proto3" json:"retries,omitempty"`
+	Retries uint64 `protobuf:"varint,14,opt,name=retries,proto3" json:"retries,omitempty"`
 	// What its model calls used. A forked execution adds what it used itself.
-	ModelCalls    uint64 `protobuf:"varint,864,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
-	InputTokens   uint64 `protobuf:"varint,865,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	OutputTokens  uint64 `protobuf:"varint,866,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	CostMicroUsd  uint64 `protobuf:"varint,867,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	ModelCalls    uint64 `protobuf:"varint,15,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	InputTokens   uint64 `protobuf:"varint,16,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens  uint64 `protobuf:"varint,17,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	CostMicroUsd  uint64 `protobuf:"varint,18,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1729,14 +1729,14 @@ type View struct {
 	// Of the view staffing.
 	Staffing *Staffing `protobuf:"bytes,14,opt,name=staffing,proto3" json:"staffing,omitempty"`
 	// Of the view graph: the number of the project's last event that it has seen.
-	Number uint64 `protobuf:"varint,480,opt,name=number,proto3" json:"number,omitempty"`
+	Number uint64 `protobuf:"varint,15,opt,name=number,proto3" json:"number,omitempty"`
 	// Of the view graph: what a node rests on that counts no more, by its id.
-	Stale map[string]string `protobuf:"bytes,481,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Stale map[string]string `protobuf:"bytes,16,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of the view inbox: why models cannot be asked for whom work waits.
-	Blocks []*ModelBlock `protobuf:"bytes,916,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Blocks []*ModelBlock `protobuf:"bytes,17,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// Of the view permission.
-	Permissions   []*Permission `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	Toolkits      []*Toolkit    `protobuf:"bytes,910,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	Permissions   []*Permission `protobuf:"bytes,18,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Toolkits      []*Toolkit    `protobuf:"bytes,19,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2014,7 +2014,7 @@ type NoticesReply struct {
 	End bool `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`
 	// Journals of which the page misses the beginning: it was cut off, and is in
 	// the archive that is named.
-	Cuts          []*JournalCut `protobuf:"bytes,640,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	Cuts          []*JournalCut `protobuf:"bytes,5,rep,name=cuts,proto3" json:"cuts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2342,15 +2342,15 @@ type HostReply struct {
 	// "scripted:demo", "anthropic:..." and so on; empty without a model.
 	Model string `protobuf:"bytes,10,opt,name=model,proto3" json:"model,omitempty"`
 	// Its operator has commands of agents run on the machine as it is.
-	Unsandboxed bool `protobuf:"varint,870,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
+	Unsandboxed bool `protobuf:"varint,11,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
 	// The most that commands may use of it, in words; empty where none run in a
 	// sandbox.
-	Sandbox string `protobuf:"bytes,871,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
+	Sandbox string `protobuf:"bytes,12,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
 	// What each project has on its disk, by project.
-	Disk []*ProjectDisk `protobuf:"bytes,872,rep,name=disk,proto3" json:"disk,omitempty"`
+	Disk []*ProjectDisk `protobuf:"bytes,13,rep,name=disk,proto3" json:"disk,omitempty"`
 	// Why models cannot be asked for which work of its projects waits, each cause
 	// once. A project that does not answer in time adds none.
-	Blocks        []*ModelBlock `protobuf:"bytes,916,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Blocks        []*ModelBlock `protobuf:"bytes,14,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2719,9 +2719,9 @@ type GraphRequest struct {
 	// to anybody before it was asked, which the host asks the journal for. A
 	// number: the project's event of that number, such as Answer.number, which
 	// the host waits for; 0 is whatever the host has.
-	AtLeast *uint64 `protobuf:"varint,480,opt,name=at_least,json=atLeast,proto3,oneof" json:"at_least,omitempty"`
+	AtLeast *uint64 `protobuf:"varint,16,opt,name=at_least,json=atLeast,proto3,oneof" json:"at_least,omitempty"`
 	// Of an export: next of the page before.
-	After         uint64 `protobuf:"varint,600,opt,name=after,proto3" json:"after,omitempty"`
+	After         uint64 `protobuf:"varint,17,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2891,9 +2891,9 @@ type GraphReply struct {
 	Cut bool `protobuf:"varint,8,opt,name=cut,proto3" json:"cut,omitempty"`
 	// Of the nodes of the answer those that rest on what counts no more: what
 	// that is, by the node's id.
-	Stale map[string]string `protobuf:"bytes,480,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Stale map[string]string `protobuf:"bytes,9,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of an export: after of the next page; 0 when there is none.
-	Next          uint64 `protobuf:"varint,600,opt,name=next,proto3" json:"next,omitempty"`
+	Next          uint64 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3131,31 +3131,31 @@ type isDecisionRequest_Verb interface {
 }
 
 type DecisionRequest_Add struct {
-	Add *AddDecision `protobuf:"bytes,10,opt,name=add,proto3,oneof"`
+	Add *AddDecision `protobuf:"bytes,2,opt,name=add,proto3,oneof"`
 }
 
 type DecisionRequest_Link struct {
-	Link *LinkDecision `protobuf:"bytes,11,opt,name=link,proto3,oneof"`
+	Link *LinkDecision `protobuf:"bytes,3,opt,name=link,proto3,oneof"`
 }
 
 type DecisionRequest_Supersede struct {
-	Supersede *SupersedeDecision `protobuf:"bytes,12,opt,name=supersede,proto3,oneof"`
+	Supersede *SupersedeDecision `protobuf:"bytes,4,opt,name=supersede,proto3,oneof"`
 }
 
 type DecisionRequest_Open struct {
-	Open *OpenBallot `protobuf:"bytes,13,opt,name=open,proto3,oneof"`
+	Open *OpenBallot `protobuf:"bytes,5,opt,name=open,proto3,oneof"`
 }
 
 type DecisionRequest_Vote struct {
-	Vote *CastVote `protobuf:"bytes,14,opt,name=vote,proto3,oneof"`
+	Vote *CastVote `protobuf:"bytes,6,opt,name=vote,proto3,oneof"`
 }
 
 type DecisionRequest_Abandon struct {
-	Abandon *AbandonDecision `protobuf:"bytes,600,opt,name=abandon,proto3,oneof"`
+	Abandon *AbandonDecision `protobuf:"bytes,7,opt,name=abandon,proto3,oneof"`
 }
 
 type DecisionRequest_Import struct {
-	Import *ImportDecisions `protobuf:"bytes,601,opt,name=import,proto3,oneof"`
+	Import *ImportDecisions `protobuf:"bytes,8,opt,name=import,proto3,oneof"`
 }
 
 func (*DecisionRequest_Add) isDecisionRequest_Verb() {}
@@ -3331,30 +3331,30 @@ type Cost struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Answers of models, and calls that gave none but used something.
 	Calls        uint64 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
-	InputTokens  uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	OutputTokens uint64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	InputTokens  uint64 `protobuf:"varint,3,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens uint64 `protobuf:"varint,4,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	// Of the input: taken from the provider's cache.
-	CachedTokens uint64 `protobuf:"varint,6,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"`
-	CostMicroUsd uint64 `protobuf:"varint,7,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	CachedTokens uint64 `protobuf:"varint,5,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"`
+	CostMicroUsd uint64 `protobuf:"varint,6,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
 	// Calls whose price is not known, or not wholly.
-	Unpriced uint64 `protobuf:"varint,8,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
+	Unpriced uint64 `protobuf:"varint,7,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
 	// How long answers took; those of earlier releases did not say.
-	Latency *Quantiles `protobuf:"bytes,9,opt,name=latency,proto3" json:"latency,omitempty"`
+	Latency *Quantiles `protobuf:"bytes,8,opt,name=latency,proto3" json:"latency,omitempty"`
 	// Attempts that ended; of them those that ended well, by giving a success or
 	// asking for another cycle; those whose time ran out.
-	Attempts  uint64 `protobuf:"varint,10,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	Succeeded uint64 `protobuf:"varint,11,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
-	TimedOut  uint64 `protobuf:"varint,12,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	Attempts  uint64 `protobuf:"varint,9,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Succeeded uint64 `protobuf:"varint,10,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	TimedOut  uint64 `protobuf:"varint,11,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
 	// Times that an attempt was taken from an agent, because it or its host broke
 	// down, or the host stopped.
-	Released uint64 `protobuf:"varint,13,opt,name=released,proto3" json:"released,omitempty"`
+	Released uint64 `protobuf:"varint,12,opt,name=released,proto3" json:"released,omitempty"`
 	// Of the attempts that ended, those that ended well; 0 to 1. Unset while none
 	// ended. Models and days have no attempts of their own: days have those that
 	// ended in them.
-	Completion *float64 `protobuf:"fixed64,14,opt,name=completion,proto3,oneof" json:"completion,omitempty"`
+	Completion *float64 `protobuf:"fixed64,13,opt,name=completion,proto3,oneof" json:"completion,omitempty"`
 	// Of attempts that ended and times that one was taken away, those that were
 	// neither taken away nor out of time; 0 to 1.
-	Reliability   *float64 `protobuf:"fixed64,15,opt,name=reliability,proto3,oneof" json:"reliability,omitempty"`
+	Reliability   *float64 `protobuf:"fixed64,14,opt,name=reliability,proto3,oneof" json:"reliability,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3521,10 +3521,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"definition\"\xb9\x01\n" +
 	"\vBeadRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12-\n" +
-	"\x06update\x18\n" +
-	" \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\x06update\x12*\n" +
-	"\x05close\x18\v \x01(\v2\x12.loom.v1.CloseBeadH\x00R\x05close\x12-\n" +
-	"\x06reopen\x18\f \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\x06reopenB\x06\n" +
+	"\x06update\x18\x02 \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\x06update\x12*\n" +
+	"\x05close\x18\x03 \x01(\v2\x12.loom.v1.CloseBeadH\x00R\x05close\x12-\n" +
+	"\x06reopen\x18\x04 \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\x06reopenB\x06\n" +
 	"\x04verb\"\xdc\x01\n" +
 	"\vForkRequest\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
@@ -3563,7 +3562,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\fMetricsReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x126\n" +
 	"\tworkflows\x18\x02 \x03(\v2\x18.loom.v1.WorkflowMetricsR\tworkflows\x12/\n" +
-	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbc\x05\n" +
+	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbb\x05\n" +
 	"\x0fWorkflowMetrics\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
@@ -3584,8 +3583,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\atargets\x18\x0e \x03(\v2\x0f.loom.v1.TargetR\atargets\x12!\n" +
 	"\finput_tokens\x18\x0f \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x10 \x01(\x04R\foutputTokens\x12$\n" +
-	"\x0ecost_micro_usd\x18\x11 \x01(\x04R\fcostMicroUsd\x12+\n" +
-	"\x05rules\x18\xdc\x06 \x03(\v2\x14.loom.v1.RuleMetricsR\x05rulesB\x0f\n" +
+	"\x0ecost_micro_usd\x18\x11 \x01(\x04R\fcostMicroUsd\x12*\n" +
+	"\x05rules\x18\x12 \x03(\v2\x14.loom.v1.RuleMetricsR\x05rulesB\x0f\n" +
 	"\r_success_rateB\x12\n" +
 	"\x10_escalation_rate\"\xd2\x01\n" +
 	"\vRuleMetrics\x12\x14\n" +
@@ -3604,7 +3603,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06p50_ms\x18\x03 \x01(\x01R\x05p50Ms\x12\x15\n" +
 	"\x06p90_ms\x18\x04 \x01(\x01R\x05p90Ms\x12\x15\n" +
 	"\x06p99_ms\x18\x05 \x01(\x01R\x05p99Ms\x12\x15\n" +
-	"\x06max_ms\x18\x06 \x01(\x01R\x05maxMs\"\xf6\x04\n" +
+	"\x06max_ms\x18\x06 \x01(\x01R\x05maxMs\"\xee\x04\n" +
 	"\vNodeMetrics\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06visits\x18\x02 \x01(\x04R\x06visits\x12\x1c\n" +
@@ -3616,16 +3615,16 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\vescalations\x18\b \x01(\x04R\vescalations\x12.\n" +
 	"\bduration\x18\t \x01(\v2\x12.loom.v1.QuantilesR\bduration\x12%\n" +
 	"\x0emulti_dispatch\x18\n" +
-	" \x01(\bR\rmultiDispatch\x12\x15\n" +
-	"\x05ended\x18\xdc\x06 \x01(\x04R\x05ended\x12\x17\n" +
-	"\x06failed\x18\xdd\x06 \x01(\x04R\x06failed\x12'\n" +
-	"\ffailure_rate\x18\xde\x06 \x01(\x01H\x01R\vfailureRate\x88\x01\x01\x12\x19\n" +
-	"\aretries\x18\xdf\x06 \x01(\x04R\aretries\x12 \n" +
-	"\vmodel_calls\x18\xe0\x06 \x01(\x04R\n" +
-	"modelCalls\x12\"\n" +
-	"\finput_tokens\x18\xe1\x06 \x01(\x04R\vinputTokens\x12$\n" +
-	"\routput_tokens\x18\xe2\x06 \x01(\x04R\foutputTokens\x12%\n" +
-	"\x0ecost_micro_usd\x18\xe3\x06 \x01(\x04R\fcostMicroUsdB\x10\n" +
+	" \x01(\bR\rmultiDispatch\x12\x14\n" +
+	"\x05ended\x18\v \x01(\x04R\x05ended\x12\x16\n" +
+	"\x06failed\x18\f \x01(\x04R\x06failed\x12&\n" +
+	"\ffailure_rate\x18\r \x01(\x01H\x01R\vfailureRate\x88\x01\x01\x12\x18\n" +
+	"\aretries\x18\x0e \x01(\x04R\aretries\x12\x1f\n" +
+	"\vmodel_calls\x18\x0f \x01(\x04R\n" +
+	"modelCalls\x12!\n" +
+	"\finput_tokens\x18\x10 \x01(\x04R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x11 \x01(\x04R\foutputTokens\x12$\n" +
+	"\x0ecost_micro_usd\x18\x12 \x01(\x04R\fcostMicroUsdB\x10\n" +
 	"\x0e_mean_attemptsB\x0f\n" +
 	"\r_failure_rate\"\xad\x01\n" +
 	"\x06Target\x12\x12\n" +
@@ -3636,7 +3635,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xf9\x06\n" +
+	"\x04_met\"\xf4\x06\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -3656,12 +3655,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06pauses\x18\v \x03(\v2\x0e.loom.v1.PauseR\x06pauses\x12\x12\n" +
 	"\x04next\x18\f \x01(\tR\x04next\x12*\n" +
 	"\x06claims\x18\r \x03(\v2\x12.loom.v1.FileClaimR\x06claims\x12-\n" +
-	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x17\n" +
-	"\x06number\x18\xe0\x03 \x01(\x04R\x06number\x12/\n" +
-	"\x05stale\x18\xe1\x03 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x12,\n" +
-	"\x06blocks\x18\x94\a \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x126\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12-\n" +
-	"\btoolkits\x18\x8e\a \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x1a8\n" +
+	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x16\n" +
+	"\x06number\x18\x0f \x01(\x04R\x06number\x12.\n" +
+	"\x05stale\x18\x10 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x12+\n" +
+	"\x06blocks\x18\x11 \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x125\n" +
+	"\vpermissions\x18\x12 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12,\n" +
+	"\btoolkits\x18\x13 \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3673,13 +3672,13 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\texecution\x18\x04 \x01(\tR\texecution\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x120\n" +
-	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xc0\x01\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xbf\x01\n" +
 	"\fNoticesReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12)\n" +
 	"\anotices\x18\x02 \x03(\v2\x0f.loom.v1.NoticeR\anotices\x12#\n" +
 	"\x04next\x18\x03 \x01(\v2\x0f.loom.v1.CursorR\x04next\x12\x10\n" +
-	"\x03end\x18\x04 \x01(\bR\x03end\x12(\n" +
-	"\x04cuts\x18\x80\x05 \x03(\v2\x13.loom.v1.JournalCutR\x04cuts\".\n" +
+	"\x03end\x18\x04 \x01(\bR\x03end\x12'\n" +
+	"\x04cuts\x18\x05 \x03(\v2\x13.loom.v1.JournalCutR\x04cuts\".\n" +
 	"\x0eHistoryRequest\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\"k\n" +
 	"\fHistoryReply\x12$\n" +
@@ -3695,7 +3694,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xd5\x03\n" +
+	"\vHostRequest\"\xd1\x03\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3710,11 +3709,11 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"started_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x10\n" +
 	"\x03ceo\x18\t \x01(\tR\x03ceo\x12\x14\n" +
 	"\x05model\x18\n" +
-	" \x01(\tR\x05model\x12!\n" +
-	"\vunsandboxed\x18\xe6\x06 \x01(\bR\vunsandboxed\x12\x19\n" +
-	"\asandbox\x18\xe7\x06 \x01(\tR\asandbox\x12)\n" +
-	"\x04disk\x18\xe8\x06 \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\x12,\n" +
-	"\x06blocks\x18\x94\a \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\"\xc3\x02\n" +
+	" \x01(\tR\x05model\x12 \n" +
+	"\vunsandboxed\x18\v \x01(\bR\vunsandboxed\x12\x18\n" +
+	"\asandbox\x18\f \x01(\tR\asandbox\x12(\n" +
+	"\x04disk\x18\r \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\x12+\n" +
+	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\"\xc3\x02\n" +
 	"\vProjectDisk\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1c\n" +
 	"\tworktrees\x18\x02 \x01(\rR\tworktrees\x12%\n" +
@@ -3735,7 +3734,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\adesired\x18\x02 \x01(\rR\adesired\x12\x16\n" +
 	"\x06actual\x18\x03 \x01(\rR\x06actual\x12\x12\n" +
 	"\x04busy\x18\x04 \x01(\rR\x04busy\x12\x14\n" +
-	"\x05model\x18\x05 \x01(\tR\x05model\"\xa1\x04\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\"\x9f\x04\n" +
 	"\fGraphRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
 	"\bquestion\x18\x02 \x01(\x0e2\x16.loom.v1.GraphQuestionR\bquestion\x12\x0e\n" +
@@ -3753,10 +3752,10 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05limit\x18\f \x01(\rR\x05limit\x12\x16\n" +
 	"\x06tokens\x18\r \x01(\rR\x06tokens\x12\x0e\n" +
 	"\x02at\x18\x0e \x01(\x04R\x02at\x12.\n" +
-	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1f\n" +
-	"\bat_least\x18\xe0\x03 \x01(\x04H\x00R\aatLeast\x88\x01\x01\x12\x15\n" +
-	"\x05after\x18\xd8\x04 \x01(\x04R\x05afterB\v\n" +
-	"\t_at_least\"\xc7\x03\n" +
+	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1e\n" +
+	"\bat_least\x18\x10 \x01(\x04H\x00R\aatLeast\x88\x01\x01\x12\x14\n" +
+	"\x05after\x18\x11 \x01(\x04R\x05afterB\v\n" +
+	"\t_at_least\"\xc5\x03\n" +
 	"\n" +
 	"GraphReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12,\n" +
@@ -3766,23 +3765,23 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05pulse\x18\x05 \x01(\v2\x0e.loom.v1.PulseR\x05pulse\x12)\n" +
 	"\aballots\x18\x06 \x03(\v2\x0f.loom.v1.BallotR\aballots\x12\x16\n" +
 	"\x06number\x18\a \x01(\x04R\x06number\x12\x10\n" +
-	"\x03cut\x18\b \x01(\bR\x03cut\x125\n" +
-	"\x05stale\x18\xe0\x03 \x03(\v2\x1e.loom.v1.GraphReply.StaleEntryR\x05stale\x12\x13\n" +
-	"\x04next\x18\xd8\x04 \x01(\x04R\x04next\x1a8\n" +
+	"\x03cut\x18\b \x01(\bR\x03cut\x124\n" +
+	"\x05stale\x18\t \x03(\v2\x1e.loom.v1.GraphReply.StaleEntryR\x05stale\x12\x12\n" +
+	"\x04next\x18\n" +
+	" \x01(\x04R\x04next\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x84\x03\n" +
 	"\x0fDecisionRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12(\n" +
-	"\x03add\x18\n" +
-	" \x01(\v2\x14.loom.v1.AddDecisionH\x00R\x03add\x12+\n" +
-	"\x04link\x18\v \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\x04link\x12:\n" +
-	"\tsupersede\x18\f \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\tsupersede\x12)\n" +
-	"\x04open\x18\r \x01(\v2\x13.loom.v1.OpenBallotH\x00R\x04open\x12'\n" +
-	"\x04vote\x18\x0e \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04vote\x125\n" +
-	"\aabandon\x18\xd8\x04 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x123\n" +
-	"\x06import\x18\xd9\x04 \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x06importB\x06\n" +
+	"\x03add\x18\x02 \x01(\v2\x14.loom.v1.AddDecisionH\x00R\x03add\x12+\n" +
+	"\x04link\x18\x03 \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\x04link\x12:\n" +
+	"\tsupersede\x18\x04 \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\tsupersede\x12)\n" +
+	"\x04open\x18\x05 \x01(\v2\x13.loom.v1.OpenBallotH\x00R\x04open\x12'\n" +
+	"\x04vote\x18\x06 \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04vote\x124\n" +
+	"\aabandon\x18\a \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x122\n" +
+	"\x06import\x18\b \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x06importB\x06\n" +
 	"\x04verb\"\xa7\x01\n" +
 	"\vCostRequest\x12\"\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x12.loom.v1.CostGroupR\x02by\x12\x18\n" +
@@ -3798,23 +3797,23 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04Cost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12!\n" +
-	"\finput_tokens\x18\x04 \x01(\x04R\vinputTokens\x12#\n" +
-	"\routput_tokens\x18\x05 \x01(\x04R\foutputTokens\x12#\n" +
-	"\rcached_tokens\x18\x06 \x01(\x04R\fcachedTokens\x12$\n" +
-	"\x0ecost_micro_usd\x18\a \x01(\x04R\fcostMicroUsd\x12\x1a\n" +
-	"\bunpriced\x18\b \x01(\x04R\bunpriced\x12,\n" +
-	"\alatency\x18\t \x01(\v2\x12.loom.v1.QuantilesR\alatency\x12\x1a\n" +
-	"\battempts\x18\n" +
-	" \x01(\x04R\battempts\x12\x1c\n" +
-	"\tsucceeded\x18\v \x01(\x04R\tsucceeded\x12\x1b\n" +
-	"\ttimed_out\x18\f \x01(\x04R\btimedOut\x12\x1a\n" +
-	"\breleased\x18\r \x01(\x04R\breleased\x12#\n" +
+	"\finput_tokens\x18\x03 \x01(\x04R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x04 \x01(\x04R\foutputTokens\x12#\n" +
+	"\rcached_tokens\x18\x05 \x01(\x04R\fcachedTokens\x12$\n" +
+	"\x0ecost_micro_usd\x18\x06 \x01(\x04R\fcostMicroUsd\x12\x1a\n" +
+	"\bunpriced\x18\a \x01(\x04R\bunpriced\x12,\n" +
+	"\alatency\x18\b \x01(\v2\x12.loom.v1.QuantilesR\alatency\x12\x1a\n" +
+	"\battempts\x18\t \x01(\x04R\battempts\x12\x1c\n" +
+	"\tsucceeded\x18\n" +
+	" \x01(\x04R\tsucceeded\x12\x1b\n" +
+	"\ttimed_out\x18\v \x01(\x04R\btimedOut\x12\x1a\n" +
+	"\breleased\x18\f \x01(\x04R\breleased\x12#\n" +
 	"\n" +
-	"completion\x18\x0e \x01(\x01H\x00R\n" +
+	"completion\x18\r \x01(\x01H\x00R\n" +
 	"completion\x88\x01\x01\x12%\n" +
-	"\vreliability\x18\x0f \x01(\x01H\x01R\vreliability\x88\x01\x01B\r\n" +
+	"\vreliability\x18\x0e \x01(\x01H\x01R\vreliability\x88\x01\x01B\r\n" +
 	"\v_completionB\x0e\n" +
-	"\f_reliability*\x9d\x03\n" +
+	"\f_reliability*\x9c\x03\n" +
 	"\rGraphQuestion\x12\x1e\n" +
 	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
@@ -3829,8 +3828,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x18GRAPH_QUESTION_NARRATIVE\x10\n" +
 	"\x12\x18\n" +
 	"\x14GRAPH_QUESTION_PULSE\x10\v\x12\x1a\n" +
-	"\x16GRAPH_QUESTION_BALLOTS\x10\f\x12\x1a\n" +
-	"\x15GRAPH_QUESTION_EXPORT\x10\xd8\x04*\xc1\x01\n" +
+	"\x16GRAPH_QUESTION_BALLOTS\x10\f\x12\x19\n" +
+	"\x15GRAPH_QUESTION_EXPORT\x10\r*\xc1\x01\n" +
 	"\tCostGroup\x12\x1a\n" +
 	"\x16COST_GROUP_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10COST_GROUP_AGENT\x10\x01\x12\x13\n" +

@@ -435,8 +435,8 @@ type Staffing struct {
 	// Hosts that take no new work.
 	Drained map[string]bool `protobuf:"bytes,2,rep,name=drained,proto3" json:"drained,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Up to which list of hosts, and of which lineage, changes are journaled.
-	MembersLineage    string `protobuf:"bytes,840,opt,name=members_lineage,json=membersLineage,proto3" json:"members_lineage,omitempty"`
-	MembersGeneration uint64 `protobuf:"varint,841,opt,name=members_generation,json=membersGeneration,proto3" json:"members_generation,omitempty"`
+	MembersLineage    string `protobuf:"bytes,3,opt,name=members_lineage,json=membersLineage,proto3" json:"members_lineage,omitempty"`
+	MembersGeneration uint64 `protobuf:"varint,4,opt,name=members_generation,json=membersGeneration,proto3" json:"members_generation,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -706,12 +706,12 @@ const file_loom_v1_staffing_proto_rawDesc = "" +
 	"\vHostDrained\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06undone\x18\x02 \x01(\bR\x06undone\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdc\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xda\x02\n" +
 	"\bStaffing\x125\n" +
 	"\x06scales\x18\x01 \x03(\v2\x1d.loom.v1.Staffing.ScalesEntryR\x06scales\x128\n" +
-	"\adrained\x18\x02 \x03(\v2\x1e.loom.v1.Staffing.DrainedEntryR\adrained\x12(\n" +
-	"\x0fmembers_lineage\x18\xc8\x06 \x01(\tR\x0emembersLineage\x12.\n" +
-	"\x12members_generation\x18\xc9\x06 \x01(\x04R\x11membersGeneration\x1aI\n" +
+	"\adrained\x18\x02 \x03(\v2\x1e.loom.v1.Staffing.DrainedEntryR\adrained\x12'\n" +
+	"\x0fmembers_lineage\x18\x03 \x01(\tR\x0emembersLineage\x12-\n" +
+	"\x12members_generation\x18\x04 \x01(\x04R\x11membersGeneration\x1aI\n" +
 	"\vScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12$\n" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ScaleR\x05value:\x028\x01\x1a:\n" +

@@ -572,7 +572,7 @@ type Bead struct {
 	// Only the runtime sets it.
 	Ballot string `protobuf:"bytes,30,opt,name=ballot,proto3" json:"ballot,omitempty"`
 	// Set on a task that an agent gave.
-	Delegation    *Delegation `protobuf:"bytes,670,opt,name=delegation,proto3" json:"delegation,omitempty"`
+	Delegation    *Delegation `protobuf:"bytes,31,opt,name=delegation,proto3" json:"delegation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,7 +958,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe0\b\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -995,9 +995,9 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x06blocks\x18\x1b \x03(\tR\x06blocks\x12\x18\n" +
 	"\afollows\x18\x1c \x01(\tR\afollows\x12?\n" +
 	"\rblocked_since\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\fblockedSince\x12\x16\n" +
-	"\x06ballot\x18\x1e \x01(\tR\x06ballot\x124\n" +
+	"\x06ballot\x18\x1e \x01(\tR\x06ballot\x123\n" +
 	"\n" +
-	"delegation\x18\x9e\x05 \x01(\v2\x13.loom.v1.DelegationR\n" +
+	"delegation\x18\x1f \x01(\v2\x13.loom.v1.DelegationR\n" +
 	"delegation\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +

@@ -375,9 +375,11 @@ type ToolResult struct {
 	// Which refusal it was, "area/kebab", of a gate of the runtime's own that says so;
 	// else empty.
 	Code string `protobuf:"bytes,7,opt,name=code,proto3" json:"code,omitempty"`
+	// What the model gets beside the text, where it takes pictures.
+	Picture *Picture `protobuf:"bytes,8,opt,name=picture,proto3" json:"picture,omitempty"`
 	// How what it started was kept apart: "sandbox: " and its limits, or
 	// "unsandboxed"; at most 300 bytes, empty when it started nothing.
-	Ran           string `protobuf:"bytes,870,opt,name=ran,proto3" json:"ran,omitempty"`
+	Ran           string `protobuf:"bytes,9,opt,name=ran,proto3" json:"ran,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,11 +463,81 @@ func (x *ToolResult) GetCode() string {
 	return ""
 }
 
+func (x *ToolResult) GetPicture() *Picture {
+	if x != nil {
+		return x.Picture
+	}
+	return nil
+}
+
 func (x *ToolResult) GetRan() string {
 	if x != nil {
 		return x.Ran
 	}
 	return ""
+}
+
+// Picture is an image that a tool read.
+type Picture struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its bytes as they are in the file: PNG, JPEG, GIF or WebP.
+	Data *BlobRef `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Pixels.
+	Width         uint32 `protobuf:"varint,2,opt,name=width,proto3" json:"width,omitempty"`
+	Height        uint32 `protobuf:"varint,3,opt,name=height,proto3" json:"height,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Picture) Reset() {
+	*x = Picture{}
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Picture) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Picture) ProtoMessage() {}
+
+func (x *Picture) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Picture.ProtoReflect.Descriptor instead.
+func (*Picture) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Picture) GetData() *BlobRef {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Picture) GetWidth() uint32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Picture) GetHeight() uint32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
 }
 
 // TurnStep is one recorded step of a turn.
@@ -485,7 +557,7 @@ type TurnStep struct {
 
 func (x *TurnStep) Reset() {
 	*x = TurnStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +569,7 @@ func (x *TurnStep) String() string {
 func (*TurnStep) ProtoMessage() {}
 
 func (x *TurnStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +582,7 @@ func (x *TurnStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStep.ProtoReflect.Descriptor instead.
 func (*TurnStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TurnStep) GetTime() *timestamppb.Timestamp {
@@ -579,12 +651,12 @@ type TurnStep_Tool struct {
 
 type TurnStep_Compacted struct {
 	// The beginning of the conversation has been summarised.
-	Compacted *Compaction `protobuf:"bytes,550,opt,name=compacted,proto3,oneof"`
+	Compacted *Compaction `protobuf:"bytes,4,opt,name=compacted,proto3,oneof"`
 }
 
 type TurnStep_Said struct {
 	// A person's message that the model is told.
-	Said *Said `protobuf:"bytes,551,opt,name=said,proto3,oneof"`
+	Said *Said `protobuf:"bytes,5,opt,name=said,proto3,oneof"`
 }
 
 func (*TurnStep_Answer) isTurnStep_Step() {}
@@ -616,19 +688,19 @@ type ModelAnswer struct {
 	// What its provider wants back when the conversation goes on.
 	Opaque *BlobRef `protobuf:"bytes,9,opt,name=opaque,proto3" json:"opaque,omitempty"`
 	// How long the answer took, with all tries.
-	Milliseconds uint64 `protobuf:"varint,500,opt,name=milliseconds,proto3" json:"milliseconds,omitempty"`
+	Milliseconds uint64 `protobuf:"varint,10,opt,name=milliseconds,proto3" json:"milliseconds,omitempty"`
 	// Tokens that the request was counted as before it was sent.
-	Counted uint64 `protobuf:"varint,550,opt,name=counted,proto3" json:"counted,omitempty"`
+	Counted uint64 `protobuf:"varint,11,opt,name=counted,proto3" json:"counted,omitempty"`
 	// "architect" or "editor" where one model plans the changes and another
 	// carries them out; else empty.
-	Part          string `protobuf:"bytes,551,opt,name=part,proto3" json:"part,omitempty"`
+	Part          string `protobuf:"bytes,12,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ModelAnswer) Reset() {
 	*x = ModelAnswer{}
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +712,7 @@ func (x *ModelAnswer) String() string {
 func (*ModelAnswer) ProtoMessage() {}
 
 func (x *ModelAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +725,7 @@ func (x *ModelAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswer.ProtoReflect.Descriptor instead.
 func (*ModelAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ModelAnswer) GetModel() string {
@@ -763,7 +835,7 @@ type Compaction struct {
 
 func (x *Compaction) Reset() {
 	*x = Compaction{}
-	mi := &file_loom_v1_turn_proto_msgTypes[6]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +847,7 @@ func (x *Compaction) String() string {
 func (*Compaction) ProtoMessage() {}
 
 func (x *Compaction) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[6]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +860,7 @@ func (x *Compaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
 func (*Compaction) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Compaction) GetAnswers() uint32 {
@@ -847,7 +919,7 @@ type Said struct {
 
 func (x *Said) Reset() {
 	*x = Said{}
-	mi := &file_loom_v1_turn_proto_msgTypes[7]
+	mi := &file_loom_v1_turn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +931,7 @@ func (x *Said) String() string {
 func (*Said) ProtoMessage() {}
 
 func (x *Said) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[7]
+	mi := &file_loom_v1_turn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +944,7 @@ func (x *Said) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Said.ProtoReflect.Descriptor instead.
 func (*Said) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Said) GetId() string {
@@ -932,7 +1004,7 @@ type ToolStep struct {
 
 func (x *ToolStep) Reset() {
 	*x = ToolStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[8]
+	mi := &file_loom_v1_turn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1016,7 @@ func (x *ToolStep) String() string {
 func (*ToolStep) ProtoMessage() {}
 
 func (x *ToolStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[8]
+	mi := &file_loom_v1_turn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1029,7 @@ func (x *ToolStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStep.ProtoReflect.Descriptor instead.
 func (*ToolStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ToolStep) GetCall() *ToolCall {
@@ -1002,17 +1074,17 @@ type Turn struct {
 	Iterations uint32 `protobuf:"varint,6,opt,name=iterations,proto3" json:"iterations,omitempty"`
 	// The model that plans the changes before the other carries them out; empty
 	// where one model does both.
-	Architect string `protobuf:"bytes,550,opt,name=architect,proto3" json:"architect,omitempty"`
+	Architect string `protobuf:"bytes,7,opt,name=architect,proto3" json:"architect,omitempty"`
 	// The role's tools that the host could not carry out when the turn began, for the
 	// want of a sandbox, a source or a program: the turn does without them.
-	Without       []string `protobuf:"bytes,551,rep,name=without,proto3" json:"without,omitempty"`
+	Without       []string `protobuf:"bytes,8,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_loom_v1_turn_proto_msgTypes[9]
+	mi := &file_loom_v1_turn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1096,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[9]
+	mi := &file_loom_v1_turn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1109,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Turn) GetAttempt() string {
@@ -1109,7 +1181,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12+\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x13.loom.v1.TodoStatusR\x06status\"3\n" +
 	"\bTodoList\x12'\n" +
-	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\x82\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\xad\x02\n" +
 	"\n" +
 	"ToolResult\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.ToolStatusR\x06status\x12\x18\n" +
@@ -1118,15 +1190,20 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x18\n" +
 	"\achanged\x18\x05 \x03(\tR\achanged\x12%\n" +
 	"\x04todo\x18\x06 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12\x12\n" +
-	"\x04code\x18\a \x01(\tR\x04code\x12\x11\n" +
-	"\x03ran\x18\xe6\x06 \x01(\tR\x03ran\"\xf7\x01\n" +
+	"\x04code\x18\a \x01(\tR\x04code\x12*\n" +
+	"\apicture\x18\b \x01(\v2\x10.loom.v1.PictureR\apicture\x12\x10\n" +
+	"\x03ran\x18\t \x01(\tR\x03ran\"]\n" +
+	"\aPicture\x12$\n" +
+	"\x04data\x18\x01 \x01(\v2\x10.loom.v1.BlobRefR\x04data\x12\x14\n" +
+	"\x05width\x18\x02 \x01(\rR\x05width\x12\x16\n" +
+	"\x06height\x18\x03 \x01(\rR\x06height\"\xf5\x01\n" +
 	"\bTurnStep\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12'\n" +
-	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04tool\x124\n" +
-	"\tcompacted\x18\xa6\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\tcompacted\x12$\n" +
-	"\x04said\x18\xa7\x04 \x01(\v2\r.loom.v1.SaidH\x00R\x04saidB\x06\n" +
-	"\x04step\"\x81\x03\n" +
+	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04tool\x123\n" +
+	"\tcompacted\x18\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\tcompacted\x12#\n" +
+	"\x04said\x18\x05 \x01(\v2\r.loom.v1.SaidH\x00R\x04saidB\x06\n" +
+	"\x04step\"\xfe\x02\n" +
 	"\vModelAnswer\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
 	"\bscripted\x18\x02 \x01(\bR\bscripted\x12$\n" +
@@ -1136,10 +1213,11 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\arequest\x18\x06 \x01(\tR\arequest\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12\x18\n" +
 	"\aproblem\x18\b \x01(\tR\aproblem\x12(\n" +
-	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\x12#\n" +
-	"\fmilliseconds\x18\xf4\x03 \x01(\x04R\fmilliseconds\x12\x19\n" +
-	"\acounted\x18\xa6\x04 \x01(\x04R\acounted\x12\x13\n" +
-	"\x04part\x18\xa7\x04 \x01(\tR\x04part\"\xaa\x01\n" +
+	"\x06opaque\x18\t \x01(\v2\x10.loom.v1.BlobRefR\x06opaque\x12\"\n" +
+	"\fmilliseconds\x18\n" +
+	" \x01(\x04R\fmilliseconds\x12\x18\n" +
+	"\acounted\x18\v \x01(\x04R\acounted\x12\x12\n" +
+	"\x04part\x18\f \x01(\tR\x04part\"\xaa\x01\n" +
 	"\n" +
 	"Compaction\x12\x18\n" +
 	"\aanswers\x18\x01 \x01(\rR\aanswers\x12*\n" +
@@ -1158,7 +1236,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\x12\x18\n" +
-	"\aruntime\x18\x04 \x01(\bR\aruntime\"\x9e\x02\n" +
+	"\aruntime\x18\x04 \x01(\bR\aruntime\"\x9c\x02\n" +
 	"\x04Turn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
@@ -1168,9 +1246,9 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"started_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x1e\n" +
 	"\n" +
 	"iterations\x18\x06 \x01(\rR\n" +
-	"iterations\x12\x1d\n" +
-	"\tarchitect\x18\xa6\x04 \x01(\tR\tarchitect\x12\x19\n" +
-	"\awithout\x18\xa7\x04 \x03(\tR\awithout*g\n" +
+	"iterations\x12\x1c\n" +
+	"\tarchitect\x18\a \x01(\tR\tarchitect\x12\x18\n" +
+	"\awithout\x18\b \x03(\tR\awithout*g\n" +
 	"\tToolClass\x12\x1a\n" +
 	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTOOL_CLASS_READ\x10\x01\x12\x14\n" +
@@ -1203,7 +1281,7 @@ func file_loom_v1_turn_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_loom_v1_turn_proto_goTypes = []any{
 	(ToolClass)(0),                // 0: loom.v1.ToolClass
 	(ToolStatus)(0),               // 1: loom.v1.ToolStatus
@@ -1212,47 +1290,50 @@ var file_loom_v1_turn_proto_goTypes = []any{
 	(*TodoItem)(nil),              // 4: loom.v1.TodoItem
 	(*TodoList)(nil),              // 5: loom.v1.TodoList
 	(*ToolResult)(nil),            // 6: loom.v1.ToolResult
-	(*TurnStep)(nil),              // 7: loom.v1.TurnStep
-	(*ModelAnswer)(nil),           // 8: loom.v1.ModelAnswer
-	(*Compaction)(nil),            // 9: loom.v1.Compaction
-	(*Said)(nil),                  // 10: loom.v1.Said
-	(*ToolStep)(nil),              // 11: loom.v1.ToolStep
-	(*Turn)(nil),                  // 12: loom.v1.Turn
-	(*BlobRef)(nil),               // 13: loom.v1.BlobRef
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 15: loom.v1.Usage
-	(*Identity)(nil),              // 16: loom.v1.Identity
+	(*Picture)(nil),               // 7: loom.v1.Picture
+	(*TurnStep)(nil),              // 8: loom.v1.TurnStep
+	(*ModelAnswer)(nil),           // 9: loom.v1.ModelAnswer
+	(*Compaction)(nil),            // 10: loom.v1.Compaction
+	(*Said)(nil),                  // 11: loom.v1.Said
+	(*ToolStep)(nil),              // 12: loom.v1.ToolStep
+	(*Turn)(nil),                  // 13: loom.v1.Turn
+	(*BlobRef)(nil),               // 14: loom.v1.BlobRef
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 16: loom.v1.Usage
+	(*Identity)(nil),              // 17: loom.v1.Identity
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.TodoItem.status:type_name -> loom.v1.TodoStatus
 	4,  // 1: loom.v1.TodoList.items:type_name -> loom.v1.TodoItem
 	1,  // 2: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
-	13, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
+	14, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
 	5,  // 4: loom.v1.ToolResult.todo:type_name -> loom.v1.TodoList
-	14, // 5: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
-	8,  // 6: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
-	11, // 7: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
-	9,  // 8: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
-	10, // 9: loom.v1.TurnStep.said:type_name -> loom.v1.Said
-	13, // 10: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
-	3,  // 11: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
-	15, // 12: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	13, // 13: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
-	13, // 14: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
-	8,  // 15: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
-	16, // 16: loom.v1.Said.from:type_name -> loom.v1.Identity
-	14, // 17: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
-	3,  // 18: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 19: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	6,  // 20: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	13, // 21: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	7,  // 22: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	14, // 23: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	7,  // 5: loom.v1.ToolResult.picture:type_name -> loom.v1.Picture
+	14, // 6: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
+	15, // 7: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
+	9,  // 8: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
+	12, // 9: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
+	10, // 10: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
+	11, // 11: loom.v1.TurnStep.said:type_name -> loom.v1.Said
+	14, // 12: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
+	3,  // 13: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
+	16, // 14: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
+	14, // 15: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	14, // 16: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
+	9,  // 17: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
+	17, // 18: loom.v1.Said.from:type_name -> loom.v1.Identity
+	15, // 19: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	3,  // 20: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 21: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	6,  // 22: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	14, // 23: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	8,  // 24: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	15, // 25: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -1261,7 +1342,7 @@ func file_loom_v1_turn_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
-	file_loom_v1_turn_proto_msgTypes[4].OneofWrappers = []any{
+	file_loom_v1_turn_proto_msgTypes[5].OneofWrappers = []any{
 		(*TurnStep_Answer)(nil),
 		(*TurnStep_Tool)(nil),
 		(*TurnStep_Compacted)(nil),
@@ -1273,7 +1354,7 @@ func file_loom_v1_turn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_turn_proto_rawDesc), len(file_loom_v1_turn_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -153,20 +153,20 @@ const (
 	// A check of a hook, by the runtime where it knows how, else by the verifier.
 	PhasePart_PHASE_PART_HOOK PhasePart = 6
 	// A planner makes the plan of the phases to come.
-	PhasePart_PHASE_PART_PLAN PhasePart = 720
+	PhasePart_PHASE_PART_PLAN PhasePart = 7
 )
 
 // Enum value maps for PhasePart.
 var (
 	PhasePart_name = map[int32]string{
-		0:   "PHASE_PART_UNSPECIFIED",
-		1:   "PHASE_PART_WORK",
-		2:   "PHASE_PART_CHECK",
-		3:   "PHASE_PART_REVIEW",
-		4:   "PHASE_PART_VOTE",
-		5:   "PHASE_PART_GATHER",
-		6:   "PHASE_PART_HOOK",
-		720: "PHASE_PART_PLAN",
+		0: "PHASE_PART_UNSPECIFIED",
+		1: "PHASE_PART_WORK",
+		2: "PHASE_PART_CHECK",
+		3: "PHASE_PART_REVIEW",
+		4: "PHASE_PART_VOTE",
+		5: "PHASE_PART_GATHER",
+		6: "PHASE_PART_HOOK",
+		7: "PHASE_PART_PLAN",
 	}
 	PhasePart_value = map[string]int32{
 		"PHASE_PART_UNSPECIFIED": 0,
@@ -176,7 +176,7 @@ var (
 		"PHASE_PART_VOTE":        4,
 		"PHASE_PART_GATHER":      5,
 		"PHASE_PART_HOOK":        6,
-		"PHASE_PART_PLAN":        720,
+		"PHASE_PART_PLAN":        7,
 	}
 )
 
@@ -821,22 +821,22 @@ const (
 	// Something could not go on by itself.
 	ApprovalKind_APPROVAL_KIND_ESCALATION ApprovalKind = 2
 	// An agent wants to make a tool call that has to be asked for.
-	ApprovalKind_APPROVAL_KIND_PERMISSION ApprovalKind = 500
+	ApprovalKind_APPROVAL_KIND_PERMISSION ApprovalKind = 3
 )
 
 // Enum value maps for ApprovalKind.
 var (
 	ApprovalKind_name = map[int32]string{
-		0:   "APPROVAL_KIND_UNSPECIFIED",
-		1:   "APPROVAL_KIND_APPROVAL",
-		2:   "APPROVAL_KIND_ESCALATION",
-		500: "APPROVAL_KIND_PERMISSION",
+		0: "APPROVAL_KIND_UNSPECIFIED",
+		1: "APPROVAL_KIND_APPROVAL",
+		2: "APPROVAL_KIND_ESCALATION",
+		3: "APPROVAL_KIND_PERMISSION",
 	}
 	ApprovalKind_value = map[string]int32{
 		"APPROVAL_KIND_UNSPECIFIED": 0,
 		"APPROVAL_KIND_APPROVAL":    1,
 		"APPROVAL_KIND_ESCALATION":  2,
-		"APPROVAL_KIND_PERMISSION":  500,
+		"APPROVAL_KIND_PERMISSION":  3,
 	}
 )
 
@@ -884,19 +884,19 @@ const (
 	// Go on without the escalated node; never a commit, verify or land node.
 	ApprovalDecision_APPROVAL_DECISION_SKIP ApprovalDecision = 5
 	// Go on, now and whenever the same is asked.
-	ApprovalDecision_APPROVAL_DECISION_ALWAYS ApprovalDecision = 500
+	ApprovalDecision_APPROVAL_DECISION_ALWAYS ApprovalDecision = 6
 )
 
 // Enum value maps for ApprovalDecision.
 var (
 	ApprovalDecision_name = map[int32]string{
-		0:   "APPROVAL_DECISION_UNSPECIFIED",
-		1:   "APPROVAL_DECISION_APPROVE",
-		2:   "APPROVAL_DECISION_REJECT",
-		3:   "APPROVAL_DECISION_REQUEST_CHANGES",
-		4:   "APPROVAL_DECISION_RETRY",
-		5:   "APPROVAL_DECISION_SKIP",
-		500: "APPROVAL_DECISION_ALWAYS",
+		0: "APPROVAL_DECISION_UNSPECIFIED",
+		1: "APPROVAL_DECISION_APPROVE",
+		2: "APPROVAL_DECISION_REJECT",
+		3: "APPROVAL_DECISION_REQUEST_CHANGES",
+		4: "APPROVAL_DECISION_RETRY",
+		5: "APPROVAL_DECISION_SKIP",
+		6: "APPROVAL_DECISION_ALWAYS",
 	}
 	ApprovalDecision_value = map[string]int32{
 		"APPROVAL_DECISION_UNSPECIFIED":     0,
@@ -905,7 +905,7 @@ var (
 		"APPROVAL_DECISION_REQUEST_CHANGES": 3,
 		"APPROVAL_DECISION_RETRY":           4,
 		"APPROVAL_DECISION_SKIP":            5,
-		"APPROVAL_DECISION_ALWAYS":          500,
+		"APPROVAL_DECISION_ALWAYS":          6,
 	}
 )
 
@@ -946,16 +946,18 @@ type Definition struct {
 	// What the author notes for people and for other programs: Loom keeps it, hashes
 	// it and shows it, and makes nothing of it. The names "author" and "tags" are
 	// those of a process file's keys.
-	Metadata map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Nodes    []*NodeDefinition `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Edges    []*EdgeDefinition `protobuf:"bytes,5,rep,name=edges,proto3" json:"edges,omitempty"`
+	Metadata map[string]string `protobuf:"bytes,4,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Nodes    []*NodeDefinition `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Edges    []*EdgeDefinition `protobuf:"bytes,6,rep,name=edges,proto3" json:"edges,omitempty"`
 	// What all who work by it are told; unset for none.
-	Guide *Guide `protobuf:"bytes,6,opt,name=guide,proto3" json:"guide,omitempty"`
+	Guide *Guide `protobuf:"bytes,7,opt,name=guide,proto3" json:"guide,omitempty"`
 	// What a plan of it is made of; unset where nothing is planned.
-	Blueprint *Blueprint `protobuf:"bytes,720,opt,name=blueprint,proto3" json:"blueprint,omitempty"`
+	Blueprint *Blueprint `protobuf:"bytes,8,opt,name=blueprint,proto3" json:"blueprint,omitempty"`
 	// SHA-256 of the tools of the process's package, in lower-case hex; empty
 	// where it has none. A host offers those that its operator has trusted.
-	Toolkit       string `protobuf:"bytes,850,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
+	Toolkit string `protobuf:"bytes,9,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
+	// What the places of its work have of the repository; unset for all of it.
+	Checkout      *Checkout `protobuf:"bytes,10,opt,name=checkout,proto3" json:"checkout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1053,6 +1055,61 @@ func (x *Definition) GetToolkit() string {
 	return ""
 }
 
+func (x *Definition) GetCheckout() *Checkout {
+	if x != nil {
+		return x.Checkout
+	}
+	return nil
+}
+
+// Checkout says what checkouts have of a repository.
+type Checkout struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Directories that are there with all below them: clean relative paths, none
+	// within another, at most 64. The files at the top and those directly in the
+	// directories above are there too.
+	Sparse        []string `protobuf:"bytes,1,rep,name=sparse,proto3" json:"sparse,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checkout) Reset() {
+	*x = Checkout{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checkout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checkout) ProtoMessage() {}
+
+func (x *Checkout) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checkout.ProtoReflect.Descriptor instead.
+func (*Checkout) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Checkout) GetSparse() []string {
+	if x != nil {
+		return x.Sparse
+	}
+	return nil
+}
+
 // Blueprint is what a process leaves to a planner.
 type Blueprint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1071,7 +1128,7 @@ type Blueprint struct {
 
 func (x *Blueprint) Reset() {
 	*x = Blueprint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1140,7 @@ func (x *Blueprint) String() string {
 func (*Blueprint) ProtoMessage() {}
 
 func (x *Blueprint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1153,7 @@ func (x *Blueprint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blueprint.ProtoReflect.Descriptor instead.
 func (*Blueprint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Blueprint) GetMode() string {
@@ -1146,7 +1203,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1215,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1228,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Plan) GetNumber() uint32 {
@@ -1235,7 +1292,7 @@ type PlannedPhase struct {
 
 func (x *PlannedPhase) Reset() {
 	*x = PlannedPhase{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1304,7 @@ func (x *PlannedPhase) String() string {
 func (*PlannedPhase) ProtoMessage() {}
 
 func (x *PlannedPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1317,7 @@ func (x *PlannedPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedPhase.ProtoReflect.Descriptor instead.
 func (*PlannedPhase) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlannedPhase) GetId() string {
@@ -1316,7 +1373,7 @@ type LeftOut struct {
 
 func (x *LeftOut) Reset() {
 	*x = LeftOut{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1385,7 @@ func (x *LeftOut) String() string {
 func (*LeftOut) ProtoMessage() {}
 
 func (x *LeftOut) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1398,7 @@ func (x *LeftOut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
 func (*LeftOut) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LeftOut) GetPhase() string {
@@ -1383,7 +1440,7 @@ type Guide struct {
 
 func (x *Guide) Reset() {
 	*x = Guide{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1452,7 @@ func (x *Guide) String() string {
 func (*Guide) ProtoMessage() {}
 
 func (x *Guide) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1465,7 @@ func (x *Guide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guide.ProtoReflect.Descriptor instead.
 func (*Guide) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Guide) GetPersona() string {
@@ -1496,7 +1553,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1565,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1578,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Rule) GetName() string {
@@ -1591,7 +1648,7 @@ type MemoryType struct {
 
 func (x *MemoryType) Reset() {
 	*x = MemoryType{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1660,7 @@ func (x *MemoryType) String() string {
 func (*MemoryType) ProtoMessage() {}
 
 func (x *MemoryType) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1673,7 @@ func (x *MemoryType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryType.ProtoReflect.Descriptor instead.
 func (*MemoryType) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemoryType) GetType() string {
@@ -1659,7 +1716,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1728,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1741,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Phase) GetPart() PhasePart {
@@ -1792,7 +1849,7 @@ type NodeDefinition struct {
 
 func (x *NodeDefinition) Reset() {
 	*x = NodeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1861,7 @@ func (x *NodeDefinition) String() string {
 func (*NodeDefinition) ProtoMessage() {}
 
 func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1874,7 @@ func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDefinition.ProtoReflect.Descriptor instead.
 func (*NodeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeDefinition) GetId() string {
@@ -1969,7 +2026,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2038,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2051,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Gate) GetCondition() string {
@@ -2039,7 +2096,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2108,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2121,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Backoff) GetInitial() *durationpb.Duration {
@@ -2093,7 +2150,7 @@ type FailurePolicy struct {
 
 func (x *FailurePolicy) Reset() {
 	*x = FailurePolicy{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2162,7 @@ func (x *FailurePolicy) String() string {
 func (*FailurePolicy) ProtoMessage() {}
 
 func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2175,7 @@ func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailurePolicy.ProtoReflect.Descriptor instead.
 func (*FailurePolicy) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FailurePolicy) GetMax() uint32 {
@@ -2148,7 +2205,7 @@ type ReworkRule struct {
 
 func (x *ReworkRule) Reset() {
 	*x = ReworkRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2217,7 @@ func (x *ReworkRule) String() string {
 func (*ReworkRule) ProtoMessage() {}
 
 func (x *ReworkRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2230,7 @@ func (x *ReworkRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkRule.ProtoReflect.Descriptor instead.
 func (*ReworkRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReworkRule) GetTo() string {
@@ -2205,7 +2262,7 @@ type EdgeDefinition struct {
 
 func (x *EdgeDefinition) Reset() {
 	*x = EdgeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2274,7 @@ func (x *EdgeDefinition) String() string {
 func (*EdgeDefinition) ProtoMessage() {}
 
 func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2287,7 @@ func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeDefinition.ProtoReflect.Descriptor instead.
 func (*EdgeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EdgeDefinition) GetId() string {
@@ -2338,29 +2395,29 @@ type Execution struct {
 	// Since when it is held: paused, by itself, its process, its project or its
 	// parent; blocked by other beads; or waiting at a limit. Nothing is started
 	// or claimed, and no timer runs.
-	HeldSince *timestamppb.Timestamp `protobuf:"bytes,39,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
+	HeldSince *timestamppb.Timestamp `protobuf:"bytes,37,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
 	// How long it was held before, in all. That is no wall time of its bead.
-	HeldFor *durationpb.Duration `protobuf:"bytes,40,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	HeldFor *durationpb.Duration `protobuf:"bytes,38,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	// When the CEO last moved it, and why.
-	Moved *Mark `protobuf:"bytes,41,opt,name=moved,proto3" json:"moved,omitempty"`
+	Moved *Mark `protobuf:"bytes,39,opt,name=moved,proto3" json:"moved,omitempty"`
 	// The one deadline that the CEO has lifted; another of its bead counts.
-	LiftedDeadline *timestamppb.Timestamp `protobuf:"bytes,42,opt,name=lifted_deadline,json=liftedDeadline,proto3" json:"lifted_deadline,omitempty"`
+	LiftedDeadline *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=lifted_deadline,json=liftedDeadline,proto3" json:"lifted_deadline,omitempty"`
 	// What people have said to who works on it, at most 16; the oldest that was
 	// heard makes room.
-	Said []*Said `protobuf:"bytes,550,rep,name=said,proto3" json:"said,omitempty"`
+	Said []*Said `protobuf:"bytes,41,rep,name=said,proto3" json:"said,omitempty"`
 	// Questions that are open about tool calls of its agents.
-	Permissions []string `protobuf:"bytes,500,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Permissions []string `protobuf:"bytes,42,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// What the newest merge train found out about its candidate.
-	Car *Car `protobuf:"bytes,460,opt,name=car,proto3" json:"car,omitempty"`
+	Car *Car `protobuf:"bytes,43,opt,name=car,proto3" json:"car,omitempty"`
 	// The plan that it goes by, if one was made.
-	Plan          *Plan `protobuf:"bytes,720,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan          *Plan `protobuf:"bytes,44,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2429,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2442,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Execution) GetId() string {
@@ -2708,7 +2765,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +2777,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +2790,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Gap) GetNode() string {
@@ -2770,7 +2827,7 @@ type ForkPoint struct {
 
 func (x *ForkPoint) Reset() {
 	*x = ForkPoint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2839,7 @@ func (x *ForkPoint) String() string {
 func (*ForkPoint) ProtoMessage() {}
 
 func (x *ForkPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2852,7 @@ func (x *ForkPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkPoint.ProtoReflect.Descriptor instead.
 func (*ForkPoint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ForkPoint) GetExecution() string {
@@ -2835,7 +2892,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +2904,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +2917,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pause) GetScope() PauseScope {
@@ -2939,7 +2996,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3008,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3021,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeState) GetStatus() NodeStatus {
@@ -3127,18 +3184,18 @@ type Attempt struct {
 	// What its agent has set out to do; unset while there is no list.
 	Todo *TodoList `protobuf:"bytes,24,opt,name=todo,proto3" json:"todo,omitempty"`
 	// What it gave to others to do, in the order in which it did.
-	Tasks []*TeamTask `protobuf:"bytes,670,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks []*TeamTask `protobuf:"bytes,25,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// While it is parked for its "team": beads of the tasks that it waits for.
-	Awaits []string `protobuf:"bytes,671,rep,name=awaits,proto3" json:"awaits,omitempty"`
+	Awaits []string `protobuf:"bytes,26,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	// What model calls of it that are under way can use.
-	Reserved      []*CallReservation `protobuf:"bytes,700,rep,name=reserved,proto3" json:"reserved,omitempty"`
+	Reserved      []*CallReservation `protobuf:"bytes,27,rep,name=reserved,proto3" json:"reserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3207,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3220,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Attempt) GetId() string {
@@ -3372,7 +3429,7 @@ type ModelBlock struct {
 
 func (x *ModelBlock) Reset() {
 	*x = ModelBlock{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3441,7 @@ func (x *ModelBlock) String() string {
 func (*ModelBlock) ProtoMessage() {}
 
 func (x *ModelBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3454,7 @@ func (x *ModelBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelBlock.ProtoReflect.Descriptor instead.
 func (*ModelBlock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ModelBlock) GetModel() string {
@@ -3450,7 +3507,7 @@ type TeamTask struct {
 
 func (x *TeamTask) Reset() {
 	*x = TeamTask{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +3519,7 @@ func (x *TeamTask) String() string {
 func (*TeamTask) ProtoMessage() {}
 
 func (x *TeamTask) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +3532,7 @@ func (x *TeamTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamTask.ProtoReflect.Descriptor instead.
 func (*TeamTask) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TeamTask) GetCall() string {
@@ -3554,7 +3611,7 @@ type CallReservation struct {
 
 func (x *CallReservation) Reset() {
 	*x = CallReservation{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3566,7 +3623,7 @@ func (x *CallReservation) String() string {
 func (*CallReservation) ProtoMessage() {}
 
 func (x *CallReservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3579,7 +3636,7 @@ func (x *CallReservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReservation.ProtoReflect.Descriptor instead.
 func (*CallReservation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CallReservation) GetRequest() string {
@@ -3631,7 +3688,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3643,7 +3700,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3656,7 +3713,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -3705,18 +3762,18 @@ type Outcome struct {
 	Refusal string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// What verification found in what phases delivered, set by the runtime for a
 	// node of a process. At most 64.
-	Broken []*BrokenRule `protobuf:"bytes,860,rep,name=broken,proto3" json:"broken,omitempty"`
+	Broken []*BrokenRule `protobuf:"bytes,11,rep,name=broken,proto3" json:"broken,omitempty"`
 	// The worktree has nothing that the target has not: no change, or the one that is
 	// named here and landed with other work. Set by the runtime for work that could have
 	// made a change.
-	Unchanged     bool `protobuf:"varint,861,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	Unchanged     bool `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3728,7 +3785,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3741,7 +3798,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -3848,7 +3905,7 @@ type BrokenRule struct {
 
 func (x *BrokenRule) Reset() {
 	*x = BrokenRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3917,7 @@ func (x *BrokenRule) String() string {
 func (*BrokenRule) ProtoMessage() {}
 
 func (x *BrokenRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3930,7 @@ func (x *BrokenRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
 func (*BrokenRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BrokenRule) GetPhase() string {
@@ -3928,17 +3985,17 @@ type Change struct {
 	FilesTotal uint32 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"`
 	// The roles that made parts of it, in the order of their work. Unset where who
 	// proposed it made all of it.
-	Makers []string `protobuf:"bytes,810,rep,name=makers,proto3" json:"makers,omitempty"`
+	Makers []string `protobuf:"bytes,8,rep,name=makers,proto3" json:"makers,omitempty"`
 	// What the runtime found in it that a person should know before signing, the
 	// gravest first. An approval's digest covers it. At most 200.
-	Warnings      []*PatchWarning `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings      []*PatchWarning `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3950,7 +4007,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3963,7 +4020,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Change) GetBase() string {
@@ -4049,7 +4106,7 @@ type PatchWarning struct {
 
 func (x *PatchWarning) Reset() {
 	*x = PatchWarning{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4118,7 @@ func (x *PatchWarning) String() string {
 func (*PatchWarning) ProtoMessage() {}
 
 func (x *PatchWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4131,7 @@ func (x *PatchWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
 func (*PatchWarning) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PatchWarning) GetKind() string {
@@ -4126,7 +4183,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4138,7 +4195,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4151,7 +4208,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4196,7 +4253,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +4265,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +4278,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4287,7 +4344,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4356,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4369,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4427,7 +4484,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4496,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4509,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HookResult) GetName() string {
@@ -4490,14 +4547,14 @@ type Landing struct {
 	Remote string `protobuf:"bytes,6,opt,name=remote,proto3" json:"remote,omitempty"`
 	// Last commit of the merge train that the commit landed with, in one step; empty
 	// for one that landed by itself, or of which that is not known.
-	Head          string `protobuf:"bytes,615,opt,name=head,proto3" json:"head,omitempty"`
+	Head          string `protobuf:"bytes,7,opt,name=head,proto3" json:"head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4509,7 +4566,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4522,7 +4579,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4597,7 +4654,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4666,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4679,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Car) GetVerified() string {
@@ -4682,7 +4739,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +4751,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +4764,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4757,7 +4814,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4769,7 +4826,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4782,7 +4839,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Choice) GetId() string {
@@ -4844,18 +4901,18 @@ type Approval struct {
 	// Set in answers to a query for one approval, not kept.
 	Overlaps []*FileClaim `protobuf:"bytes,24,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	// For a tool call: what is asked.
-	Permission *PermissionQuestion `protobuf:"bytes,500,opt,name=permission,proto3" json:"permission,omitempty"`
+	Permission *PermissionQuestion `protobuf:"bytes,25,opt,name=permission,proto3" json:"permission,omitempty"`
 	// For a budget that a call does not fit into: what there has to be room for,
 	// and whether it is the whole project's.
-	Wanted        *Budget `protobuf:"bytes,700,opt,name=wanted,proto3" json:"wanted,omitempty"`
-	OfProject     bool    `protobuf:"varint,701,opt,name=of_project,json=ofProject,proto3" json:"of_project,omitempty"`
+	Wanted        *Budget `protobuf:"bytes,26,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	OfProject     bool    `protobuf:"varint,27,opt,name=of_project,json=ofProject,proto3" json:"of_project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4867,7 +4924,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4880,7 +4937,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Approval) GetId() string {
@@ -5091,7 +5148,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5160,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5173,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5165,21 +5222,25 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xaa\x03\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xd7\x03\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12=\n" +
-	"\bmetadata\x18\a \x03(\v2!.loom.v1.Definition.MetadataEntryR\bmetadata\x12-\n" +
-	"\x05nodes\x18\x04 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
-	"\x05edges\x18\x05 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
-	"\x05guide\x18\x06 \x01(\v2\x0e.loom.v1.GuideR\x05guide\x121\n" +
-	"\tblueprint\x18\xd0\x05 \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\x12\x19\n" +
-	"\atoolkit\x18\xd2\x06 \x01(\tR\atoolkit\x1a;\n" +
+	"\bmetadata\x18\x04 \x03(\v2!.loom.v1.Definition.MetadataEntryR\bmetadata\x12-\n" +
+	"\x05nodes\x18\x05 \x03(\v2\x17.loom.v1.NodeDefinitionR\x05nodes\x12-\n" +
+	"\x05edges\x18\x06 \x03(\v2\x17.loom.v1.EdgeDefinitionR\x05edges\x12$\n" +
+	"\x05guide\x18\a \x01(\v2\x0e.loom.v1.GuideR\x05guide\x120\n" +
+	"\tblueprint\x18\b \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\x12\x18\n" +
+	"\atoolkit\x18\t \x01(\tR\atoolkit\x12-\n" +
+	"\bcheckout\x18\n" +
+	" \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"g\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\"\n" +
+	"\bCheckout\x12\x16\n" +
+	"\x06sparse\x18\x01 \x03(\tR\x06sparse\"g\n" +
 	"\tBlueprint\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -5282,7 +5343,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xc3\x0f\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xb3\x0f\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -5329,14 +5390,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\thalted_by\x18# \x01(\tR\bhaltedBy\x12\x14\n" +
 	"\x05depth\x18$ \x01(\rR\x05depth\x129\n" +
 	"\n" +
-	"held_since\x18' \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x124\n" +
-	"\bheld_for\x18( \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
-	"\x05moved\x18) \x01(\v2\r.loom.v1.MarkR\x05moved\x12C\n" +
-	"\x0flifted_deadline\x18* \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12\"\n" +
-	"\x04said\x18\xa6\x04 \x03(\v2\r.loom.v1.SaidR\x04said\x12!\n" +
-	"\vpermissions\x18\xf4\x03 \x03(\tR\vpermissions\x12\x1f\n" +
-	"\x03car\x18\xcc\x03 \x01(\v2\f.loom.v1.CarR\x03car\x12\"\n" +
-	"\x04plan\x18\xd0\x05 \x01(\v2\r.loom.v1.PlanR\x04plan\x1aL\n" +
+	"held_since\x18% \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x124\n" +
+	"\bheld_for\x18& \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12#\n" +
+	"\x05moved\x18' \x01(\v2\r.loom.v1.MarkR\x05moved\x12C\n" +
+	"\x0flifted_deadline\x18( \x01(\v2\x1a.google.protobuf.TimestampR\x0eliftedDeadline\x12!\n" +
+	"\x04said\x18) \x03(\v2\r.loom.v1.SaidR\x04said\x12 \n" +
+	"\vpermissions\x18* \x03(\tR\vpermissions\x12\x1e\n" +
+	"\x03car\x18+ \x01(\v2\f.loom.v1.CarR\x03car\x12!\n" +
+	"\x04plan\x18, \x01(\v2\r.loom.v1.PlanR\x04plan\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -5347,7 +5408,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\x1a>\n" +
 	"\x10NamedChecksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b%\x10&J\x04\b&\x10'\"]\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"]\n" +
 	"\x03Gap\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
@@ -5381,7 +5442,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
 	"\x05halts\x18\x0f \x01(\bR\x05halts\x12\x1d\n" +
 	"\n" +
-	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\x89\b\n" +
+	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\x86\b\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -5411,10 +5472,10 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"hosts_lost\x18\x15 \x01(\rR\thostsLost\x12)\n" +
 	"\x05block\x18\x16 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\x12\x18\n" +
 	"\ablocked\x18\x17 \x01(\rR\ablocked\x12%\n" +
-	"\x04todo\x18\x18 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12(\n" +
-	"\x05tasks\x18\x9e\x05 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x17\n" +
-	"\x06awaits\x18\x9f\x05 \x03(\tR\x06awaits\x125\n" +
-	"\breserved\x18\xbc\x05 \x03(\v2\x18.loom.v1.CallReservationR\breserved\"h\n" +
+	"\x04todo\x18\x18 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12'\n" +
+	"\x05tasks\x18\x19 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x16\n" +
+	"\x06awaits\x18\x1a \x03(\tR\x06awaits\x124\n" +
+	"\breserved\x18\x1b \x03(\v2\x18.loom.v1.CallReservationR\breserved\"h\n" +
 	"\n" +
 	"ModelBlock\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x12\n" +
@@ -5439,7 +5500,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xc7\x03\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xc5\x03\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -5451,16 +5512,16 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06checks\x18\b \x03(\v2\x11.loom.v1.CheckRunR\x06checks\x12\x12\n" +
 	"\x04code\x18\t \x01(\tR\x04code\x12\x18\n" +
 	"\arefusal\x18\n" +
-	" \x01(\tR\arefusal\x12,\n" +
-	"\x06broken\x18\xdc\x06 \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\x12\x1d\n" +
-	"\tunchanged\x18\xdd\x06 \x01(\bR\tunchanged\"\x8f\x01\n" +
+	" \x01(\tR\arefusal\x12+\n" +
+	"\x06broken\x18\v \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\x12\x1c\n" +
+	"\tunchanged\x18\f \x01(\bR\tunchanged\"\x8f\x01\n" +
 	"\n" +
 	"BrokenRule\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
 	"\x04tier\x18\x03 \x01(\rR\x04tier\x12-\n" +
 	"\bseverity\x18\x04 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\rR\x05count\"\xaa\x02\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\"\xa9\x02\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
@@ -5469,9 +5530,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05files\x18\x05 \x03(\v2\x14.loom.v1.ChangedFileR\x05files\x12$\n" +
 	"\x04diff\x18\x06 \x01(\v2\x10.loom.v1.BlobRefR\x04diff\x12\x1f\n" +
 	"\vfiles_total\x18\a \x01(\rR\n" +
-	"filesTotal\x12\x17\n" +
-	"\x06makers\x18\xaa\x06 \x03(\tR\x06makers\x121\n" +
-	"\bwarnings\x18\b \x03(\v2\x15.loom.v1.PatchWarningR\bwarnings\"\x8c\x01\n" +
+	"filesTotal\x12\x16\n" +
+	"\x06makers\x18\b \x03(\tR\x06makers\x121\n" +
+	"\bwarnings\x18\t \x03(\v2\x15.loom.v1.PatchWarningR\bwarnings\"\x8c\x01\n" +
 	"\fPatchWarning\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
@@ -5509,15 +5570,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"HookResult\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\askipped\x18\x02 \x01(\bR\askipped\x12\x1b\n" +
-	"\texit_code\x18\x03 \x01(\x05R\bexitCode\"\xaa\x01\n" +
+	"\texit_code\x18\x03 \x01(\x05R\bexitCode\"\xa9\x01\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x04R\x05token\x12\x1a\n" +
 	"\bcheckout\x18\x05 \x01(\tR\bcheckout\x12\x16\n" +
-	"\x06remote\x18\x06 \x01(\tR\x06remote\x12\x13\n" +
-	"\x04head\x18\xe7\x04 \x01(\tR\x04head\"\xc2\x01\n" +
+	"\x06remote\x18\x06 \x01(\tR\x06remote\x12\x12\n" +
+	"\x04head\x18\a \x01(\tR\x04head\"\xc2\x01\n" +
 	"\x03Car\x12\x1a\n" +
 	"\bverified\x18\x01 \x01(\tR\bverified\x120\n" +
 	"\tcandidate\x18\x02 \x01(\v2\x12.loom.v1.CandidateR\tcandidate\x12\x12\n" +
@@ -5533,7 +5594,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xc8\a\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xc5\a\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5562,13 +5623,13 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04gate\x18\x15 \x01(\bR\x04gate\x12\x16\n" +
 	"\x06ballot\x18\x16 \x01(\tR\x06ballot\x12)\n" +
 	"\achoices\x18\x17 \x03(\v2\x0f.loom.v1.ChoiceR\achoices\x12.\n" +
-	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12<\n" +
+	"\boverlaps\x18\x18 \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12;\n" +
 	"\n" +
-	"permission\x18\xf4\x03 \x01(\v2\x1b.loom.v1.PermissionQuestionR\n" +
-	"permission\x12(\n" +
-	"\x06wanted\x18\xbc\x05 \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\x12\x1e\n" +
+	"permission\x18\x19 \x01(\v2\x1b.loom.v1.PermissionQuestionR\n" +
+	"permission\x12'\n" +
+	"\x06wanted\x18\x1a \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\x12\x1d\n" +
 	"\n" +
-	"of_project\x18\xbd\x05 \x01(\bR\tofProject\"\xc4\x01\n" +
+	"of_project\x18\x1b \x01(\bR\tofProject\"\xc4\x01\n" +
 	"\tFileClaim\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5584,7 +5645,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x02*\xc0\x01\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\xbf\x01\n" +
 	"\tPhasePart\x12\x1a\n" +
 	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
@@ -5592,8 +5653,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x11PHASE_PART_REVIEW\x10\x03\x12\x13\n" +
 	"\x0fPHASE_PART_VOTE\x10\x04\x12\x15\n" +
 	"\x11PHASE_PART_GATHER\x10\x05\x12\x13\n" +
-	"\x0fPHASE_PART_HOOK\x10\x06\x12\x14\n" +
-	"\x0fPHASE_PART_PLAN\x10\xd0\x05*\xa6\x01\n" +
+	"\x0fPHASE_PART_HOOK\x10\x06\x12\x13\n" +
+	"\x0fPHASE_PART_PLAN\x10\a*\xa6\x01\n" +
 	"\bNodeType\x12\x19\n" +
 	"\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_TYPE_START\x10\x01\x12\x11\n" +
@@ -5654,20 +5715,20 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x12PATCH_ACTION_ALLOW\x10\x01\x12\x15\n" +
 	"\x11PATCH_ACTION_WARN\x10\x02\x12\x15\n" +
 	"\x11PATCH_ACTION_GATE\x10\x03\x12\x17\n" +
-	"\x13PATCH_ACTION_REFUSE\x10\x04*\x86\x01\n" +
+	"\x13PATCH_ACTION_REFUSE\x10\x04*\x85\x01\n" +
 	"\fApprovalKind\x12\x1d\n" +
 	"\x19APPROVAL_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPROVAL_KIND_APPROVAL\x10\x01\x12\x1c\n" +
-	"\x18APPROVAL_KIND_ESCALATION\x10\x02\x12\x1d\n" +
-	"\x18APPROVAL_KIND_PERMISSION\x10\xf4\x03*\xf1\x01\n" +
+	"\x18APPROVAL_KIND_ESCALATION\x10\x02\x12\x1c\n" +
+	"\x18APPROVAL_KIND_PERMISSION\x10\x03*\xf0\x01\n" +
 	"\x10ApprovalDecision\x12!\n" +
 	"\x1dAPPROVAL_DECISION_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19APPROVAL_DECISION_APPROVE\x10\x01\x12\x1c\n" +
 	"\x18APPROVAL_DECISION_REJECT\x10\x02\x12%\n" +
 	"!APPROVAL_DECISION_REQUEST_CHANGES\x10\x03\x12\x1b\n" +
 	"\x17APPROVAL_DECISION_RETRY\x10\x04\x12\x1a\n" +
-	"\x16APPROVAL_DECISION_SKIP\x10\x05\x12\x1d\n" +
-	"\x18APPROVAL_DECISION_ALWAYS\x10\xf4\x03B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x16APPROVAL_DECISION_SKIP\x10\x05\x12\x1c\n" +
+	"\x18APPROVAL_DECISION_ALWAYS\x10\x06B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_workflow_proto_rawDescOnce sync.Once
@@ -5682,7 +5743,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5700,176 +5761,178 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(ApprovalKind)(0),             // 13: loom.v1.ApprovalKind
 	(ApprovalDecision)(0),         // 14: loom.v1.ApprovalDecision
 	(*Definition)(nil),            // 15: loom.v1.Definition
-	(*Blueprint)(nil),             // 16: loom.v1.Blueprint
-	(*Plan)(nil),                  // 17: loom.v1.Plan
-	(*PlannedPhase)(nil),          // 18: loom.v1.PlannedPhase
-	(*LeftOut)(nil),               // 19: loom.v1.LeftOut
-	(*Guide)(nil),                 // 20: loom.v1.Guide
-	(*Rule)(nil),                  // 21: loom.v1.Rule
-	(*MemoryType)(nil),            // 22: loom.v1.MemoryType
-	(*Phase)(nil),                 // 23: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 24: loom.v1.NodeDefinition
-	(*Gate)(nil),                  // 25: loom.v1.Gate
-	(*Backoff)(nil),               // 26: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 27: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 28: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 29: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 30: loom.v1.Execution
-	(*Gap)(nil),                   // 31: loom.v1.Gap
-	(*ForkPoint)(nil),             // 32: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 33: loom.v1.Pause
-	(*NodeState)(nil),             // 34: loom.v1.NodeState
-	(*Attempt)(nil),               // 35: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 36: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 37: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 38: loom.v1.CallReservation
-	(*Claimant)(nil),              // 39: loom.v1.Claimant
-	(*Outcome)(nil),               // 40: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 41: loom.v1.BrokenRule
-	(*Change)(nil),                // 42: loom.v1.Change
-	(*PatchWarning)(nil),          // 43: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 44: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 45: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 46: loom.v1.Candidate
-	(*HookResult)(nil),            // 47: loom.v1.HookResult
-	(*Landing)(nil),               // 48: loom.v1.Landing
-	(*Car)(nil),                   // 49: loom.v1.Car
-	(*CheckRun)(nil),              // 50: loom.v1.CheckRun
-	(*Choice)(nil),                // 51: loom.v1.Choice
-	(*Approval)(nil),              // 52: loom.v1.Approval
-	(*FileClaim)(nil),             // 53: loom.v1.FileClaim
-	nil,                           // 54: loom.v1.Definition.MetadataEntry
-	nil,                           // 55: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 56: loom.v1.Execution.NodesEntry
-	nil,                           // 57: loom.v1.Execution.EdgesEntry
-	nil,                           // 58: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 60: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 61: google.protobuf.Struct
-	(Priority)(0),                 // 62: loom.v1.Priority
-	(*Usage)(nil),                 // 63: loom.v1.Usage
-	(*Budget)(nil),                // 64: loom.v1.Budget
-	(*Mark)(nil),                  // 65: loom.v1.Mark
-	(*Said)(nil),                  // 66: loom.v1.Said
-	(*Identity)(nil),              // 67: loom.v1.Identity
-	(*TodoList)(nil),              // 68: loom.v1.TodoList
-	(*BlobRef)(nil),               // 69: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 70: loom.v1.PermissionQuestion
+	(*Checkout)(nil),              // 16: loom.v1.Checkout
+	(*Blueprint)(nil),             // 17: loom.v1.Blueprint
+	(*Plan)(nil),                  // 18: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 19: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 20: loom.v1.LeftOut
+	(*Guide)(nil),                 // 21: loom.v1.Guide
+	(*Rule)(nil),                  // 22: loom.v1.Rule
+	(*MemoryType)(nil),            // 23: loom.v1.MemoryType
+	(*Phase)(nil),                 // 24: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 25: loom.v1.NodeDefinition
+	(*Gate)(nil),                  // 26: loom.v1.Gate
+	(*Backoff)(nil),               // 27: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 28: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 29: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 30: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 31: loom.v1.Execution
+	(*Gap)(nil),                   // 32: loom.v1.Gap
+	(*ForkPoint)(nil),             // 33: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 34: loom.v1.Pause
+	(*NodeState)(nil),             // 35: loom.v1.NodeState
+	(*Attempt)(nil),               // 36: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 37: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 38: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 39: loom.v1.CallReservation
+	(*Claimant)(nil),              // 40: loom.v1.Claimant
+	(*Outcome)(nil),               // 41: loom.v1.Outcome
+	(*BrokenRule)(nil),            // 42: loom.v1.BrokenRule
+	(*Change)(nil),                // 43: loom.v1.Change
+	(*PatchWarning)(nil),          // 44: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 45: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 46: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 47: loom.v1.Candidate
+	(*HookResult)(nil),            // 48: loom.v1.HookResult
+	(*Landing)(nil),               // 49: loom.v1.Landing
+	(*Car)(nil),                   // 50: loom.v1.Car
+	(*CheckRun)(nil),              // 51: loom.v1.CheckRun
+	(*Choice)(nil),                // 52: loom.v1.Choice
+	(*Approval)(nil),              // 53: loom.v1.Approval
+	(*FileClaim)(nil),             // 54: loom.v1.FileClaim
+	nil,                           // 55: loom.v1.Definition.MetadataEntry
+	nil,                           // 56: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 57: loom.v1.Execution.NodesEntry
+	nil,                           // 58: loom.v1.Execution.EdgesEntry
+	nil,                           // 59: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 61: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
+	(Priority)(0),                 // 63: loom.v1.Priority
+	(*Usage)(nil),                 // 64: loom.v1.Usage
+	(*Budget)(nil),                // 65: loom.v1.Budget
+	(*Mark)(nil),                  // 66: loom.v1.Mark
+	(*Said)(nil),                  // 67: loom.v1.Said
+	(*Identity)(nil),              // 68: loom.v1.Identity
+	(*TodoList)(nil),              // 69: loom.v1.TodoList
+	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 71: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	54,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
-	24,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	29,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	20,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	16,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	18,  // 5: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	19,  // 6: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	59,  // 7: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	21,  // 8: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	22,  // 9: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
-	0,   // 10: loom.v1.Rule.type:type_name -> loom.v1.RuleType
-	1,   // 11: loom.v1.Rule.severity:type_name -> loom.v1.Severity
-	2,   // 12: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
-	3,   // 13: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	60,  // 14: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	4,   // 15: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	55,  // 16: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	27,  // 17: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	25,  // 18: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	6,   // 19: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	26,  // 20: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	23,  // 21: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	5,   // 22: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	60,  // 23: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	60,  // 24: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	28,  // 25: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	7,   // 26: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	8,   // 27: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	56,  // 28: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	57,  // 29: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	61,  // 30: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	59,  // 31: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	59,  // 32: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	62,  // 33: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	42,  // 34: loom.v1.Execution.change:type_name -> loom.v1.Change
-	45,  // 35: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	46,  // 36: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	48,  // 37: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	63,  // 38: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	58,  // 39: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	31,  // 40: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	32,  // 41: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	33,  // 42: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	64,  // 43: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	59,  // 44: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	60,  // 45: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	65,  // 46: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	59,  // 47: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	66,  // 48: loom.v1.Execution.said:type_name -> loom.v1.Said
-	49,  // 49: loom.v1.Execution.car:type_name -> loom.v1.Car
-	17,  // 50: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	59,  // 51: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10,  // 52: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	59,  // 53: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	67,  // 54: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,   // 55: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	35,  // 56: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	35,  // 57: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	40,  // 58: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	59,  // 59: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	13,  // 60: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	59,  // 61: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	59,  // 62: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	39,  // 63: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	59,  // 64: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	40,  // 65: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	59,  // 66: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	59,  // 67: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	59,  // 68: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	60,  // 69: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	36,  // 70: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	68,  // 71: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	37,  // 72: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	38,  // 73: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	40,  // 74: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	39,  // 75: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 76: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	61,  // 77: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	42,  // 78: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	46,  // 79: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	48,  // 80: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	50,  // 81: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	41,  // 82: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 83: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	44,  // 84: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	69,  // 85: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	43,  // 86: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	12,  // 87: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	59,  // 88: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	47,  // 89: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	46,  // 90: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	50,  // 91: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	69,  // 92: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 93: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	42,  // 94: loom.v1.Approval.change:type_name -> loom.v1.Change
-	35,  // 95: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 96: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	59,  // 97: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 98: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	67,  // 99: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	59,  // 100: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	51,  // 101: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	53,  // 102: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	70,  // 103: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	64,  // 104: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	39,  // 105: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	59,  // 106: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	34,  // 107: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	55,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	25,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	30,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	21,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	17,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	16,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
+	19,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	20,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	60,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	22,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	23,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	0,   // 11: loom.v1.Rule.type:type_name -> loom.v1.RuleType
+	1,   // 12: loom.v1.Rule.severity:type_name -> loom.v1.Severity
+	2,   // 13: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
+	3,   // 14: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	61,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	4,   // 16: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	56,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	28,  // 18: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	26,  // 19: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	6,   // 20: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	27,  // 21: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	24,  // 22: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	5,   // 23: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	61,  // 24: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	61,  // 25: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	29,  // 26: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	7,   // 27: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	8,   // 28: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	57,  // 29: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	58,  // 30: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	62,  // 31: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	60,  // 32: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	60,  // 33: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	63,  // 34: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	43,  // 35: loom.v1.Execution.change:type_name -> loom.v1.Change
+	46,  // 36: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	47,  // 37: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	49,  // 38: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	64,  // 39: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	59,  // 40: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	32,  // 41: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	33,  // 42: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	34,  // 43: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	65,  // 44: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	60,  // 45: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	61,  // 46: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	66,  // 47: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	60,  // 48: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	67,  // 49: loom.v1.Execution.said:type_name -> loom.v1.Said
+	50,  // 50: loom.v1.Execution.car:type_name -> loom.v1.Car
+	18,  // 51: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	60,  // 52: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10,  // 53: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	60,  // 54: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	68,  // 55: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,   // 56: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	36,  // 57: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	36,  // 58: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	41,  // 59: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	60,  // 60: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	13,  // 61: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	60,  // 62: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	60,  // 63: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	40,  // 64: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	60,  // 65: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	41,  // 66: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	60,  // 67: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	60,  // 68: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	60,  // 69: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	61,  // 70: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	37,  // 71: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	69,  // 72: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	38,  // 73: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	39,  // 74: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	41,  // 75: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	40,  // 76: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 77: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	62,  // 78: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	43,  // 79: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	47,  // 80: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	49,  // 81: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	51,  // 82: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	42,  // 83: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 84: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	45,  // 85: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	70,  // 86: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	44,  // 87: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	12,  // 88: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	60,  // 89: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	48,  // 90: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	47,  // 91: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	51,  // 92: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	70,  // 93: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 94: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	43,  // 95: loom.v1.Approval.change:type_name -> loom.v1.Change
+	36,  // 96: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 97: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	60,  // 98: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 99: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	68,  // 100: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	60,  // 101: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	52,  // 102: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	54,  // 103: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	71,  // 104: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	65,  // 105: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	40,  // 106: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	60,  // 107: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	35,  // 108: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5886,7 +5949,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2,7 +2,7 @@
 package actors
 
 import (
-	"github.com/loomrun/loom/internal/tool"
+	"github.com/loomrun/loom/internal/agents/tool"
 )
 
 // Tool is an effect.

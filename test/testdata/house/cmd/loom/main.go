@@ -5,7 +5,7 @@ import (
 	"os/exec"
 
 	_ "github.com/loomrun/loom/internal/host"
-	_ "github.com/loomrun/loom/internal/tool"
+	_ "github.com/loomrun/loom/internal/place/git"
 )
 
 func main() {

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// reserve holds back what a call can use in every budget that it counts against,
+// or says why it may not be made: it is more than the role may, others are to
+// settle theirs first ([actors.ErrParked]), or the CEO is asked. What no model
+// answers costs nothing.
+func (r *run) reserve(ctx context.Context, m model.Provider, req *model.Request) (*turn.Stop, error) {
+	if m.Scripted() {
+		return nil, nil
+	}
+	input, output := turn.Most(r.t, req.Size(), req.MaxTokens)
+	tokens, cost := int64(input+output), int64(model.MostCost(m, input, output))
+	if stop, over := turn.Over(r.t, r.limits(), tokens, cost); over {
+		return &stop, nil
+	}
+	verdict, err := r.seat.Reserve(ctx, &loomv1.CallReservation{Request: req.Digest(), Tokens: tokens, MicroUsd: cost})
+	switch {
+	case err != nil:
+		return nil, err
+	case verdict == loomv1.Verdict_VERDICT_WAIT:
+		r.Logger.Info("work waits for room in a budget", "attempt", r.brief.Attempt.Id)
+		return nil, actors.ErrParked
+	case verdict == loomv1.Verdict_VERDICT_HELD:
+		return nil, fault.New("attempt/paused", "attempt %q cannot go on: a budget is used up", r.brief.Attempt.Id)
+	}
+	return nil, nil
+}
+
+// settle counts what a call has used that came to nothing, because of failed. Of
+// one that was cut off that is not known: it stays reserved until the attempt
+// ends.
+func (r *run) settle(ctx context.Context, m model.Provider, req *model.Request, failed error) error {
+	if m.Scripted() || ctx.Err() != nil {
+		return nil //nolint:nilerr // the turn goes on, or ends by itself
+	}
+	return r.seat.Settle(ctx, req.Digest(), model.UsageOf(failed))
+}
+
+// timed returns a context that ends when the turn has taken what its role may.
+// The time of what it waited for, parked or held, is not counted.
+func (r *run) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	most := r.role.Limits.Time
+	if most == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, most-r.took(), errTime)
+}
+
+// took is how long the turn had been worked on when the attempt was claimed: its
+// deadline moves by all that it waits.
+func (r *run) took() time.Duration {
+	b := r.brief
+	if b.Turn.GetStartedAt() == nil {
+		return 0
+	}
+	all := cmp.Or(b.Node.GetTimeout().AsDuration(), workflow.DefaultTimeout)
+	queued := b.Turn.StartedAt.AsTime().Sub(b.Attempt.DispatchedAt.AsTime())
+	return max(all-b.TimeLeft.AsDuration()-queued, 0)
+}

@@ -1,0 +1,188 @@
+// Package search asks search engines: a SearXNG server of the operator's, or
+// Brave's service.
+//
+// It promises that each hit has a title, an address of http or https and a
+// piece of text, on one line each and bounded, and that a question goes to the
+// one engine that the operator chose and nowhere else. It ranks nothing itself
+// and fetches none of the pages.
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/loomrun/loom/internal/agents/source/fetch"
+	"github.com/loomrun/loom/internal/base/fault"
+)
+
+// Most is how many hits can be asked for.
+const Most = 20
+
+const (
+	maxQuestion = 400 // bytes
+	maxTitle    = 200 // characters
+	maxSnippet  = 600 // characters
+)
+
+// Hit is a page that an engine found.
+type Hit struct{ Title, URL, Snippet string }
+
+// Engine answers questions. It may be used by several goroutines.
+type Engine struct {
+	name   string
+	client *fetch.Client
+	ask    func(question string, count int) string
+	read   func([]byte) ([]Hit, error)
+}
+
+// Name says which engine it is.
+func (e *Engine) Name() string { return e.name }
+
+// Connect completes how an engine's client reaches the network; tests give
+// their own. Nil is the network there is.
+type Connect func(fetch.Config) fetch.Config
+
+func client(c fetch.Config, connect Connect) *fetch.Client {
+	c.Limits = []*rate.Limiter{rate.NewLimiter(rate.Every(time.Second), 3)}
+	if connect != nil {
+		c = connect(c)
+	}
+	return fetch.New(c)
+}
+
+// SearXNG asks the server at base, such as "http://127.0.0.1:8888". It must
+// give JSON: "formats: [html, json]" in its settings. It may be on this
+// machine or in a private network, as the operator names it.
+func SearXNG(base string, connect Connect) (*Engine, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return nil, fault.New("usage/argument", "it is not the address of a search engine").At("search engine").Got(base).Want("such as http://127.0.0.1:8888")
+	}
+	u = u.JoinPath("search")
+	return &Engine{
+		name:   "SearXNG at " + u.Hostname(),
+		client: client(fetch.Config{Hosts: []string{u.Hostname()}, Private: true}, connect),
+		ask: func(question string, _ int) string {
+			u := *u
+			u.RawQuery = url.Values{"q": {question}, "format": {"json"}}.Encode()
+			return u.String()
+		},
+		read: readSearXNG,
+	}, nil
+}
+
+// Brave asks Brave's search service with a key.
+func Brave(key string, connect Connect) *Engine {
+	return &Engine{
+		name: "Brave",
+		client: client(fetch.Config{
+			Hosts:  []string{"api.search.brave.com"},
+			Header: http.Header{"X-Subscription-Token": {key}, "Accept": {"application/json"}},
+		}, connect),
+		ask: func(question string, count int) string {
+			return "https://api.search.brave.com/res/v1/web/search?" + url.Values{"q": {question}, "count": {strconv.Itoa(count)}}.Encode()
+		},
+		read: readBrave,
+	}
+}
+
+// Search returns at most count hits (1 to Most), the best first. No hits are
+// an answer. The errors are those of [fetch.Client.Get], and source/refused
+// for what is no answer of the engine.
+func (e *Engine) Search(ctx context.Context, question string, count int) ([]Hit, error) {
+	question = strings.Join(strings.Fields(question), " ")
+	if question == "" || len(question) > maxQuestion {
+		return nil, fault.New("tool/arguments", "the question has %d bytes, not 1 to %d", len(question), maxQuestion).At("query")
+	}
+	count = min(max(count, 1), Most)
+	page, err := e.client.Get(ctx, e.ask(question, count))
+	if err != nil {
+		return nil, explain(e.name, err)
+	}
+	hits, err := e.read(page.Body)
+	if err != nil {
+		return nil, fault.New("source/refused", "%s did not answer in JSON that is a list of results", e.name).
+			Want("a SearXNG server needs the format json in its settings")
+	}
+	return sound(hits, count), nil
+}
+
+// explain names a refused key as such.
+func explain(name string, err error) error {
+	f := fault.From(fetch.Explain(err))
+	if s, ok := errors.AsType[*fetch.StatusError](err); ok {
+		switch s.Code {
+		case http.StatusForbidden, http.StatusUnauthorized, http.StatusUnprocessableEntity:
+			f = fault.New("source/credentials", "%s refuses the key, or to answer in JSON (%d)", name, s.Code)
+		}
+	}
+	if f.Code == "internal/error" {
+		return err
+	}
+	return f
+}
+
+// sound leaves out hits without an address, and makes one line of each text.
+func sound(hits []Hit, count int) (list []Hit) {
+	for _, h := range hits {
+		u, err := url.Parse(h.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(h.URL) > 2000 {
+			continue
+		}
+		if len(list) == count {
+			break
+		}
+		list = append(list, Hit{short(h.Title, maxTitle), u.String(), short(h.Snippet, maxSnippet)})
+	}
+	return list
+}
+
+var tags = strings.NewReplacer("<strong>", "", "</strong>", "", "<b>", "", "</b>", "", "<em>", "", "</em>", "")
+
+func short(s string, most int) string {
+	s = strings.Join(strings.Fields(tags.Replace(strings.ToValidUTF8(s, "\uFFFD"))), " ")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+func readSearXNG(body []byte) (hits []Hit, err error) {
+	var answer struct {
+		Results []struct {
+			Title   string `json:"title"`
+			URL     string `json:"url"`
+			Content string `json:"content"`
+		} `json:"results"`
+	}
+	err = json.Unmarshal(body, &answer)
+	for _, r := range answer.Results {
+		hits = append(hits, Hit{r.Title, r.URL, r.Content})
+	}
+	return hits, err
+}
+
+func readBrave(body []byte) (hits []Hit, err error) {
+	var answer struct {
+		Web struct {
+			Results []struct {
+				Title       string `json:"title"`
+				URL         string `json:"url"`
+				Description string `json:"description"`
+			} `json:"results"`
+		} `json:"web"`
+	}
+	err = json.Unmarshal(body, &answer)
+	for _, r := range answer.Web.Results {
+		hits = append(hits, Hit{r.Title, r.URL, r.Description})
+	}
+	return hits, err
+}

@@ -1,0 +1,181 @@
+package patchscan
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// language knows the tests of a language.
+type language struct {
+	ext   []string
+	names *regexp.Regexp // of its tests, in the last group that matched
+	skips *regexp.Regexp // what keeps tests from being run
+}
+
+var languages = []language{
+	{
+		[]string{".go"},
+		regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`),
+		regexp.MustCompile(`\b(?:t|b|f|tb)\.Skip(?:f|Now)?\(|^//go:build\b`),
+	},
+	{
+		[]string{".py"},
+		regexp.MustCompile(`(?m)^[ \t]*(?:async )?def (test\w*)\(`),
+		regexp.MustCompile(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip`),
+	},
+	{
+		[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
+		regexp.MustCompile("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*\\(\\s*(?:'((?:[^'\\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\\n]|\\\\.)*)\"|`([^`\\n]*)`)"),
+		regexp.MustCompile(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\bthis\.skip\(\)`),
+	},
+	{
+		[]string{".rs"},
+		regexp.MustCompile(`#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)`),
+		regexp.MustCompile(`#\[ignore\b`),
+	},
+	{
+		[]string{".rb"},
+		regexp.MustCompile(`(?m)^[ \t]*(?:def (test_\w+)|(?:it|specify|test|scenario)[ (]+(?:'([^'\n]*)'|"([^"\n]*)"))`),
+		regexp.MustCompile(`^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b)|\bskip:\s*(?:true|["'])`),
+	},
+	{
+		[]string{".ex", ".exs"},
+		regexp.MustCompile(`(?m)^[ \t]*test[ (]+"([^"\n]*)"`),
+		regexp.MustCompile(`@(?:module)?tag\s+:?skip\b`),
+	},
+	{
+		[]string{".java", ".kt", ".scala", ".groovy"},
+		regexp.MustCompile(`@(?:Parameterized|Repeated)?Test\b[^\n]*\s+(?:@[^\n]*\s+)*(?:public |private |protected |internal )?(?:static |suspend )?(?:void|fun)\s+(\w+|` + "`[^`\n]*`" + `)`),
+		regexp.MustCompile(`@(?:Disabled|Ignore|EnabledIf|DisabledIf)\b|\bassumeTrue\(\s*false`),
+	},
+	{
+		[]string{".cs"},
+		regexp.MustCompile(`\[(?:Fact|Theory|Test|TestMethod|TestCase)\b[^\n]*\]\s+(?:\[[^\n]*\]\s+)*public (?:async )?(?:void|Task) (\w+)`),
+		regexp.MustCompile(`\[Ignore\b|\bSkip\s*=\s*"`),
+	},
+	{
+		[]string{".php"},
+		regexp.MustCompile(`(?m)function (test\w*)\(`),
+		regexp.MustCompile(`->markTestSkipped\(|->markTestIncomplete\(`),
+	},
+	{
+		[]string{".swift"},
+		regexp.MustCompile(`(?m)func (test\w*)\(`),
+		regexp.MustCompile(`\bXCTSkip\b`),
+	},
+}
+
+// inTests are paths that tests stand at, in lower case.
+var inTests = anyOf(
+	`_test\.\w+$`, `(^|/)test_[^/]*\.py$`, `(^|/)conftest\.py$`, `\.(test|spec)\.\w+$`, `_spec\.rb$`, `tests?\.(java|kt|cs|php|scala|swift)$`,
+	`(^|/)(tests?|specs?|__tests__|testing)/`,
+)
+
+// languageOf returns the language of a file, or nil.
+func languageOf(file string) *language {
+	ext := strings.ToLower(path.Ext(file))
+	for i := range languages {
+		if slices.Contains(languages[i].ext, ext) {
+			return &languages[i]
+		}
+	}
+	return nil
+}
+
+// unseen are paths of Go that its tools pass over.
+var unseen = regexp.MustCompile(`(^|/)([._][^/]*|testdata/.*)\.go$`)
+
+// isTest says whether a file holds tests, by its path.
+func isTest(file string) bool {
+	lower := strings.ToLower(file)
+	if unseen.MatchString(file) {
+		return false
+	}
+	return (strings.Contains(lower, "test") || strings.Contains(lower, "spec")) && inTests.MatchString(lower)
+}
+
+// testsIn returns the names of the tests in a text with the lines they stand at,
+// from 1. Rust has its tests in any file.
+func (l *language) testsIn(file string, t text) map[string][]int {
+	if !isTest(file) && path.Ext(file) != ".rs" {
+		return nil
+	}
+	found := map[string][]int{}
+	for _, m := range l.names.FindAllStringSubmatchIndex(t.whole, -1) {
+		for g := len(m) - 2; g >= 2; g -= 2 {
+			if m[g] >= 0 {
+				name := t.whole[m[g]:m[g+1]]
+				found[name] = append(found[name], t.lineAt(m[g])+1)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// tally counts the tests that a change takes out and puts in, all files together:
+// a test that was moved is not gone.
+type tally struct {
+	gone  []goneTest
+	came  map[string]int // by extension and name
+	files []string       // test files that were removed, in which no test is known
+}
+
+type goneTest struct {
+	path, name string
+	line       int // of the old file
+}
+
+// count notes the tests of a file before and after.
+func (t *tally) count(f File, before, after text) {
+	l := languageOf(f.Path)
+	if l == nil {
+		return
+	}
+	if t.came == nil {
+		t.came = map[string]int{}
+	}
+	was, is := l.testsIn(f.Path, before), l.testsIn(f.Path, after)
+	if f.deleted() && len(was) == 0 && isTest(f.Path) {
+		t.files = append(t.files, f.Path)
+	}
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		for i := len(is[name]); i < len(was[name]); i++ {
+			t.gone = append(t.gone, goneTest{f.Path, name, was[name][i]})
+		}
+	}
+	for name, lines := range is {
+		if n := len(lines) - len(was[name]); n > 0 {
+			t.came[l.ext[0]+name] += n
+		}
+	}
+}
+
+// missingTests reports the tests that the change takes out.
+func (e *examination) missingTests() {
+	for _, file := range e.tests.files {
+		e.add(Tests, file, 0, "the file, which stands among tests, is removed")
+	}
+	for _, g := range e.tests.gone {
+		key := languageOf(g.path).ext[0] + g.name
+		if e.tests.came[key]--; e.tests.came[key] < 0 {
+			e.add(Tests, g.path, 0, "the test %s, which stood at line %d, is gone", quoted(g.name), g.line)
+		}
+	}
+}
+
+// skips looks for added lines that keep tests from being run.
+func (e *examination) skips(file string, t text, added []int) {
+	l := languageOf(file)
+	if l == nil || !isTest(file) && path.Ext(file) != ".rs" {
+		return
+	}
+	for _, i := range added {
+		if m := l.skips.FindString(t.line(i)); m != "" {
+			e.add(Tests, file, i+1, "%s keeps tests from being run", quoted(strings.TrimSpace(m)))
+		}
+	}
+}

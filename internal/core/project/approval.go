@@ -1,0 +1,139 @@
+package project
+
+import (
+	"crypto/ed25519"
+	"crypto/subtle"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// signedPrefix is signed before the payload, so that a signature made for
+// another purpose is worth nothing here.
+const signedPrefix = "loom.v1.ceo\n"
+
+// clockSkew is how far the clock of the CEO's machine may run ahead.
+const clockSkew = 5 * time.Minute
+
+// SignedBytes returns what is signed for a payload.
+func SignedBytes(payload []byte) []byte { return append([]byte(signedPrefix), payload...) }
+
+// verify returns the command that c carries, also beside an error when it can
+// be read at all.
+func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
+	cmd := &loomv1.CeoCommand{}
+	if err := proto.Unmarshal(c.GetPayload(), cmd); err != nil {
+		return nil, fault.New("command/malformed", "signed payload is not a CEO command")
+	}
+	if len(d.s.ceo()) != ed25519.PublicKeySize {
+		return cmd, fault.New("approval/identity", "this deployment has no CEO key enrolled")
+	}
+	if len(c.Payload) > maxSigned {
+		return cmd, fault.New("submit/too-large", "signed command has %d bytes, the most is %d", len(c.Payload), maxSigned)
+	}
+	if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
+		return cmd, fault.New("approval/identity", "%s %q is not the CEO", d.actor.GetKind(), d.actor.GetName())
+	}
+	if !ed25519.Verify(d.s.ceo(), SignedBytes(c.Payload), c.Signature) {
+		return cmd, fault.New("approval/signature", "signature is not the CEO's").Want("sign with the key that \"loom auth ceo\" shows")
+	}
+	if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {
+		return cmd, fault.New("approval/identity", "command was signed for project %q of deployment %q", cmd.Project, cmd.Deployment)
+	}
+	if d.now.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !d.now.Before(asTime(cmd.NotAfter)) {
+		return cmd, fault.New("approval/expired", "signed command holds from %s to %s", asTime(cmd.IssuedAt).Format(time.RFC3339), asTime(cmd.NotAfter).Format(time.RFC3339))
+	}
+	return cmd, nil
+}
+
+// decideApproval carries out an answer to an approval. The same answer again
+// changes nothing.
+func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.DecideApproval) error {
+	a := d.s.p.Approvals[v.Approval]
+	if a == nil {
+		return fault.New("approval/unknown", "approval %q is not known in project %q", v.Approval, d.s.cfg.ID).At("approval")
+	}
+	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) {
+		return nil
+	}
+	if n := nonceOf(signed); n == "" || d.s.p.Nonces[n] {
+		return fault.New("approval/replayed", "signed command was used before")
+	}
+	if err := d.checkDecision(a, v); err != nil {
+		return err
+	}
+	x := d.s.execution(a.Execution)
+	switch {
+	case a.Ballot != "":
+		return d.decideBallot(signed, a, v)
+	case x == nil:
+		return d.decideStorm(signed, a, v)
+	}
+	defer d.about(x)()
+	d.node = a.Node
+	if a.Permission != nil {
+		return d.decidePermission(x, signed, a, v)
+	}
+	node, err := d.noteDecision(a, v)
+	if err != nil {
+		return err
+	}
+	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalDecided{ApprovalDecided: &loomv1.ApprovalDecided{
+		Approval: a.Id, Decision: v.Decision, Comment: v.Comment, Digest: v.Digest, Signed: signed, DecisionNode: node,
+	}}}); err != nil {
+		return err
+	}
+	d.node = ""
+	if a.Node == "" && v.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE {
+		if err := d.lift(x, a); err != nil || x.LimitApproval != "" {
+			return err
+		}
+	}
+	return d.run(x).Decide(a, v)
+}
+
+func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) error {
+	if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {
+		return fault.New("approval/decided", "approval %q was answered before, at %s", a.Id, asTime(a.DecidedAt).Format(time.RFC3339)).At("approval")
+	}
+	if ended(d.s.p.Beads[a.Id].GetStatus()) {
+		return fault.New("approval/lapsed", "approval %q lapsed: %s", a.Id, d.s.p.Beads[a.Id].GetReason()).At("approval")
+	}
+	if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {
+		return fault.New("approval/digest", "the answer is about %.12s, approval %q is about %.12s", v.Digest, a.Id, a.Digest).At("digest").
+			Want("look at it again with \"loom inbox %s\"", a.Id)
+	}
+	if len(v.Comment) > MaxComment {
+		return fault.New("submit/too-large", "comment has %d bytes, the most is %d", len(v.Comment), MaxComment).At("comment")
+	}
+	if !slices.Contains(a.Options, v.Decision) {
+		return workflow.NotOffered(a, v.Decision)
+	}
+	return nil
+}
+
+// noteDecision puts the CEO's answer into the decision graph.
+func (d *decision) noteDecision(a *loomv1.Approval, v *loomv1.DecideApproval) (string, error) {
+	title := map[loomv1.ApprovalDecision]string{
+		loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE:         "CEO approved: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT:          "CEO rejected: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES: "CEO asked for changes: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY:           "CEO granted more attempts: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP:            "CEO skipped: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS:          "CEO allowed for good: ",
+	}[v.Decision] + a.Question
+	if err := d.note(loomv1.DecisionType_DECISION_TYPE_DECISION, title, v.Comment, 100, d.leading(a.Execution)); err != nil {
+		return "", err
+	}
+	for i := len(d.events) - 1; i >= 0; i-- {
+		if f := d.events[i].GetDecisionAdded(); f != nil {
+			return f.Node.Id, nil
+		}
+	}
+	return "", nil
+}

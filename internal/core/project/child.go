@@ -1,0 +1,228 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// MaxNested is how deep executions may be nested: one that nobody started for
+// another has depth 0.
+const MaxNested = 8
+
+// How many children one command begins, and how many bytes of facts it may have
+// when it begins one more; the others begin with the ticks that follow. So a
+// process that forks into many that do the same, with all that their parent's
+// bead says, never makes a batch that is too large.
+const (
+	childrenAtOnce = 8
+	childrenBytes  = 384 << 10
+)
+
+// childrenOf returns the executions that do, or did, the work of attempts of x,
+// and the tasks that those gave.
+func (s *State) childrenOf(x *loomv1.Execution) []*loomv1.Execution {
+	var list []*loomv1.Execution
+	for _, a := range attemptsOf(x) {
+		for _, c := range s.helpersOf(a) {
+			if c.GetParent() == x.Id { // a fork has the history of another
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// childless returns the attempts of x that a process is to do and for which
+// none has begun.
+func childless(x *loomv1.Execution) []*loomv1.Attempt {
+	var list []*loomv1.Attempt
+	for _, a := range outstanding(x) {
+		if a.Process != "" && a.Child == "" {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// startChildren begins the children that attempts of x wait for.
+func (d *decision) startChildren(x *loomv1.Execution) error {
+	for _, a := range childless(x) {
+		if !running(x) || d.s.held(x) || d.children >= childrenAtOnce || d.children > 0 && d.size() > childrenBytes {
+			d.postponed = append(d.postponed, x.Id)
+			return nil
+		}
+		d.children++
+		if err := d.startChild(x, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startChild files the bead of a child and begins its execution, on the newest
+// definition of its process.
+func (d *decision) startChild(x *loomv1.Execution, a *loomv1.Attempt) error {
+	if why := d.noChild(x, a); why != nil {
+		defer d.about(x)()
+		return d.run(x).ChildEnded(a.Id, &loomv1.Outcome{
+			Status: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, Code: why.Code, Summary: cut(why.Error(), workflow.SummaryBytes),
+		})
+	}
+	defer d.about(x)()
+	b, err := d.fileChild(x, a)
+	if err != nil {
+		return err
+	}
+	d.about(x) // filing was about the new bead
+	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {
+		return err
+	}
+	return d.begin(b.Id, &loomv1.ExecutionStarted{Parent: x.Id, ParentAttempt: a.Id, Depth: x.Depth + 1})
+}
+
+// noChild says why no child can begin for an attempt, if none can.
+func (d *decision) noChild(x *loomv1.Execution, a *loomv1.Attempt) *fault.Error {
+	switch {
+	case d.s.p.Latest[a.Process] == "":
+		return fault.New("workflow/process", "process %q is not known in project %q", a.Process, d.s.cfg.ID).Want("%s", d.suggestProcess(a.Process))
+	case x.Depth >= MaxNested:
+		return fault.New("workflow/depth", "executions are nested %d deep already, the most is %d", x.Depth, MaxNested)
+	}
+	return nil
+}
+
+// fileChild files the bead that a child works on: a part of its parent's, as
+// urgent, with what its parent's execution knows.
+func (d *decision) fileChild(x *loomv1.Execution, a *loomv1.Attempt) (*loomv1.Bead, error) {
+	up := d.s.p.Beads[x.Bead]
+	b := &loomv1.Bead{
+		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
+		Goal: cut(a.Node+": "+up.GetGoal(), MaxGoal), Description: up.GetDescription(), Context: proto.CloneOf(x.Context), // which goes on changing
+		Priority: priority(up.GetPriority()), Process: a.Process, Parent: x.Bead,
+	}
+	d.bead, d.execution = b.Id, ""
+	return b, d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: b}}})
+}
+
+// endChild answers the attempt that an ended execution worked for. One that was
+// withdrawn meanwhile wants no answer.
+func (d *decision) endChild(child *loomv1.Execution) error {
+	if d.s.p.Beads[child.Bead].GetDelegation() != nil {
+		return d.endTask(child)
+	}
+	x := d.s.execution(child.Parent)
+	if _, a := d.s.attempt(child.ParentAttempt); a == nil || a.Child != child.Id || !running(x) {
+		return nil
+	}
+	defer d.about(x)()
+	return d.run(x).ChildEnded(child.ParentAttempt, d.s.result(child))
+}
+
+// orphaned reports whether an execution works for an attempt that has ended
+// without it. It is held, and closed: at once, or with a tick that follows,
+// where so many are to be closed that they do not fit into one batch.
+func (s *State) orphaned(x *loomv1.Execution) bool {
+	if x.GetParent() == "" || !running(x) {
+		return false
+	}
+	_, a := s.attempt(x.ParentAttempt)
+	return !worksFor(x, a)
+}
+
+// orphan holds what works for an attempt of x that has ended without it, and has
+// the next tick look at it. It is part of the fold.
+func (s *State) orphan(x *loomv1.Execution, e *loomv1.Event) {
+	for _, a := range x.Nodes[e.Node].GetHistory() {
+		if a.Id != e.Attempt {
+			continue
+		}
+		for _, c := range s.helpersOf(a) {
+			if s.orphaned(c) {
+				s.rehold(c, e.Time)
+				s.rearm(c)
+			}
+		}
+	}
+}
+
+// abandon closes the child of an attempt that has ended without it.
+func (d *decision) abandon(child string) error {
+	x := d.s.execution(child)
+	if !d.s.orphaned(x) || d.size() > childrenBytes {
+		return nil
+	}
+	defer d.about(x)()
+	return d.run(x).Close("attempt " + x.ParentAttempt + ", which it worked for, has ended")
+}
+
+// result is what a child's end is to its parent: its status, and in the notes
+// what its last nodes had to say and what it left out.
+func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
+	out := &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS}
+	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
+		out.Status, out.Code = loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, "child/"+Word(child.Status)
+	}
+	out.Summary = fmt.Sprintf("execution %s %s", child.Id, Word(child.Status))
+	if child.Reason != "" {
+		out.Summary += ": " + oneLine(child.Reason)
+	}
+	var notes strings.Builder
+	for _, n := range s.p.Definitions[child.DefinitionHash].GetNodes() {
+		if o := child.Nodes[n.Id].GetOutcome(); o != nil {
+			tell(&notes, n.Id, o)
+		}
+	}
+	for _, g := range child.Gaps {
+		fmt.Fprintf(&notes, "left out: %s: %s\n", g.Node, oneLine(g.Reason))
+	}
+	out.Notes = notes.String()
+	return out
+}
+
+// followProcess has a child begin for an attempt that a process is to do, once
+// the parent's core is done with what it decides.
+func (d *decision) followProcess(execution, process string) {
+	if x := d.s.execution(execution); process != "" {
+		d.later = append(d.later, func() error { return d.startChildren(x) })
+	}
+}
+
+// followAttempt closes what works for an attempt that ended without it: its
+// child, and the tasks that it gave.
+func (d *decision) followAttempt(e *loomv1.Event) {
+	for _, a := range d.s.execution(e.Execution).GetNodes()[e.Node].GetHistory() {
+		if a.Id != e.Attempt {
+			continue
+		}
+		for _, c := range d.s.helpersOf(a) {
+			d.later = append(d.later, func() error { return d.abandon(c.Id) })
+		}
+	}
+}
+
+// followChild answers the parent of an execution that has ended, if it has one.
+func (d *decision) followChild(execution string) {
+	if x := d.s.execution(execution); x.GetParent() != "" {
+		d.later = append(d.later, func() error { return d.endChild(x) })
+	}
+}
+
+// tell writes what a node's last outcome says, one line for each field.
+func tell(w *strings.Builder, node string, o *loomv1.Outcome) {
+	fmt.Fprintf(w, "%s: %s\n", node, oneLine(o.GetSummary()))
+	fields := o.GetFields().GetFields()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(w, "  %s = %v\n", name, fields[name].AsInterface())
+	}
+	if notes := strings.TrimSpace(o.GetNotes()); notes != "" {
+		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(notes, "\n", "\n  "))
+	}
+}

@@ -1,0 +1,142 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
+)
+
+// field is one that people give a bead, and may change later.
+type field struct {
+	name  string
+	check func(d *decision, b *loomv1.Bead) []*fault.Error
+	set   func(to, from *loomv1.Bead)
+}
+
+// changeable are the fields that people may change, in the order in which their
+// problems are told.
+var changeable = []field{
+	{"goal", checkGoal, func(to, from *loomv1.Bead) { to.Goal = from.Goal }},
+	{"description", checkDescription, func(to, from *loomv1.Bead) { to.Description = from.Description }},
+	{"deadline", checkDeadline, func(to, from *loomv1.Bead) { to.Deadline = proto.CloneOf(from.Deadline) }},
+	{"budget", checkBudget, func(to, from *loomv1.Bead) { to.Budget = proto.CloneOf(from.Budget) }},
+	{"priority", checkPriority, func(to, from *loomv1.Bead) { to.Priority = priority(from.Priority) }},
+	{"labels", checkLabels, func(to, from *loomv1.Bead) { to.Labels = slices.Clone(from.Labels) }},
+	{"parent", (*decision).checkParent, func(to, from *loomv1.Bead) { to.Parent = from.Parent }},
+	{"blocked_by", (*decision).checkBlockers, func(to, from *loomv1.Bead) { to.BlockedBy = once(from.BlockedBy) }},
+	{"assignee", checkAssignee, func(to, from *loomv1.Bead) { to.Assignee = from.Assignee }},
+}
+
+// set gives a bead the values that another has in all fields that people may
+// change.
+func set(to, from *loomv1.Bead) {
+	for _, f := range changeable {
+		f.set(to, from)
+	}
+}
+
+// FoldUpdate gives a bead the values of a BeadUpdated, as the fold does.
+func FoldUpdate(b *loomv1.Bead, f *loomv1.BeadUpdated) { set(b, f.GetBead()) }
+
+// fieldNamed returns a changeable field.
+func fieldNamed(name string) (field, *fault.Error) {
+	known := make([]string, len(changeable))
+	for i, f := range changeable {
+		if f.name == name {
+			return f, nil
+		}
+		known[i] = f.name
+	}
+	return field{}, fault.New("submit/unknown-field", "no field of a bead that can be changed").At("fields").Got(name).Want("%s", suggest.Among(name, known))
+}
+
+// once returns a copy of list in which everything stands once, where it first
+// stood.
+func once(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func problem(e *fault.Error) []*fault.Error { return []*fault.Error{e} }
+
+func checkGoal(_ *decision, b *loomv1.Bead) []*fault.Error {
+	switch goal := strings.TrimSpace(b.Goal); {
+	case goal == "":
+		return problem(fault.New("submit/empty-goal", "goal is empty").At("goal").Want("say in a few words what is to be achieved"))
+	case len(b.Goal) > MaxGoal:
+		return problem(fault.New("submit/invalid-field", "goal has %d bytes, the most is %d", len(b.Goal), MaxGoal).At("goal").Want("put the rest into the description"))
+	}
+	return nil
+}
+
+func checkDescription(_ *decision, b *loomv1.Bead) []*fault.Error {
+	if len(b.Description) > MaxDescription {
+		return problem(fault.New("submit/too-large", "description has %d bytes, the most is %d", len(b.Description), MaxDescription).At("description"))
+	}
+	return nil
+}
+
+func checkDeadline(d *decision, b *loomv1.Bead) []*fault.Error {
+	switch {
+	case b.Deadline == nil:
+		return nil
+	case b.Deadline.CheckValid() != nil:
+		return problem(fault.New("submit/invalid-field", "deadline is not a time between the years 1 and 9999").At("deadline"))
+	case !b.Deadline.AsTime().After(d.now):
+		return problem(fault.New("submit/past-deadline", "deadline is not in the future").At("deadline").Got(b.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")))
+	}
+	return nil
+}
+
+func checkBudget(_ *decision, b *loomv1.Bead) []*fault.Error {
+	if m := b.Budget; m.GetTokens() < 0 || m.GetMicroUsd() < 0 || m.GetWallSeconds() < 0 {
+		return problem(fault.New("submit/negative-budget", "budget is negative").At("budget"))
+	}
+	return nil
+}
+
+func checkPriority(_ *decision, b *loomv1.Bead) []*fault.Error {
+	if _, ok := loomv1.Priority_name[int32(b.Priority)]; !ok {
+		return problem(fault.New("submit/invalid-field", "priority %d is not known", b.Priority).At("priority").Want("urgent, normal or low"))
+	}
+	return nil
+}
+
+func checkLabels(_ *decision, b *loomv1.Bead) []*fault.Error {
+	var errs []*fault.Error
+	labels := b.Labels
+	if len(labels) > MaxLabels {
+		errs = append(errs, fault.New("submit/invalid-field", "%d labels, the most is %d", len(labels), MaxLabels).At("labels"))
+		labels = labels[:MaxLabels]
+	}
+	for i, l := range labels {
+		if _, err := subject.Parse("label", l); err != nil {
+			errs = append(errs, fault.From(err).At(fmt.Sprintf("labels[%d]", i)))
+		}
+	}
+	return errs
+}
+
+// checkAssignee knows what a role's name looks like, and not which roles there
+// are: a core has no table of roles, and a host that has one checks before.
+func checkAssignee(_ *decision, b *loomv1.Bead) []*fault.Error {
+	if b.Assignee == "" {
+		return nil
+	}
+	if _, err := subject.Parse("assignee", b.Assignee); err != nil {
+		return problem(fault.From(err).At("assignee"))
+	}
+	return nil
+}

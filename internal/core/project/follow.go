@@ -1,0 +1,242 @@
+package project
+
+import (
+	"fmt"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// follow emits what one core's fact means to the others: a bead's status, what
+// the decision graph should know, locks that end with their attempt, attempts
+// that wait for a lock.
+func (d *decision) follow(e *loomv1.Event) error {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_ExecutionStarted:
+		return d.followStart(e)
+	case *loomv1.Event_ExecutionForked:
+		return d.restate(e.Bead)
+	case *loomv1.Event_ApprovalRequested:
+		return d.followAsked(f.ApprovalRequested.Approval)
+	case *loomv1.Event_ApprovalDecided:
+		return d.followDecided(f.ApprovalDecided)
+	case *loomv1.Event_ApprovalLapsed:
+		return d.followLapsed(f.ApprovalLapsed)
+	case *loomv1.Event_ChangeProposed:
+		return d.followChange(e, f.ChangeProposed.Change)
+	case *loomv1.Event_Landed:
+		return d.followLanded(e, f.Landed.Landing)
+	case *loomv1.Event_LandingSettled:
+		return d.followSettled(e, f.LandingSettled.Landing)
+	case *loomv1.Event_ModelAnswered:
+		return d.followAnswer(e.Execution)
+	case *loomv1.Event_TurnCompacted:
+		if answers(e) {
+			return d.followAnswer(e.Execution)
+		}
+	case *loomv1.Event_AttemptDispatched:
+		d.followProcess(e.Execution, f.AttemptDispatched.Process)
+	case *loomv1.Event_AttemptEnded:
+		d.followAttempt(e)
+		if err := d.followAsker(e); err != nil {
+			return err
+		}
+		return d.freeLock(e.Attempt)
+	case *loomv1.Event_LockGranted:
+		return d.followGrant(f.LockGranted)
+	case *loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
+		return d.followBallot(e)
+	case *loomv1.Event_DecisionSuperseded:
+		d.followSuperseded(f.DecisionSuperseded)
+	case *loomv1.Event_DecisionAbandoned:
+		d.followAbandoned(f.DecisionAbandoned)
+	case *loomv1.Event_ExecutionEnded:
+		return d.followEnd(e, f.ExecutionEnded)
+	}
+	return nil
+}
+
+func (d *decision) followStart(e *loomv1.Event) error {
+	if err := d.restate(e.Bead); err != nil {
+		return err
+	}
+	if d.s.p.Beads[e.Bead].Ballot != "" {
+		return nil // what it is about is in the graph
+	}
+	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, d.s.p.Beads[e.Bead].Goal, "", 100, "")
+}
+
+func (d *decision) followAsked(a *loomv1.Approval) error {
+	bead := &loomv1.Bead{
+		Id: a.Id, Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_APPROVAL,
+		Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Goal: a.Question, Description: a.Reason,
+		Priority: d.s.p.Beads[a.Bead].GetPriority(), About: a.Bead,
+	}
+	if err := d.emit(&loomv1.Event{Bead: a.Id, Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: bead}}}); err != nil {
+		return err
+	}
+	return d.restate(a.Bead)
+}
+
+func (d *decision) followDecided(f *loomv1.ApprovalDecided) error {
+	return d.closeApproval(f.Approval, f.Comment)
+}
+
+func (d *decision) followLapsed(f *loomv1.ApprovalLapsed) error {
+	return d.closeApproval(f.Approval, f.Reason)
+}
+
+func (d *decision) closeApproval(id, reason string) error {
+	a := d.s.p.Approvals[id]
+	if a == nil || ended(d.s.p.Beads[id].GetStatus()) {
+		return nil
+	}
+	if err := d.beadStatus(id, loomv1.BeadStatus_BEAD_STATUS_CLOSED, reason); err != nil {
+		return err
+	}
+	return d.restate(a.Bead)
+}
+
+func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
+	if c == nil {
+		return nil // it is withdrawn
+	}
+	if l := d.s.landedMeanwhile(d.s.execution(e.Execution), e.Node, c.PatchDigest); l != nil {
+		d.later = append(d.later, func() error { return d.withdraw(d.s.execution(e.Execution), l) })
+	}
+	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, max(int(c.FilesTotal), len(c.Files)))
+	if len(c.Files) == 1 && c.FilesTotal <= 1 {
+		title = fmt.Sprintf("change %.12s proposed: %s", c.PatchDigest, c.Files[0].Path)
+	}
+	return d.note(loomv1.DecisionType_DECISION_TYPE_ACTION, title, "", 100, d.leading(e.Execution))
+}
+
+func (d *decision) followLanded(e *loomv1.Event, l *loomv1.Landing) error {
+	title := fmt.Sprintf("commit %.12s landed on %s", l.Commit, l.Ref)
+	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution)); err != nil {
+		return err
+	}
+	return d.withdrawLanded(e.Execution, l)
+}
+
+// withdrawLanded withdraws the same patch as one that has landed wherever else it
+// is proposed and not approved yet: nobody is asked about what is on the target.
+func (d *decision) withdrawLanded(execution string, l *loomv1.Landing) error {
+	landed := d.s.landedAs(l.Commit)
+	if landed == nil {
+		return nil
+	}
+	for _, x := range d.s.running() {
+		if x.Id == execution || x.Change.GetPatchDigest() != landed.PatchDigest {
+			continue
+		}
+		if err := d.withdraw(x, landed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withdraw takes back the change of an execution that is proposed and not approved
+// yet, because the same patch has landed.
+func (d *decision) withdraw(x *loomv1.Execution, l *loomv1.LandedPatch) error {
+	run := d.run(x)
+	if x.Change.GetPatchDigest() != l.PatchDigest || !run.Withdrawable() {
+		return nil
+	}
+	defer d.about(x)()
+	return run.Withdraw(fmt.Sprintf("the same change landed with bead %s, as commit %.12s", l.Bead, l.Commit))
+}
+
+// leading returns the newest node of the execution that a new one can follow
+// from: a decision or action, else its goal.
+func (d *decision) leading(execution string) string {
+	best := ""
+	for _, n := range d.s.graph.List(graph.Filter{Execution: execution}) {
+		switch n.Type {
+		case loomv1.DecisionType_DECISION_TYPE_DECISION, loomv1.DecisionType_DECISION_TYPE_ACTION:
+			best = n.Id
+		case loomv1.DecisionType_DECISION_TYPE_GOAL:
+			best = first(best, n.Id)
+		}
+	}
+	return best
+}
+
+// note adds a node of the runtime's own to the decision graph, led to by from.
+func (d *decision) note(t loomv1.DecisionType, title, description string, confidence uint32, from string) error {
+	cmd := &loomv1.AddDecision{Node: &loomv1.DecisionNode{
+		Type: t, Title: cut(title, 300), Description: description, Confidence: confidence, Bead: d.bead, Execution: d.execution,
+	}}
+	if from != "" {
+		cmd.Links = append(cmd.Links, &loomv1.DecisionEdge{From: from, Type: loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_LEADS_TO})
+	}
+	return d.all(d.s.graph.Add(cmd))
+}
+
+// freeLock gives back what an attempt holds or waits for.
+func (d *decision) freeLock(request string) error {
+	claim, ok := d.s.locks.Claim(d.repository(), request)
+	if !ok {
+		return nil
+	}
+	if claim.Token != 0 {
+		return d.lock(d.s.locks.Release(d.now, d.repository(), claim.Token))
+	}
+	return d.lock(d.s.locks.Withdraw(d.now, d.repository(), request))
+}
+
+// followGrant queues the attempt again that was parked until the grant. A grant
+// to work that may not use it now goes to the next: what contradicts other work
+// by now is refused when it asks again.
+func (d *decision) followGrant(f *loomv1.LockGranted) error {
+	x, a := d.s.attempt(f.Request)
+	if a == nil {
+		return nil
+	}
+	defer d.about(x)()
+	parked := a.Parked == workflow.WaitsForLock
+	if parked {
+		if err := d.run(x).Unpark(a.Id); err != nil {
+			return err
+		}
+	}
+	idle := parked && d.s.held(x) && d.s.lockWanted(d.repository())
+	if !idle && (d.regrants || d.s.contradiction(x) == nil) {
+		return nil
+	}
+	return d.lock(d.s.locks.Release(d.now, d.repository(), f.Token)) // others can use it meanwhile
+}
+
+func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
+	status, outcome := loomv1.BeadStatus_BEAD_STATUS_FAILED, "ended without success"
+	switch f.Status {
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+		status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "done"
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:
+		status, outcome = loomv1.BeadStatus_BEAD_STATUS_ABORTED, "stopped by the CEO"
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:
+		outcome = "rejected by the CEO"
+	}
+	d.followChild(e.Execution)
+	if d.s.p.Beads[e.Bead].Ballot != "" {
+		return d.endConsult(d.s.execution(e.Execution), status, f.Reason)
+	}
+	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, "bead "+e.Bead+" "+outcome, f.Reason, 100, d.leading(e.Execution)); err != nil {
+		return err
+	}
+	return d.beadStatus(e.Bead, status, f.Reason)
+}
+
+// maxReason is the longest reason of a bead's status, in bytes.
+const maxReason = 300
+
+func (d *decision) beadStatus(bead string, status loomv1.BeadStatus, reason string) error {
+	if b := d.s.p.Beads[bead]; b.GetStatus() == status && b.GetReason() == reason {
+		return nil
+	}
+	return d.emit(&loomv1.Event{Bead: bead, Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{
+		Status: status, Reason: cut(reason, maxReason),
+	}}})
+}

@@ -1,0 +1,240 @@
+package project
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// How much of a project one question looks at. Where that is not all, the
+// answer says where to go on, though it may have fewer than were asked for.
+const (
+	lookedAt    = 20_000  // beads or executions
+	lookedAtAll = 8 << 20 // bytes of their texts
+)
+
+func (s *State) lookBeads(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if q.Id != "" {
+		b, err := s.wholeBead(q.Id)
+		if err == nil {
+			out.Beads = append(out.Beads, b)
+		}
+		return err
+	}
+	if err := checkType(q.Type); err != nil {
+		return err
+	}
+	wanted, words, list, looked := beadFilter(q), foldedWords(q.Text), s.index.beads, 0
+	if q.Parent != "" {
+		list = s.index.children[q.Parent]
+	}
+	list = list[:list.before(q.After)]
+	for n, id := range slices.Backward(list) {
+		b := s.p.Beads[id]
+		if wanted(b) && (len(words) == 0 || hasAll(b, words, &looked)) {
+			out.Beads = append(out.Beads, listedBead(b))
+		}
+		if n > 0 && (len(out.Beads) == limit || len(list)-n == lookedAt || looked > lookedAtAll) {
+			out.Next = id
+			return nil
+		}
+	}
+	return nil
+}
+
+// wholeBead returns a bead with all that is known of it.
+func (s *State) wholeBead(id string) (*loomv1.Bead, error) {
+	b, ok := s.p.Beads[id]
+	if !ok {
+		return nil, fault.New("bead/unknown", "bead %q is not known in project %q", id, s.cfg.ID).At("id")
+	}
+	b = proto.CloneOf(b)
+	b.Children = s.index.children[id].first(MaxListed)
+	b.Blocks = s.index.blocks[id].first(MaxListed)
+	return b, nil
+}
+
+func checkType(word string) error {
+	if word == "" {
+		return nil
+	}
+	var known []string
+	for i := int32(1); loomv1.BeadType_name[i] != ""; i++ {
+		known = append(known, Word(loomv1.BeadType(i)))
+	}
+	if slices.Contains(known, word) {
+		return nil
+	}
+	return fault.New("usage/argument", "no such type of beads").At("type").Got(word).Want("%s", suggest.Among(word, known))
+}
+
+// beadFilter returns what a query asks of a bead, but for its texts.
+func beadFilter(q *loomv1.Query) func(*loomv1.Bead) bool {
+	status, sort := valued(q.Filter, "BEAD_STATUS_", loomv1.BeadStatus_value), valued(q.Type, "BEAD_TYPE_", loomv1.BeadType_value)
+	return func(b *loomv1.Bead) bool {
+		if q.Filter != "" && int32(b.Status) != status || q.Type != "" && int32(b.Type) != sort {
+			return false
+		}
+		if q.Process != "" && b.Process != q.Process || q.Assignee != "" && b.Assignee != q.Assignee {
+			return false
+		}
+		for _, l := range q.Labels {
+			if !slices.Contains(b.Labels, l) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// valued returns the value of an enum that a word is for, -1 for none.
+func valued(word, prefix string, values map[string]int32) int32 {
+	if v, known := values[prefix+strings.ToUpper(word)]; known {
+		return v
+	}
+	return -1
+}
+
+// foldedWords returns the words of a text in one case.
+func foldedWords(text string) []string { return strings.Fields(fold(text)) }
+
+// hasAll says whether each of the words stands in a text of b, and adds the
+// bytes of these to looked.
+func hasAll(b *loomv1.Bead, words []string, looked *int) bool {
+	text := fold(strings.Join(append([]string{b.Id, b.Goal, b.Description}, b.Labels...), "\n"))
+	*looked += len(text)
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// fold returns s in one case, so that texts which differ in case alone become
+// the same.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII {
+			if 'A' <= r && r <= 'Z' {
+				r += 'a' - 'A'
+			}
+			return r
+		}
+		least := r
+		for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+			least = min(least, o)
+		}
+		if least <= unicode.MaxASCII {
+			return unicode.ToLower(least)
+		}
+		return least
+	}, s)
+}
+
+func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if q.Id != "" {
+		x := s.execution(first(s.p.Beads[q.Id].GetExecution(), q.Id))
+		if x == nil {
+			return fault.New("execution/unknown", "execution %q is not known in project %q", q.Id, s.cfg.ID).At("id")
+		}
+		out.Executions = append(out.Executions, workflow.Copy(x))
+		out.Definition = proto.CloneOf(s.p.Definitions[x.DefinitionHash])
+		return nil
+	}
+	list, status := s.index.executions, valued(q.Filter, "EXECUTION_STATUS_", loomv1.ExecutionStatus_value)
+	if q.After != "" {
+		x := s.execution(q.After)
+		if x == nil {
+			return fault.New("execution/unknown", "execution %q is not known in project %q", q.After, s.cfg.ID).At("after")
+		}
+		i, _ := slices.BinarySearchFunc(list, begun{asTime(x.StartedAt), x.Id}, begun.compare)
+		list = list[:i]
+	}
+	for n, e := range slices.Backward(list) {
+		x := s.execution(e.id)
+		if (q.Filter == "" || int32(x.Status) == status) && (q.Process == "" || x.Definition == q.Process) {
+			out.Executions = append(out.Executions, listedExecution(x))
+		}
+		if n > 0 && (len(out.Executions) == limit || len(list)-n == lookedAt) {
+			out.Next = e.id
+			return nil
+		}
+	}
+	return nil
+}
+
+// lookInbox lists open approvals, or gives one by its id or its bead's.
+func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if q.Id == "" {
+		out.Blocks = s.blocks()
+	}
+	list := s.index.asking
+	if q.Id == "" && q.Filter == "all" {
+		list = s.index.approvals
+	}
+	if s.p.Approvals[q.Id] != nil {
+		list = idList{q.Id}
+	}
+	list = list[:list.before(q.After)]
+	for n, id := range slices.Backward(list) {
+		a := s.p.Approvals[id]
+		if q.Id == "" || q.Id == a.Id || q.Id == a.Bead {
+			out.Approvals = append(out.Approvals, a)
+		}
+		if n > 0 && len(out.Approvals) == limit {
+			out.Next = id
+			break
+		}
+	}
+	for i, a := range out.Approvals {
+		out.Approvals[i] = proto.CloneOf(a)
+		if len(out.Approvals) > 1 {
+			out.Approvals[i].History, out.Approvals[i].Change = nil, listedChange(a.Change)
+		} else {
+			out.Approvals[i].Overlaps = s.overlaps(a)
+		}
+	}
+	if q.Id != "" && len(out.Approvals) == 0 {
+		return fault.New("approval/unknown", "nothing to decide about %q in project %q", q.Id, s.cfg.ID).At("id")
+	}
+	return nil
+}
+
+// What is listed leaves out what has no bound worth sending a hundred times;
+// asking by id gives all of it.
+
+func listedBead(b *loomv1.Bead) *loomv1.Bead {
+	return &loomv1.Bead{
+		Id: b.Id, Project: b.Project, Type: b.Type, Status: b.Status, Goal: b.Goal, Priority: b.Priority, Deadline: b.Deadline,
+		Labels: slices.Clone(b.Labels), Process: b.Process, Execution: b.Execution, About: b.About, Fingerprint: b.Fingerprint,
+		Occurrences: b.Occurrences, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, FiledBy: b.FiledBy, Reason: b.Reason,
+		Parent: b.Parent, BlockedBy: slices.Clone(b.BlockedBy), BlockedSince: b.BlockedSince, Assignee: b.Assignee, Executions: b.Executions, Follows: b.Follows,
+	}
+}
+
+func listedExecution(x *loomv1.Execution) *loomv1.Execution {
+	return &loomv1.Execution{
+		Id: x.Id, Bead: x.Bead, Project: x.Project, Definition: x.Definition, Version: x.Version, DefinitionHash: x.DefinitionHash,
+		Status: x.Status, StartedAt: x.StartedAt, EndedAt: x.EndedAt, Dispatches: x.Dispatches, Transitions: x.Transitions,
+		Reason: x.Reason, Priority: x.Priority, Usage: proto.CloneOf(x.Usage), ModelCalls: x.ModelCalls, Scripted: x.Scripted,
+		HeldSince: x.HeldSince, Parent: x.Parent, Depth: x.Depth,
+	}
+}
+
+// listedWarnings is how many warnings of a change a list has, the gravest.
+const listedWarnings = 5
+
+func listedChange(c *loomv1.Change) *loomv1.Change {
+	if c == nil {
+		return nil
+	}
+	return &loomv1.Change{Base: c.Base, Commit: c.Commit, PatchDigest: c.PatchDigest, FilesTotal: max(c.FilesTotal, uint32(len(c.Files))), Warnings: c.Warnings[:min(len(c.Warnings), listedWarnings)]}
+}

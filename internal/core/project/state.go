@@ -1,0 +1,282 @@
+package project
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/base/format"
+	"github.com/loomrun/loom/internal/core/commitlock"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// Config is what a project's cores know of their surroundings.
+type Config struct {
+	// ID is the project.
+	ID string
+	// Deployment is named in signed commands and fences.
+	Deployment string
+	// Epoch is the partition's epoch; it is the high part of fencing tokens.
+	Epoch uint64
+	// CEO is the key that approvals must be signed with. Without one every
+	// approval is refused.
+	CEO ed25519.PublicKey
+	// LockLease is how long a commit lock lasts without renewal.
+	// Zero means commitlock.DefaultLease.
+	LockLease time.Duration
+	// Compile prepares definitions, so that projects and restarts can share
+	// what is costly to make. Nil means workflow.Compile.
+	Compile func(*loomv1.Definition) (*workflow.Compiled, error)
+	// Roles are those that definitions may name; what is stored already stays.
+	// Nil means the built-in ones.
+	Roles *roles.Set
+	// Format is what this build reads; the zero value is all that it can.
+	Format format.Build
+}
+
+// State is the state of all cores of one project. It is not safe for
+// concurrent use: one project actor owns it.
+type State struct {
+	cfg   Config
+	p     *loomv1.ProjectState
+	graph *graph.Graph
+	locks *commitlock.Table
+	defs  map[string]*workflow.Compiled
+
+	// Derived from p, rebuilt by Restore.
+	open    map[string]bool   // running executions
+	prints  map[string]string // fingerprint of an open bug to its bead
+	timers  timers
+	recalls []recall            // remembered requests, oldest first
+	asked   map[string][]string // approvals of each execution, oldest first
+	queue   *queue
+	index   index
+	spent   amount          // by all model calls
+	thirsty map[string]bool // attempts that wait for room in a budget
+	shelf   shelf           // ended executions
+
+	agreed format.Agreed // what all hosts read
+}
+
+type recall struct {
+	key string
+	at  time.Time
+}
+
+// New returns the state of a project that has no events yet.
+func New(cfg Config) *State {
+	s, err := Restore(cfg, &loomv1.ProjectState{})
+	if err != nil {
+		panic(err) // an empty state always restores
+	}
+	return s
+}
+
+// Restore returns the state that a snapshot holds. It keeps no reference to p.
+func Restore(cfg Config, p *loomv1.ProjectState) (*State, error) {
+	return Adopt(cfg, proto.CloneOf(p))
+}
+
+// Adopt is Restore that takes p over: nobody else may use it any more.
+func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
+	if cfg.LockLease == 0 {
+		cfg.LockLease = commitlock.DefaultLease
+	}
+	if cfg.Roles == nil {
+		cfg.Roles = roles.Builtin()
+	}
+	if cfg.Compile == nil {
+		cfg.Compile = workflow.Compile
+	}
+	fillMaps(p)
+	for _, b := range p.Beads { // of a release that did not count them
+		if b.Execution != "" {
+			b.Executions = max(b.Executions, 1)
+		}
+	}
+	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
+	var err error
+	if s.graph, err = graph.Restore(p.Graph); err != nil {
+		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
+	}
+	if s.locks, err = commitlock.Restore(cfg.LockLease, p.Locks); err != nil {
+		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
+	}
+	p.Graph, p.Locks = nil, nil // their cores hold them from here on
+	if err := s.derive(); err != nil {
+		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
+	}
+	return s, nil
+}
+
+func fillMaps(p *loomv1.ProjectState) {
+	if p.Beads == nil {
+		p.Beads = map[string]*loomv1.Bead{}
+	}
+	if p.Executions == nil {
+		p.Executions = map[string]*loomv1.Execution{}
+	}
+	if p.Approvals == nil {
+		p.Approvals = map[string]*loomv1.Approval{}
+	}
+	if p.Definitions == nil {
+		p.Definitions = map[string]*loomv1.Definition{}
+	}
+	if p.Latest == nil {
+		p.Latest = map[string]string{}
+	}
+	if p.Turns == nil {
+		p.Turns = map[string]*loomv1.Turn{}
+	}
+	if p.Requests == nil {
+		p.Requests = map[string]*loomv1.RememberedRequest{}
+	}
+	if p.Nonces == nil {
+		p.Nonces = map[string]bool{}
+	}
+	if p.Refused == nil {
+		p.Refused = map[string]*loomv1.Error{}
+	}
+	if p.Changed == nil {
+		p.Changed = map[string]bool{}
+	}
+	if p.Hosts == nil {
+		p.Hosts = map[string]*loomv1.HostRoles{}
+	}
+	if p.Absent == nil {
+		p.Absent = map[string]*timestamppb.Timestamp{}
+	}
+	if p.StoredAt == nil {
+		p.StoredAt = map[string]*timestamppb.Timestamp{}
+	}
+}
+
+// derive rebuilds what is kept beside the snapshot for speed.
+func (s *State) derive() error {
+	for hash, def := range s.p.Definitions {
+		c, err := s.cfg.Compile(def)
+		if err != nil {
+			return fmt.Errorf("definition %s: %w", hash, err)
+		}
+		s.defs[hash] = c
+	}
+	s.shelf = shelf{packed: map[string]packed{}}
+	for id, x := range s.p.Executions {
+		if running(x) {
+			s.open[id] = true
+		} else {
+			s.shelf.idle = append(s.shelf.idle, id)
+		}
+	}
+	for id, b := range s.p.Beads {
+		if b.Fingerprint != "" && !ended(b.Status) {
+			s.prints[b.Fingerprint] = id
+		}
+	}
+	s.reindex()
+	for _, id := range s.index.approvals {
+		x := s.p.Approvals[id].Execution
+		s.asked[x] = append(s.asked[x], id)
+	}
+	s.recalls = sortedRecalls(s.p.Requests)
+	s.deriveSpent()
+	s.queue, s.timers = newQueue(), timers{}
+	for id := range s.open { // in any order: queue and heap have their own
+		x := s.execution(id)
+		if s.rearm(x); !s.held(x) {
+			s.timers.kick(id)
+		}
+	}
+	return nil
+}
+
+// Snapshot returns a copy of the whole state.
+func (s *State) Snapshot() *loomv1.ProjectState {
+	s.unpack()
+	p := proto.CloneOf(s.p)
+	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	return p
+}
+
+// Surrender is Snapshot without the copy: s must not be used any more.
+func (s *State) Surrender() *loomv1.ProjectState {
+	s.unpack()
+	p := s.p
+	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	s.p = nil
+	return p
+}
+
+// Cores returns the part of a snapshot that others follow with folds of their
+// own: the decision graph and the commit locks, and as of which event. It is
+// made at once, and must not be written to.
+func (s *State) Cores() *loomv1.ProjectState {
+	return &loomv1.ProjectState{LastNumber: s.p.LastNumber, LastTime: s.p.LastTime, Graph: s.graph.Snapshot(), Locks: s.locks.Snapshot()}
+}
+
+// Hash returns the SHA-256 of the snapshot in deterministic encoding: equal on
+// every host at the same event.
+func (s *State) Hash() [sha256.Size]byte {
+	s.unpack()
+	s.p.Graph, s.p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.p)
+	s.p.Graph, s.p.Locks = nil, nil
+	if err != nil {
+		panic(err) // state messages hold valid UTF-8 only; Apply refuses others
+	}
+	return sha256.Sum256(data)
+}
+
+// Agree says which events all hosts read, from the next command on. Before that,
+// nothing is limited.
+func (s *State) Agree(a format.Agreed) { s.agreed = a }
+
+// Beads returns how many beads there are.
+func (s *State) Beads() int { return len(s.p.Beads) }
+
+// Number returns the number of the last event applied.
+func (s *State) Number() uint64 { return s.p.LastNumber }
+
+// Time returns the time of the last event applied, zero before the first.
+func (s *State) Time() time.Time { return asTime(s.p.LastTime) }
+
+// Config returns the project's registration, or nil.
+func (s *State) Config() *loomv1.ProjectConfig { return s.p.Config }
+
+// Next returns when the next tick is due: at an attempt's deadline, the end of a
+// backoff, a limit, a lock going stale; at once where an execution is to go on
+// after a hold or a restart, or a bead lags behind its links.
+func (s *State) Next() (time.Time, bool) {
+	if len(s.timers.ready) > 0 || len(s.index.unsettled) > 0 {
+		return s.Time(), true
+	}
+	at, ok := s.timers.next(s.wake)
+	for _, next := range []func() (time.Time, bool){s.locks.Next, s.graph.NextBallot} {
+		if other, there := next(); there && (!ok || other.Before(at)) {
+			at, ok = other, true
+		}
+	}
+	return at, ok
+}
+
+func asTime(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+func ended(s loomv1.BeadStatus) bool {
+	switch s {
+	case loomv1.BeadStatus_BEAD_STATUS_CLOSED, loomv1.BeadStatus_BEAD_STATUS_FAILED, loomv1.BeadStatus_BEAD_STATUS_ABORTED:
+		return true
+	}
+	return false
+}

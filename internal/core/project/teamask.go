@@ -1,0 +1,73 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loomrun/loom/internal/core/permission"
+	"github.com/loomrun/loom/internal/core/team"
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// AskUserTool is the tool whose calls are questions to a person.
+const AskUserTool = "ask_user"
+
+// askUser asks the CEO a question in words: in the inbox, like one about a tool
+// call. Her answer is what she approves it with.
+func (d *decision) askUser(x *loomv1.Execution, a *loomv1.Attempt, call string, u *loomv1.AskUser) (*loomv1.TeamReply, error) {
+	asks, err := questionCall(call, u)
+	if err != nil {
+		return nil, err
+	}
+	if q := d.s.questionOf(x, a, asks); q != nil {
+		verdict, _ := answerOf(q)
+		return &loomv1.TeamReply{Waits: verdict == permission.Ask, Answered: verdict == permission.Allow, Answer: q.Comment}, nil
+	}
+	if err := team.Ask(u, d.s.askedBy(x, a)); err != nil {
+		return nil, err
+	}
+	return &loomv1.TeamReply{Waits: true}, d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
+		ApprovalRequested: &loomv1.ApprovalRequested{Approval: d.userQuestion(x, a, asks, u)},
+	}})
+}
+
+// questionCall is a question as the call that it is.
+func questionCall(call string, u *loomv1.AskUser) (*loomv1.ToolCall, error) {
+	args, err := json.Marshal(map[string]any{"question": u.GetQuestion(), "answers": u.GetAnswers()})
+	return &loomv1.ToolCall{Id: call, Tool: AskUserTool, Arguments: string(args)}, err
+}
+
+// askedBy counts the questions that an attempt asked a person.
+func (s *State) askedBy(x *loomv1.Execution, a *loomv1.Attempt) int {
+	n := 0
+	for _, id := range s.asked[x.Id] {
+		if p := s.p.Approvals[id].GetPermission(); p.GetAttempt() == a.Id && p.GetTool() == AskUserTool {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *decision) userQuestion(x *loomv1.Execution, a *loomv1.Attempt, call *loomv1.ToolCall, u *loomv1.AskUser) *loomv1.Approval {
+	steps := []string{
+		"approve --comment TEXT: the agent is told TEXT, and goes on",
+		"reject: it is told that there is no answer, with your comment, and goes on without",
+	}
+	if len(u.Answers) > 0 {
+		steps = append(steps, "it offers: "+cut(plain(strings.Join(u.Answers, " | ")), shownArguments/4))
+	}
+	q := &loomv1.Approval{
+		Id: d.nextBead(), Bead: x.Bead, Execution: x.Id, Node: a.Node, Visit: a.Visit, Kind: loomv1.ApprovalKind_APPROVAL_KIND_PERMISSION,
+		Question:  cut(fmt.Sprintf("%s asks: %s", a.Claimant.GetAgent(), oneLine(plain(u.Question))), workflow.SummaryBytes),
+		Reason:    "team/question: " + a.Role + " cannot decide this and waits for your answer",
+		Options:   []loomv1.ApprovalDecision{loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT},
+		NextSteps: steps,
+		Permission: &loomv1.PermissionQuestion{
+			Attempt: a.Id, Call: call.Id, Role: a.Role, Tool: AskUserTool, Arguments: cut(plain(call.Arguments), shownArguments), Digest: permission.Digest(call),
+		},
+	}
+	q.Digest = workflow.Digest(q)
+	return q
+}

@@ -1,0 +1,163 @@
+package project
+
+import (
+	"cmp"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/graph"
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// View names what a query can ask for.
+type View string
+
+// The views of a project.
+const (
+	Beads      View = "bead"
+	Executions View = "execution"
+	Inbox      View = "inbox"
+	Graph      View = "graph"
+	Lock       View = "lock"
+	Projects   View = "project"
+	Staffing   View = "staffing" // of the project "system"
+	Permitted  View = "permission"
+)
+
+// Views lists all views.
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted}
+
+// MaxListed is the most that a list has.
+const MaxListed = 1000
+
+// Look answers a query from the present state. The answer is a copy.
+func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
+	limit := int(min(cmp.Or(q.Limit, 100), MaxListed))
+	out := &loomv1.View{}
+	switch v {
+	case Projects:
+		if s.p.Config != nil {
+			out.Projects = append(out.Projects, proto.CloneOf(s.p.Config))
+		}
+		return out, nil
+	case Beads:
+		return out, s.lookBeads(out, q, limit)
+	case Executions:
+		return out, s.lookExecutions(out, q, limit)
+	case Inbox:
+		return out, s.lookInbox(out, q, limit)
+	case Graph:
+		out.Graph = CutGraph(s.graph, q)
+		return out, nil
+	case Staffing:
+		out.Staffing = proto.CloneOf(s.p.Staffing)
+		return out, nil
+	case Permitted:
+		for _, p := range s.p.Permissions {
+			out.Permissions = append(out.Permissions, proto.CloneOf(p))
+		}
+		for _, t := range s.p.Toolkits {
+			out.Toolkits = append(out.Toolkits, proto.CloneOf(t))
+		}
+		return out, nil
+	case Pauses:
+		s.lookPauses(out)
+		return out, nil
+	case Definitions:
+		return out, s.lookDefinitions(out, q, limit)
+	case Lock:
+		for _, l := range s.locks.Snapshot().Locks {
+			out.Locks = append(out.Locks, proto.CloneOf(l))
+		}
+		if q.Filter == OfFiles {
+			out.Locks, out.Claims = nil, s.claims()
+		}
+		return out, nil
+	}
+	return nil, fault.New("usage/argument", "no view %q", v)
+}
+
+// Knows refuses an id that is neither a bead's nor an execution's; an empty
+// one asks for everything.
+func (s *State) Knows(id string) error {
+	if id == "" || s.p.Beads[id] != nil || s.execution(id) != nil {
+		return nil
+	}
+	return unknownBead(s.cfg.ID, id)
+}
+
+// ViewGraph gives the part of a decision graph that a query asks for, as of the
+// project's event of that number.
+func ViewGraph(g *graph.Graph, number uint64, q *loomv1.Query) *loomv1.View {
+	part := CutGraph(g, q)
+	return &loomv1.View{Graph: part, Number: number, Stale: staleOf(g, part.Nodes)}
+}
+
+// staleOf says which of some nodes rest on what counts no more, and on what.
+func staleOf(g *graph.Graph, nodes []*loomv1.DecisionNode) map[string]string {
+	all := g.Stale()
+	if len(all) == 0 {
+		return nil
+	}
+	stale := map[string]string{}
+	for _, n := range nodes {
+		if because, ok := all[n.Id]; ok {
+			stale[n.Id] = because
+		}
+	}
+	return stale
+}
+
+// CutGraph returns the part of a decision graph that a query asks for: all of
+// it, what is about one bead or execution, or the nodes of one type, with the
+// links among them. Its messages are the graph's own and are not to be changed.
+func CutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
+	if q.Id == "" && q.Filter == "" {
+		return g.Snapshot()
+	}
+	f := graph.Filter{Bead: q.Id}
+	if len(g.List(f)) == 0 {
+		f = graph.Filter{Execution: q.Id}
+	}
+	part, in := &loomv1.DecisionGraph{}, map[string]bool{}
+	for _, n := range g.List(f) {
+		if q.Filter == "" || Word(n.Type) == q.Filter {
+			in[n.Id] = true
+			part.Nodes = append(part.Nodes, n)
+		}
+	}
+	for _, n := range part.Nodes {
+		for _, e := range g.Edges(n.Id, "") {
+			if in[e.To] {
+				part.Edges = append(part.Edges, e)
+			}
+		}
+	}
+	return part
+}
+
+// Word returns an enum's value as people write it: "in_progress" for
+// BEAD_STATUS_IN_PROGRESS.
+func Word(e interface{ String() string }) string {
+	s := strings.ToLower(e.String())
+	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_", "permission_verdict_"} {
+		if rest, ok := strings.CutPrefix(s, prefix); ok {
+			return rest
+		}
+	}
+	return s
+}
+
+// Of returns the project that a bead's, execution's or attempt's id belongs
+// to, or "" for something else.
+func Of(id string) string {
+	parts := strings.Split(id, "-")
+	for i := len(parts) - 1; i > 0; i-- {
+		if p := parts[i]; p != "" && strings.Trim(p, "0123456789") == "" {
+			return strings.Join(parts[:i], "-")
+		}
+	}
+	return ""
+}

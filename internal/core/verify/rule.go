@@ -1,0 +1,211 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/condition"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+const (
+	isError   = loomv1.Severity_SEVERITY_ERROR
+	isWarning = loomv1.Severity_SEVERITY_WARNING
+
+	regex = loomv1.RuleType_RULE_TYPE_REGEX
+	table = loomv1.RuleType_RULE_TYPE_TABLE
+)
+
+// Targets that are not globs.
+const (
+	InDeliverables = "deliverables"
+	InOutput       = "output"
+)
+
+// maxPattern is the size of a pattern in bytes, and maxFound how often a rule
+// speaks of one file.
+const (
+	maxPattern = 512
+	maxFound   = 5
+)
+
+// CheckRule returns what keeps a rule from being checked, as process/rule, or
+// nil: a pattern or expression that does not compile, a target that no rule of
+// its type can have.
+func CheckRule(r *loomv1.Rule) error {
+	switch r.Type {
+	case regex:
+		if _, err := pattern(r.Check); err != nil {
+			return err
+		}
+	case table:
+		if _, err := condition.CompileRow(r.Check); err != nil {
+			return fault.New("process/rule", "%s", fault.From(err).Message).Got(r.Check)
+		}
+		if !strings.HasSuffix(r.Target, ".csv") {
+			return fault.New("process/rule", "a table rule looks at CSV files").Got(r.Target).Want("name one, or a glob such as *.csv, as its target")
+		}
+	}
+	if _, err := path.Match(r.Target, ""); err != nil {
+		return fault.New("process/rule", "the target is no glob").Got(r.Target)
+	}
+	return nil
+}
+
+func pattern(text string) (*regexp.Regexp, error) {
+	if len(text) > maxPattern {
+		return nil, fault.New("process/rule", "the pattern has %d bytes, more than %d", len(text), maxPattern)
+	}
+	p, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fault.New("process/rule", "the pattern does not compile: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
+			Got(text).Want("the syntax is RE2: no look-around and no back-references")
+	}
+	return p, nil
+}
+
+// Applies says whether a rule is about a phase.
+func Applies(r *loomv1.Rule, phase string) bool {
+	return len(r.Phases) == 0 || slices.Contains(r.Phases, phase)
+}
+
+// Judged returns the rules about a phase that need a verifier's judgment.
+func Judged(rules []*loomv1.Rule, phase string) []*loomv1.Rule {
+	var list []*loomv1.Rule
+	for _, r := range rules {
+		if r.Type != regex && r.Type != table && Applies(r, phase) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// Phase returns what is wrong with what a phase has delivered: promised files
+// first, then the rules that need no judgment, in their order. Files are looked
+// at in files; output is what the outcome says.
+func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output string) []Finding {
+	var found []Finding
+	var there []string
+	for _, d := range Deliverables(p) {
+		if f := missing(files, d); f != nil {
+			found = append(found, *f)
+			continue
+		}
+		there = append(there, d.Name)
+	}
+	for _, r := range rules {
+		if Applies(r, id) {
+			found = append(found, examine(files, r, there, output)...)
+		}
+	}
+	for i := range found {
+		found[i].Phase, found[i].Tier = id, 1
+	}
+	return found
+}
+
+func examine(files fs.FS, r *loomv1.Rule, names []string, output string) (found []Finding) {
+	if r.Type != regex && r.Type != table {
+		return nil
+	}
+	if r.Target == InOutput {
+		return search(r, InOutput, output)
+	}
+	for _, name := range names {
+		if !aimedAt(r.Target, name) {
+			continue
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil || !isText(data) {
+			continue // whether it is as promised was said before
+		}
+		text, cut := string(data), len(data) > MaxText
+		if cut {
+			text = text[:MaxText]
+		}
+		if r.Type == table {
+			found = append(found, tableRule(r, name, text)...)
+		} else {
+			found = append(found, search(r, name, text)...)
+		}
+		if cut {
+			found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: name, Text: "only its first 256 KiB were looked at"})
+		}
+	}
+	return found
+}
+
+// isText says whether data is something that a pattern can be looked for in.
+func isText(data []byte) bool {
+	head := data[:min(len(data), MaxText)]
+	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head); i++ {
+		head = head[:len(head)-1] // a rune may have been cut
+	}
+	return utf8.Valid(head) && !bytes.ContainsRune(head, 0)
+}
+
+// aimedAt says whether a target means a deliverable.
+func aimedAt(target, name string) bool {
+	if target == "" || target == InDeliverables {
+		return true
+	}
+	whole, _ := path.Match(target, name)
+	base, _ := path.Match(target, path.Base(name))
+	return whole || base
+}
+
+// search looks for a pattern line by line.
+func search(r *loomv1.Rule, name, text string) []Finding {
+	p, err := pattern(r.Check)
+	if err != nil {
+		return []Finding{{Rule: r.Name, Severity: severity(r), File: name, Text: fault.From(err).Message}}
+	}
+	var found []Finding
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		at := p.FindString(strings.TrimRight(line, "\r\n"))
+		switch {
+		case at == "":
+			continue
+		case r.Wanted:
+			return nil
+		case len(found) < maxFound:
+			found = append(found, Finding{Rule: r.Name, Severity: severity(r), File: name, Line: n, Text: fmt.Sprintf("%s: found %q", about(r), short(at))})
+		}
+	}
+	if r.Wanted {
+		return []Finding{{Rule: r.Name, Severity: severity(r), File: name, Text: fmt.Sprintf("%s: nothing there matches %s", about(r), r.Check)}}
+	}
+	return found
+}
+
+func severity(r *loomv1.Rule) loomv1.Severity {
+	if r.Severity == isError {
+		return isError
+	}
+	return isWarning
+}
+
+func about(r *loomv1.Rule) string {
+	if r.Description != "" {
+		return r.Description
+	}
+	return r.Name
+}
+
+// short is evidence as people read it.
+func short(s string) string {
+	r := []rune(s)
+	if len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package verify
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/condition"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// maxRows is how many rows of a table are looked at.
+const maxRows = 10_000
+
+// tableRule evaluates a rule over every row of a CSV file with a header.
+func tableRule(r *loomv1.Rule, name, text string) []Finding {
+	wrong := func(line int, format string, args ...any) Finding {
+		return Finding{Rule: r.Name, Severity: severity(r), File: name, Line: line, Text: fmt.Sprintf(format, args...)}
+	}
+	p, err := condition.CompileRow(r.Check)
+	if err != nil {
+		return []Finding{wrong(0, "%s", fault.From(err).Message)}
+	}
+	t := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
+	t.FieldsPerRecord = -1
+	header, err := t.Read()
+	if err != nil {
+		return []Finding{wrong(1, "the table has no header")}
+	}
+	for i, column := range header {
+		header[i] = Column(column)
+	}
+	var found []Finding
+	for n := 0; n < maxRows && len(found) < maxFound; n++ {
+		cells, err := t.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return append(found, wrong(0, "the table cannot be read: %s", err))
+		}
+		line, _ := t.FieldPos(0)
+		row := rowOf(header, cells)
+		switch ok, err := p.Holds(row); {
+		case err != nil:
+			return append(found, wrong(line, "%s: %s; the columns are %s", about(r), fault.From(err).Message, strings.Join(header, ", ")))
+		case !ok:
+			found = append(found, wrong(line, "%s: %s does not hold for %s", about(r), r.Check, spellRow(header, row, r.Check)))
+		}
+	}
+	return found
+}
+
+// Column returns a column's name as expressions write it: lower case, with
+// "_" for everything but letters and digits.
+func Column(name string) string {
+	return strings.Trim(strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c - 'A' + 'a'
+		}
+		return '_'
+	}, strings.TrimSpace(name)), "_")
+}
+
+// rowOf makes numbers of the cells that are numbers.
+func rowOf(header, cells []string) map[string]any {
+	row := map[string]any{}
+	for i, column := range header {
+		row[column] = ""
+		if i < len(cells) {
+			row[column] = cell(cells[i])
+		}
+	}
+	return row
+}
+
+// cell reads a number as people write them in tables: 1,234.5, $12, (12) for
+// what is negative, 12% for 0.12; anything else is text.
+func cell(s string) any {
+	s = strings.TrimSpace(s)
+	n, sign, scale := s, 1.0, 1.0
+	if strings.HasPrefix(n, "(") && strings.HasSuffix(n, ")") {
+		n, sign = n[1:len(n)-1], -1
+	}
+	if strings.HasSuffix(n, "%") {
+		n, scale = n[:len(n)-1], 100
+	}
+	n = strings.ReplaceAll(strings.TrimLeft(n, "$€£"), ",", "")
+	v, err := strconv.ParseFloat(n, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.ContainsAny(n, "xXpP_") {
+		return s
+	}
+	return sign * v / scale
+}
+
+// spellRow names the cells that an expression speaks of.
+func spellRow(header []string, row map[string]any, check string) string {
+	var parts []string
+	for _, column := range header {
+		if strings.Contains(check, "row."+column) && !slices.Contains(parts, column) {
+			parts = append(parts, fmt.Sprintf("%s = %v", column, row[column]))
+		}
+	}
+	return short(strings.Join(parts, ", "))
+}

@@ -1,0 +1,69 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// AskLimit asks the CEO whether the execution may go on beyond a limit; until
+// there is an answer it is held. While it is asked already, it does nothing.
+func (r Run) AskLimit(code, why string) error {
+	if !running(r.X) {
+		return r.over()
+	}
+	if r.X.LimitApproval != "" {
+		return nil
+	}
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})
+}
+
+// AskBudget is AskLimit about a budget that the next model call does not fit
+// into: there would have to be room for wanted in all. With ofProject it is the
+// whole project's.
+func (r Run) AskBudget(code, why string, wanted *loomv1.Budget, ofProject bool) error {
+	if !running(r.X) {
+		return r.over()
+	}
+	if r.X.LimitApproval != "" {
+		return nil
+	}
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why, Wanted: wanted, OfProject: ofProject})
+}
+
+func (r Run) askLimit(a *loomv1.Approval) error {
+	a.Id, a.Bead, a.Execution, a.Kind = r.NextBead(), r.X.Bead, r.X.Id, escalation
+	a.Question = cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes)
+	a.History, a.Options = shown(r.ended()), []loomv1.ApprovalDecision{approve, reject}
+	a.NextSteps = []string{"approve: go on beyond the limit", "reject: close the workflow and the bead"}
+	a.Digest = Digest(a)
+	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
+		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a},
+	}})
+}
+
+// ended returns the newest ended attempts of all nodes, oldest first.
+func (r Run) ended() []*loomv1.Attempt {
+	var all []*loomv1.Attempt
+	for _, n := range r.Def.order {
+		h := r.state(n).GetHistory()
+		all = append(all, h[max(0, len(h)-historyAttempts):]...)
+	}
+	slices.SortStableFunc(all, byEnd)
+	return all
+}
+
+// decideLimit carries out the answer to an approval about a limit.
+func (r Run) decideLimit(a *loomv1.Approval, d *loomv1.DecideApproval) error {
+	switch {
+	case !running(r.X) || r.X.LimitApproval != "":
+		return fault.New("approval/lapsed", "execution %q does not wait for what approval %q decides", r.X.Id, a.Id)
+	case d.GetDecision() == reject:
+		return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED, d.Comment)
+	case d.GetDecision() != approve:
+		return fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, d.GetDecision())
+	}
+	return r.advance()
+}

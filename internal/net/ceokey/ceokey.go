@@ -1,0 +1,196 @@
+// Package ceokey keeps the CEO's signing key: an nkey in a file of mode 0600
+// outside the data directory. Whoever can read the file is the CEO, so it is
+// never in a data directory, a log, an event or a prompt; only its public half
+// leaves this package, and signatures.
+package ceokey
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nkeys"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/base/durable"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// validFor is how long a signed command may be presented.
+const validFor = 5 * time.Minute
+
+// Key signs in the CEO's name.
+type Key struct {
+	pair   nkeys.KeyPair
+	public string
+}
+
+// DefaultPath returns where the key of this user is kept:
+// $XDG_CONFIG_HOME/loom/ceo.nk, or what the system uses in its place.
+func DefaultPath() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fault.New("data/permissions", "no configuration directory for the CEO's key: %s", err)
+	}
+	return filepath.Join(dir, "loom", "ceo.nk"), nil
+}
+
+// Open reads the key at path; it refuses a file that others can read.
+func Open(path string) (*Key, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fault.New("data/permissions", "the CEO's key cannot be read").At(path).Because(err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fault.New("data/permissions", "the CEO's key can be read by others (mode %04o)", info.Mode().Perm()).At(path).Want("chmod 600 it, and consider it seen")
+	}
+	seed, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.New("data/permissions", "the CEO's key cannot be read").At(path).Because(err)
+	}
+	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
+	if err != nil {
+		return nil, fault.New("data/permissions", "the file is not an nkey seed").At(path)
+	}
+	return withPublic(pair)
+}
+
+// OpenOrCreate is Open, but makes a new key when there is no file. created
+// tells which.
+func OpenOrCreate(path string) (key *Key, created bool, err error) {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		key, err = Open(path)
+		return key, false, err
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, false, err
+	}
+	if err := write(path, pair); err != nil {
+		return nil, false, fault.New("data/permissions", "the CEO's key cannot be written").At(path).Because(err)
+	}
+	key, err = withPublic(pair)
+	return key, true, err
+}
+
+// write makes the file under another name first, so that a crash leaves either
+// no key or a whole one, and links it, so that two starts agree on one.
+func write(path string, pair nkeys.KeyPair) error {
+	seed, err := pair.Seed()
+	if err != nil {
+		return err
+	}
+	if err := durable.MakeAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".ceo-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, werr := f.Write(append(seed, '\n'))
+	if err := errors.Join(werr, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return durable.Directory(filepath.Dir(path))
+}
+
+func withPublic(pair nkeys.KeyPair) (*Key, error) {
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, fault.New("data/permissions", "the CEO's key is damaged: %s", err)
+	}
+	return &Key{pair, public}, nil
+}
+
+// Public returns the public half, "U...".
+func (k *Key) Public() string { return k.public }
+
+// Public returns the public key, "U...", that bytes are.
+func Public(raw []byte) (string, error) {
+	if len(raw) != ed25519.PublicKeySize {
+		return "", fault.New("id/malformed", "a public key of %d bytes, want %d", len(raw), ed25519.PublicKeySize)
+	}
+	public, err := nkeys.Encode(nkeys.PrefixByteUser, raw)
+	if err != nil {
+		return "", fault.New("id/malformed", "not a public key: %s", err)
+	}
+	return string(public), nil
+}
+
+// Parse returns the bytes of a public key, "U...".
+func Parse(public string) (ed25519.PublicKey, error) {
+	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(public))
+	if err != nil || len(raw) != ed25519.PublicKeySize {
+		return nil, fault.New("id/malformed", "not the public half of a user's nkey").Got(public)
+	}
+	return raw, nil
+}
+
+// Decide signs the answer to an approval.
+func (k *Key) Decide(deployment, projectID string, d *loomv1.DecideApproval) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Decide{Decide: d}})
+}
+
+// Move signs that an execution goes on at another node.
+func (k *Key) Move(deployment, projectID string, m *loomv1.MoveExecution) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Move{Move: m}})
+}
+
+// Close signs that an execution and its bead end.
+func (k *Key) Close(deployment, projectID string, c *loomv1.CloseExecution) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: c}})
+}
+
+// Pause signs that work within a scope is held.
+func (k *Key) Pause(deployment, projectID string, p *loomv1.PauseWork) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Pause{Pause: p}})
+}
+
+// Resume signs that a pause ends.
+func (k *Key) Resume(deployment, projectID string, r *loomv1.ResumeWork) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Resume{Resume: r}})
+}
+
+// Define signs a version of a definition.
+func (k *Key) Define(deployment, projectID string, c *loomv1.ChangeDefinition) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Define{Define: c}})
+}
+
+// Rotate signs that another key signs in its place.
+func (k *Key) Rotate(deployment, projectID string, r *loomv1.RotateKey) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Rotate{Rotate: r}})
+}
+
+// Sign signs a command for a project of a deployment, to be used once, within
+// five minutes. It reads the verb of cmd and fills in everything else.
+func (k *Key) Sign(deployment, projectID string, cmd *loomv1.CeoCommand) (*loomv1.SignedCommand, error) {
+	nonce := make([]byte, 16)
+	_, _ = rand.Read(nonce) // it never fails
+	now := time.Now()
+	payload, err := proto.MarshalOptions{Deterministic: true}.Marshal(&loomv1.CeoCommand{
+		Deployment: deployment, Project: projectID, Nonce: hex.EncodeToString(nonce),
+		IssuedAt: timestamppb.New(now), NotAfter: timestamppb.New(now.Add(validFor)),
+		Verb: cmd.Verb,
+	})
+	if err != nil {
+		return nil, err
+	}
+	signature, err := k.pair.Sign(project.SignedBytes(payload))
+	if err != nil {
+		return nil, err
+	}
+	return &loomv1.SignedCommand{Payload: payload, PublicKey: k.public, Signature: signature}, nil
+}

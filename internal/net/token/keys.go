@@ -1,0 +1,78 @@
+package token
+
+import (
+	"crypto/subtle"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/privatefile"
+)
+
+// Keys looks up the tokens of a data directory for a running host. It is safe
+// for concurrent use. A change of the file counts from the next look on.
+type Keys struct {
+	dir string
+	now func() time.Time
+
+	mu   sync.Mutex
+	all  []Token
+	seen privatefile.Mark
+}
+
+// NewKeys returns the tokens of a data directory. It reads nothing yet.
+func NewKeys(dir string, now func() time.Time) *Keys { return &Keys{dir: dir, now: now} }
+
+// Check returns the name of the token with this secret. It returns
+// token/unknown when there is none, or no more, and token/scope when it has
+// none of the scopes.
+func (k *Keys) Check(secret string, scopes ...string) (string, error) {
+	all, err := k.current()
+	if err != nil {
+		return "", err
+	}
+	t := find(all, secret)
+	switch {
+	case t == nil:
+		return "", fault.New("token/unknown", "no such token").At("Authorization").Want("\"loom auth token create\" makes one; send it as \"Bearer TOKEN\"")
+	case !k.now().Before(t.Expires):
+		return "", fault.New("token/unknown", "token %q expired at %s", t.Name, t.Expires.Format(time.RFC3339)).At("Authorization")
+	case !slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(t.Scopes, s) }):
+		return t.Name, fault.New("token/scope", "token %q has no scope %s", t.Name, strings.Join(scopes, " or ")).At("Authorization")
+	}
+	return t.Name, nil
+}
+
+// find compares the secret with every token, whatever it finds.
+func find(all []Token, secret string) *Token {
+	hash := []byte(digest(secret))
+	found := -1
+	for i, t := range all {
+		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash, []byte(t.Hash)), i, found)
+	}
+	if found < 0 {
+		return nil
+	}
+	return &all[found]
+}
+
+// current returns the tokens as the file has them now.
+func (k *Keys) current() ([]Token, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m, err := list(k.dir).Look()
+	if err != nil {
+		return nil, err
+	}
+	if m.Same(k.seen) {
+		return k.all, nil
+	}
+	all, m, err := list(k.dir).Load()
+	if err != nil {
+		return nil, err
+	}
+	k.all, k.seen = all, m
+	return all, nil
+}

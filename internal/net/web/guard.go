@@ -1,0 +1,170 @@
+package web
+
+import (
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/loomrun/loom/internal/base/fault"
+)
+
+// handler is what every request goes through.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, list := range byPattern(routes()) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.dispatch(w, r, list) })
+	}
+	mux.HandleFunc("/", s.unknown)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began, seen := time.Now(), &statusWriter{ResponseWriter: w}
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.Error("a request broke down", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				if seen.status == 0 {
+					s.problem(seen, r, fault.New("internal/error", "something went wrong inside; the host's log says what"))
+				}
+			}
+			s.config.Meters.served(r, seen.status, time.Since(began))
+		}()
+		secure(seen.Header())
+		if s.config.TLS != nil {
+			seen.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		if err := s.admit(r); err != nil {
+			s.problem(seen, r, err)
+			return
+		}
+		if path.Clean(r.URL.Path) != r.URL.Path || r.URL.Path == "*" { // the router has answers of its own to these
+			s.unknown(seen, r)
+			return
+		}
+		r.Body = http.MaxBytesReader(seen, r.Body, maxBody)
+		mux.ServeHTTP(seen, r)
+	})
+}
+
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	s.problem(w, r, fault.New("request/unknown", "there is no such route").At("path").Got(r.URL.Path).Want("/api/v1/openapi.json lists them"))
+}
+
+// secure sets what browsers heed, whatever the answer is.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// crossing refuses what a page of another origin sends.
+var crossing = http.NewCrossOriginProtection()
+
+// admit refuses a request by what it says of itself.
+func (s *Server) admit(r *http.Request) error {
+	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
+		return fault.New("request/host", "request is for another host").At("Host").Got(r.Host).Want("%s", s.hosts[0])
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, s.scheme()+r.Host) && !safe(r.Method) {
+		return fault.New("request/origin", "request comes from a page of another origin").At("Origin").Got(origin)
+	}
+	if err := crossing.Check(r); err != nil {
+		return fault.New("request/origin", "request comes from a page of another origin").At("Sec-Fetch-Site").Got(r.Header.Get("Sec-Fetch-Site"))
+	}
+	return nil
+}
+
+// safe says whether a method changes nothing.
+func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// caller is who makes a request.
+type caller struct{ name, secret string }
+
+// identify returns whose token a request carries, when it has one of the
+// scopes and has not asked too often.
+func (s *Server) identify(r *http.Request, scopes []string) (caller, error) {
+	if len(scopes) == 0 {
+		return caller{}, nil
+	}
+	secret, err := bearer(r)
+	if err != nil {
+		return caller{}, err
+	}
+	name, err := s.config.Keys.Check(secret, scopes...)
+	if name != "" && !s.callers.of(name).rate.AllowN(s.config.Now(), 1) {
+		return caller{}, fault.New("request/too-many", "token %q may ask %d times a second", name, perSecond)
+	}
+	return caller{name, secret}, err
+}
+
+func bearer(r *http.Request) (string, error) {
+	all := r.Header.Values("Authorization")
+	if len(all) == 0 {
+		return "", fault.New("token/unknown", "this needs a token").At("Authorization").Want("\"loom auth token create\" makes one; send it as \"Bearer TOKEN\"")
+	}
+	scheme, secret, ok := strings.Cut(all[0], " ")
+	if len(all) > 1 || !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" {
+		return "", fault.New("token/unknown", "not a bearer token").At("Authorization").Want("\"Bearer TOKEN\"")
+	}
+	return secret, nil
+}
+
+// callers are the limits of each token that was seen.
+type callers struct {
+	mu  sync.Mutex
+	all map[string]*quota
+}
+
+// quota is what a token may use now.
+type quota struct {
+	rate    *rate.Limiter
+	streams chan struct{} // one in it for each open stream
+}
+
+// of returns the quota of a token. There are as many as tokens of one start.
+func (c *callers) of(name string) *quota {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.all[name]
+	if q == nil {
+		if c.all == nil {
+			c.all = map[string]*quota{}
+		}
+		q = &quota{rate: rate.NewLimiter(perSecond, perSecond), streams: make(chan struct{}, maxStreams)}
+		c.all[name] = q
+	}
+	return q
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap lets http.ResponseController through.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func tooLarge(limit int64) *fault.Error {
+	return fault.New("request/too-large", "body has more than %s bytes", strconv.FormatInt(limit, 10)).At("body")
+}

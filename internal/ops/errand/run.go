@@ -1,0 +1,348 @@
+package errand
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/verify"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// View is where an errand shows itself and asks.
+type View interface {
+	// Say tells of a step of the errand itself.
+	Say(text string)
+	// Event tells of one event.
+	Event(n *loomv1.Notice)
+	// Decide asks the CEO. With [ErrLater] the question stays open and the errand
+	// ends; any other error ends it too.
+	Decide(ctx context.Context, a *loomv1.Approval, diff string) (loomv1.ApprovalDecision, string, error)
+}
+
+// ErrLater leaves a question to be answered later.
+var ErrLater = errors.New("to be answered later")
+
+// Options says what to do, where, and with what.
+type Options struct {
+	// Data is the data directory of the host.
+	Data string
+	// Workspace is the directory to work in, and Out the one to write to; empty
+	// means the workspace.
+	Workspace, Out string
+	// Submission has goal and process; its project is set here.
+	Submission *loomv1.Submission
+	// Processes are given to the project beside those that come with Loom.
+	Processes *processes.Library
+	// Roles are who can work. Nil means the built-in ones.
+	Roles *roles.Set
+	// Checks are commands that every verification must see pass.
+	Checks []string
+	// Model answers for the agents; Models and Tiers where they say more.
+	Model  model.Provider
+	Models map[string]model.Provider
+	Tiers  map[int]model.Provider
+	// Tape records what models answer and what tools give. Nil records nothing.
+	Tape *recording.Writer
+
+	// Secrets are values, "NAME=VALUE" each, that go into no prompt, event or change.
+	Secrets []string
+	// Prepared is called once there is a data directory, before the goal is filed.
+	// Nil does nothing.
+	Prepared func(ctx context.Context) error
+	// Agents is how many agents of a role there are.
+	Agents map[string]int
+	// CEOKey is the path of the CEO's key; empty means the user's own.
+	CEOKey string
+	// Unsandboxed lets tools run on this machine as it is.
+	Unsandboxed bool
+	Logger      *slog.Logger
+	View        View
+}
+
+// Result is what an errand ends with.
+type Result struct {
+	Project   string `json:"project"`
+	Bead      string `json:"bead"`
+	Execution string `json:"execution"`
+	// Status is the execution's, as a word.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	// Waits is true when a person must decide before work goes on.
+	Waits      bool     `json:"waits,omitempty"`
+	Files      []File   `json:"files"`
+	Gaps       []string `json:"gaps,omitempty"`
+	Commit     string   `json:"commit,omitempty"`
+	Repository string   `json:"repository"`
+	Scripted   bool     `json:"scripted"`
+	ModelCalls uint32   `json:"model_calls"`
+	Tokens     uint64   `json:"tokens"`
+	MicroUSD   uint64   `json:"cost_micro_usd"`
+
+	View    *loomv1.Execution    `json:"-"`
+	History []*loomv1.Transition `json:"-"`
+}
+
+// errand is one under way.
+type errand struct {
+	Options
+	ws     *workspace
+	host   *host.Host
+	client *client.Client
+	ceo    *client.Client
+	key    *ceokey.Key
+	bead   string
+	beads  map[string]bool // the bead, and those that work for it or ask about it
+	waits  bool
+	// when this run of it began, beside what an earlier one has left
+	started time.Time
+}
+
+// Run runs an errand to its end, or until it waits for a person. Work that was
+// cut off is taken up when the same is run again on the same data directory
+// with the same idempotency key. With an error it returns what goes on when a host
+// starts on the data directory again, or nil.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	e := &errand{Options: o, started: time.Now()}
+	defer e.close()
+	for _, step := range []func(context.Context) error{e.start, e.submit, e.follow} {
+		if err := step(ctx); err != nil {
+			return e.begun(), err
+		}
+	}
+	return e.result(ctx)
+}
+
+// begun is what was filed and has not ended, or nil.
+func (e *errand) begun() *Result {
+	if e.bead == "" {
+		return nil
+	}
+	return &Result{Project: e.ws.id, Bead: e.bead, Repository: e.ws.repository, Status: "open"}
+}
+
+func (e *errand) start(ctx context.Context) (err error) {
+	if e.ws, err = open(ctx, e.Workspace, e.Data); err != nil {
+		return err
+	}
+	if err := e.checkOut(); err != nil {
+		return err
+	}
+	p := host.Project{ID: e.ws.id, Repository: e.ws.repository, Checks: e.Checks}
+	if e.ws.own {
+		p.Branch = Branch
+	}
+	e.host, err = host.Start(ctx, host.Config{
+		LanguageServers: host.LanguageServersFor(e.Model),
+		Data:            e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, Secrets: e.Secrets, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
+		Projects: []host.Project{p}, Processes: e.Processes, Unsandboxed: e.Unsandboxed, Logger: e.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	if e.Prepared != nil {
+		if err = e.Prepared(ctx); err != nil {
+			return err
+		}
+	}
+	if e.client, err = e.connect("operator"); err != nil {
+		return err
+	}
+	e.ceo, err = e.connect("ceo")
+	return err
+}
+
+func (e *errand) connect(as string) (*client.Client, error) {
+	nc, err := e.host.Connect(as)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(nc), nil
+}
+
+func (e *errand) submit(ctx context.Context) error {
+	e.Submission.Project = e.ws.id
+	reply, err := e.client.Submit(ctx, e.Submission)
+	if err != nil {
+		return err
+	}
+	e.bead, e.beads = reply.Bead, map[string]bool{reply.Bead: true}
+	e.View.Say("filed " + reply.Bead + " for process " + e.Submission.Process)
+	return nil
+}
+
+var errOver = errors.New("over")
+
+// follow shows every event and answers approvals until the bead rests.
+func (e *errand) follow(ctx context.Context) error {
+	err := e.client.Follow(ctx, &loomv1.NoticesRequest{Project: e.ws.id}, true, func(n *loomv1.Notice) error {
+		if !e.ours(n.Event) {
+			return nil
+		}
+		e.View.Event(n)
+		switch f := n.Event.Fact.(type) {
+		case *loomv1.Event_AttemptParked:
+			if b := f.AttemptParked.Block; b != nil && n.Event.Time.AsTime().After(e.started) {
+				return fault.New(b.Code, "%s", b.Message).Want("%s", b.Remedy)
+			}
+		case *loomv1.Event_ApprovalRequested:
+			return e.decide(ctx, f.ApprovalRequested.Approval.Id)
+		case *loomv1.Event_BeadStatusChanged:
+			if n.Event.Bead == e.bead {
+				return e.standing(ctx)
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
+// ours says whether an event is about the errand: other work of the directory
+// is nobody's business here.
+func (e *errand) ours(n *loomv1.Event) bool {
+	if f := n.GetBeadFiled(); f != nil && (e.beads[f.Bead.Parent] || e.beads[f.Bead.About]) {
+		e.beads[f.Bead.Id] = true
+	}
+	return e.beads[n.Bead]
+}
+
+// standing ends the errand when its bead has.
+func (e *errand) standing(ctx context.Context) error {
+	v, err := e.client.Look(ctx, "bead", &loomv1.Query{Project: e.ws.id, Id: e.bead})
+	if err != nil {
+		return err
+	}
+	switch v.Beads[0].Status {
+	case loomv1.BeadStatus_BEAD_STATUS_CLOSED, loomv1.BeadStatus_BEAD_STATUS_FAILED, loomv1.BeadStatus_BEAD_STATUS_ABORTED:
+		return errOver
+	}
+	return nil
+}
+
+// decide asks the CEO, signs the answer and presents it.
+func (e *errand) decide(ctx context.Context, id string) error {
+	v, err := e.client.Look(ctx, "inbox", &loomv1.Query{Project: e.ws.id, Id: id})
+	if err != nil {
+		return err
+	}
+	a := v.Approvals[0]
+	if a.DecidedAt != nil {
+		return nil
+	}
+	decision, comment, err := e.View.Decide(ctx, a, v.Diff)
+	if errors.Is(err, ErrLater) {
+		e.waits = true
+		return errOver
+	}
+	if err != nil {
+		return err
+	}
+	if e.key == nil {
+		if e.key, err = e.openKey(); err != nil {
+			return err
+		}
+	}
+	cmd, err := e.key.Decide(e.host.Deployment(), e.ws.id, &loomv1.DecideApproval{Approval: id, Digest: a.Digest, Decision: decision, Comment: comment})
+	if err != nil {
+		return err
+	}
+	return e.ceo.Decide(ctx, cmd)
+}
+
+func (e *errand) openKey() (*ceokey.Key, error) {
+	path := e.CEOKey
+	if path == "" {
+		var err error
+		if path, err = ceokey.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	return ceokey.Open(path)
+}
+
+func (e *errand) result(ctx context.Context) (*Result, error) {
+	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open"}
+	v, err := e.client.Look(ctx, "execution", &loomv1.Query{Project: e.ws.id, Id: e.bead})
+	if err != nil {
+		if e.waits || fault.Code(err) == "execution/unknown" {
+			return r, nil
+		}
+		return nil, err
+	}
+	x := v.Executions[0]
+	r.View, r.Execution, r.Status, r.Reason, r.Commit = x, x.Id, project.Word(x.Status), x.Reason, x.Landing.GetCommit()
+	r.Scripted, r.ModelCalls = x.Scripted, x.ModelCalls
+	r.Tokens, r.MicroUSD = x.Usage.GetInputTokens()+x.Usage.GetOutputTokens(), x.Usage.GetCostMicroUsd()
+	for _, g := range x.Gaps {
+		r.Gaps = append(r.Gaps, g.Node+": "+g.Reason)
+	}
+	if r.History, err = e.client.History(ctx, x.Id); err != nil {
+		return nil, err
+	}
+	if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
+		r.Files, err = e.deliver(promised(v.Definition, x))
+	}
+	return r, err
+}
+
+// promised returns the files that phases which came to a good end have
+// delivered, whether or not they are new.
+func promised(def *loomv1.Definition, x *loomv1.Execution) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range def.GetNodes() {
+		if x.Nodes[n.Id].GetStatus() != loomv1.NodeStatus_NODE_STATUS_SUCCEEDED {
+			continue
+		}
+		for _, d := range verify.Deliverables(n.Phase) {
+			names[d.Name] = true
+		}
+	}
+	return names
+}
+
+// deliver writes what was delivered to where it is wanted. A repository of the
+// person's own has it already.
+func (e *errand) deliver(promised map[string]bool) ([]File, error) {
+	out := e.Out
+	if !e.ws.own && out == "" {
+		return nil, nil
+	}
+	if out == "" {
+		out = e.ws.dir
+	}
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return nil, err
+	}
+	return e.ws.bring(out, promised)
+}
+
+// stopWithin bounds a clean stop.
+const stopWithin = 20 * time.Second
+
+func (e *errand) close() {
+	for _, c := range []*client.Client{e.client, e.ceo} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if e.host != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+		defer cancel()
+		e.host.Stop(ctx)
+	}
+}

@@ -1,0 +1,87 @@
+package setup_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/place/setup"
+)
+
+func TestREAL02_APlanIsNamedOrFound(t *testing.T) {
+	const npm = "npm ci --offline --no-audit --no-fund"
+	for _, tt := range []struct {
+		name  string
+		named []string
+		files string
+		want  []string
+	}{
+		{"nothing asks for anything", nil, "main.c Makefile", nil},
+		{"modules of Go are there to read", nil, "go.mod go.sum", nil},
+		{"npm", nil, "package.json package-lock.json", []string{npm}},
+		{"a lock file that nothing belongs to", nil, "package-lock.json", nil},
+		{"npm's older name goes first", nil, "package.json npm-shrinkwrap.json package-lock.json", []string{npm}},
+		{"pnpm", nil, "package.json pnpm-lock.yaml", []string{"pnpm install --frozen-lockfile --offline"}},
+		{"yarn 1", nil, "package.json yarn.lock", []string{"yarn install --frozen-lockfile --offline"}},
+		{"yarn 2 and later", nil, "package.json yarn.lock .yarnrc.yml", []string{"YARN_ENABLE_NETWORK=0 yarn install --immutable"}},
+		{"uv goes before requirements", nil, "uv.lock requirements.txt", []string{"uv sync --frozen --offline"}},
+		{"two languages", nil, "package.json package-lock.json Gemfile.lock", []string{npm, "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install --local"}},
+		{"crates of the user", nil, "Cargo.toml Cargo.lock", []string{"cargo fetch --locked --offline"}},
+		{"a lock file of no crate", nil, "Cargo.lock", nil},
+		{"Elixir", nil, "mix.exs mix.lock", []string{"HEX_OFFLINE=1 mix deps.get --check-locked"}},
+		{"what the project names is all", []string{"make deps"}, "package.json package-lock.json", []string{"make deps"}},
+	} {
+		files := fstest.MapFS{}
+		for name := range strings.FieldsSeq(tt.files) {
+			files[name] = &fstest.MapFile{}
+		}
+		var got []string
+		for _, s := range setup.Plan(setup.Wants{Commands: tt.named}, files) {
+			got = append(got, s.Command)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestREAL02_RequirementsGoIntoOneEnvironment(t *testing.T) {
+	plan := setup.Plan(setup.Wants{}, fstest.MapFS{"requirements.txt": {}, "requirements-dev.txt": {}, "requirements-it's.txt": {}, "requirements.txt.d/x": {}})
+	if len(plan) != 1 || !strings.HasSuffix(plan[0].Command, ` -r 'requirements-dev.txt' -r 'requirements-it'\''s.txt' -r 'requirements.txt'`) || plan[0].Leaves != ".venv" {
+		t.Errorf("the plan is %+v", plan)
+	}
+	if script := plan[0].Script(); !strings.HasPrefix(script, "git check-ignore -q '.venv/' ||") || !strings.HasSuffix(script, plan[0].Command) {
+		t.Errorf("the script is %s", script)
+	}
+	if script := (setup.Step{Command: "make deps"}).Script(); script != "make deps" {
+		t.Errorf("the script is %s", script)
+	}
+}
+
+// With registries the same files ask for commands that fetch what is missing.
+func TestREAL02_APlanThatReachesRegistries(t *testing.T) {
+	for files, want := range map[string]string{
+		"package.json package-lock.json":     "npm ci --prefer-offline --no-audit --no-fund",
+		"package.json pnpm-lock.yaml":        "pnpm install --frozen-lockfile --prefer-offline",
+		"package.json yarn.lock":             "yarn install --frozen-lockfile --prefer-offline",
+		"package.json yarn.lock .yarnrc.yml": "yarn install --immutable",
+		"uv.lock":                            "uv sync --frozen",
+		"Gemfile.lock":                       "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install",
+		"Cargo.toml Cargo.lock":              `CARGO_HOME="$PWD/.cargo-home" cargo fetch --locked`,
+		"mix.exs mix.lock":                   "mix deps.get --check-locked",
+	} {
+		all := fstest.MapFS{}
+		for name := range strings.FieldsSeq(files) {
+			all[name] = &fstest.MapFile{}
+		}
+		plan := setup.Plan(setup.Wants{Online: true}, all)
+		if len(plan) != 1 || plan[0].Command != want || plan[0].Leaves == "" {
+			t.Errorf("%s: %+v, want %s", files, plan, want)
+		}
+	}
+	if plan := setup.Plan(setup.Wants{Commands: []string{"npm ci --offline"}, Online: true}, fstest.MapFS{}); len(plan) != 1 || plan[0].Command != "npm ci --offline" {
+		t.Errorf("what the project names: %+v", plan)
+	}
+}
