@@ -303,8 +303,10 @@ func (l *landing) describe(oid, ref, words string) *loomv1.Landing {
 }
 
 // tidy removes the refs of the candidates, which the landed branch has replaced.
-// It is only tidiness: the next candidate of the bead would move its ref.
+// It is only tidiness: the next candidate of the bead would move its ref. Like the
+// move before it, it is not interrupted: nobody would come back for it.
 func (l *landing) tidy(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
 	l.dropCandidate(ctx, l.req.Bead, func(oid string) bool { return oid == l.commit })
 	if len(l.req.Below) == 0 {
 		return

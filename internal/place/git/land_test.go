@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -262,6 +263,29 @@ func (f *fixture) sleeper(n int) int {
 	}
 	f.t.Errorf("holder %d has %d copies, the next one %d, and is told %v", n, f.copies(late, "main"), f.copies(next, "main"), err)
 	return 0
+}
+
+// A holder whose lock is lost once the target has moved has landed: what it leaves
+// is removed all the same, since nobody asks for this landing again.
+func TestP6_LostWhileLandingLeavesNoCandidate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
+	ctx, cancel := context.WithCancel(t.Context())
+	f.com.step = func(step string) {
+		if step == "target moved" {
+			cancel()
+		}
+	}
+	if _, err := f.com.Land(ctx, f.landRequest(1, 6, made)); err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() == nil {
+		t.Fatal("the lock was not lost")
+	}
+	if left := f.head(candidateRef("b1")); left != "" {
+		t.Errorf("the candidate %s is left", left)
+	}
 }
 
 func TestLOCK05_AskedAgain(t *testing.T) {
