@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/host"
@@ -32,12 +33,12 @@ serves HTTP offers the same at /mcp, with the tokens of "loom auth token".`,
 }
 
 // mcpScopes are what a client of "loom mcp serve" can be allowed.
-var mcpScopes = []string{mcpserver.Read, mcpserver.Submit, mcpserver.Operate}
+var mcpScopes = []string{endpoint.Read, endpoint.Submit, endpoint.Operate}
 
 func (a *app) mcpServe() *cobra.Command {
 	var workspace string
 	var write, alone bool
-	allow := []string{mcpserver.Read}
+	allow := []string{endpoint.Read}
 	cmd := &cobra.Command{
 		Use: "serve [flags]", Short: "serve one client on standard input and output", Args: takes(),
 		Long: `Serve speaks the Model Context Protocol on standard input and output, as

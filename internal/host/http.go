@@ -77,7 +77,7 @@ func (s *services) Call(ctx context.Context, name string, from *loomv1.Identity,
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+	ctx, cancel := context.WithTimeout(ctx, timeLimit(name))
 	defer cancel()
 	defer context.AfterFunc(s.h.ctx, cancel)()
 	return s.h.cleanAnswer(f(ctx, call{subject: subject.Service(subject.Must(name)), contentType: contentType, data: body, from: from}))

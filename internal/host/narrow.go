@@ -1,16 +1,13 @@
 package host
 
 import (
-	"cmp"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/broker"
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
 
@@ -30,7 +27,7 @@ func (h *Host) permit(r broker.Request) error {
 		return err
 	}
 	named = slices.DeleteFunc(named, func(id string) bool { return id == "" })
-	if only := h.only(); len(named) == 0 && only != "" {
+	if only := h.only(); len(named) == 0 && only != "" && !endpoint.Of(rest[0]).OfAll {
 		named = []string{only}
 	}
 	for _, id := range named {
@@ -55,29 +52,17 @@ func denied(r broker.Request, id string) error {
 // about returns the projects that a request to a service names, by themselves
 // or in ids. It refuses services of which that cannot be said.
 func about(service, kind string, data []byte) ([]string, error) {
-	read := func(m proto.Message) error { return actors.Decode(kind, data, m) }
-	switch service {
-	case "submit":
-		m := &loomv1.Submission{}
-		err := read(m)
-		return []string{m.Project}, err
-	case "report":
-		m := &loomv1.ErrorReport{}
-		err := read(m)
-		return []string{m.Project}, err
-	case "notices":
-		m := &loomv1.NoticesRequest{}
-		err := read(m)
-		return []string{m.Project, project.Of(m.Bead), project.Of(m.Execution)}, err
-	case "history":
-		m := &loomv1.HistoryRequest{}
-		err := read(m)
-		return []string{project.Of(m.Execution)}, err
-	}
-	if !slices.Contains(project.Views, project.View(service)) {
+	e := endpoint.Of(service)
+	if e == nil || !e.Narrow() {
 		return nil, fault.New("request/denied", "service %q is not for credentials that are narrowed to projects", service)
 	}
-	m := &loomv1.Query{}
-	err := read(m)
-	return []string{cmp.Or(m.Project, project.Of(m.Id)), project.Of(m.Id)}, err
+	m := e.Request.ProtoReflect().New().Interface()
+	if err := actors.Decode(kind, data, m); err != nil {
+		return nil, err
+	}
+	named, ids := e.About(m)
+	for _, id := range ids {
+		named = append(named, project.Of(id))
+	}
+	return named, nil
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/broker"
@@ -283,12 +286,12 @@ func (h *Host) serve(context.Context) error {
 	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.fit, h.log)
 	h.desk = h.system.StartDesk(h.ctx, h.projects)
 	h.own.done.Go(h.fileOwn)
-	for name, f := range h.services() {
-		within := serveWithin
-		if name == "state" || name == "fork" || name == "retention" {
-			within = readWithin
-		}
-		if err := h.broker.Serve(name, h.handler(within, f)); err != nil {
+	services := h.services()
+	if err := endpoint.Complete(slices.Collect(maps.Keys(services))); err != nil {
+		return err
+	}
+	for name, f := range services {
+		if err := h.broker.Serve(name, h.handler(timeLimit(name), f)); err != nil {
 			return err
 		}
 	}
@@ -296,6 +299,14 @@ func (h *Host) serve(context.Context) error {
 		return err
 	}
 	return h.broker.ServeCEO(h.handler(serveWithin, h.serveCEO))
+}
+
+// timeLimit bounds a request to a service.
+func timeLimit(service string) time.Duration {
+	if endpoint.Of(service).Slow {
+		return readWithin
+	}
+	return serveWithin
 }
 
 func (h *Host) handler(within time.Duration, f func(context.Context, call) proto.Message) broker.Handler {

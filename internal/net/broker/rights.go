@@ -3,6 +3,7 @@ package broker
 import (
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/net/identity"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -29,29 +30,19 @@ type rights struct {
 	all bool
 }
 
-// views are the services that only look, and of which a host can say for which
-// project they are asked; looks are all that only look.
-var (
-	views = []string{"notices", "history", "bead", "execution", "inbox", "graph", "lock", "project", "workflow"}
-	looks = append([]string{"state", "ask", "metrics", "host", "hosts", "cluster", "role"}, views...)
-)
-
 // table says what each kind of user may do. Named users of the edge account
 // may be narrowed to projects.
 var table = map[kind]func(user) rights{
 	// Clients without credentials are one user, and can read each other's
 	// answers; whoever minds has a key.
 	anonymous: func(u user) rights {
-		return rights{account: edge, publish: append(submissions(u), services("submit", "report", "notices")...), subscribe: observations(u)}
+		return rights{account: edge, publish: append(submissions(u), services(u, endpoint.Submit)...), subscribe: observations(u)}
 	},
 	publisher: func(u user) rights {
-		return rights{account: edge, publish: append(submissions(u), services("submit", "report", "notices")...), subscribe: observations(u)}
+		return rights{account: edge, publish: append(submissions(u), services(u, endpoint.Submit)...), subscribe: observations(u)}
 	},
 	observer: func(u user) rights {
-		if len(u.projects) > 0 {
-			return rights{account: edge, publish: services(views...), subscribe: observations(u)}
-		}
-		return rights{account: edge, publish: services(looks...), subscribe: observations(u)}
+		return rights{account: edge, publish: services(u, endpoint.Read), subscribe: observations(u)}
 	},
 	operator: func(u user) rights {
 		return rights{account: edge, publish: append(submissions(u), subject.Services()), subscribe: observations(u)}
@@ -70,11 +61,14 @@ var table = map[kind]func(user) rights{
 	},
 }
 
-// services returns the subjects of services.
-func services(names ...string) []string {
+// services returns the subjects of the services that a scope is enough for. One who
+// is narrowed has those alone of which can be said which projects they are about.
+func services(u user, scope string) []string {
 	var list []string
-	for _, n := range names {
-		list = append(list, subject.Service(subject.Must(n)))
+	for _, e := range endpoint.All() {
+		if (e.Needs(scope) || scope == endpoint.Submit && e.Publishers) && (e.Narrow() || len(u.projects) == 0) {
+			list = append(list, subject.Service(subject.Must(e.Name)))
+		}
 	}
 	return list
 }

@@ -29,9 +29,9 @@ var given = map[protoreflect.Name][]string{
 
 // takes is the message whose fields the arguments are.
 func (v verb) takes() protoreflect.MessageDescriptor {
-	m := v.request.ProtoReflect().Descriptor()
-	if v.within != "" {
-		m = m.Fields().ByName(protoreflect.Name(v.within)).Message()
+	m := v.service.Request.ProtoReflect().Descriptor()
+	if v.Within != "" {
+		m = m.Fields().ByName(protoreflect.Name(v.Within)).Message()
 	}
 	return m
 }
@@ -39,12 +39,12 @@ func (v verb) takes() protoreflect.MessageDescriptor {
 // schema is the JSON Schema of the arguments, made of the message so that it
 // cannot say anything else.
 func (v verb) schema() object {
-	s := only(v.takes(), v.fields)
-	if v.within != "" {
+	s := only(v.takes(), v.Fields)
+	if v.Within != "" {
 		s["properties"].(object)["project"] = object{"type": "string"}
 	}
-	if v.required != nil {
-		s["required"] = v.required
+	if len(v.Required) > 0 {
+		s["required"] = v.Required
 	}
 	return s
 }
@@ -125,7 +125,7 @@ func (v verb) read(arguments string) (proto.Message, error) {
 	}
 	whole := object{}
 	for name, x := range tree {
-		if v.within != "" && name == "project" {
+		if v.Within != "" && name == "project" {
 			whole[name] = x
 			delete(tree, name)
 		}
@@ -136,8 +136,8 @@ func (v verb) read(arguments string) (proto.Message, error) {
 	if err := spell("", tree, v.takes()); err != nil {
 		return nil, err
 	}
-	if v.within != "" {
-		whole[v.within] = tree
+	if v.Within != "" {
+		whole[v.Within] = tree
 	} else {
 		whole = tree
 	}
@@ -145,7 +145,7 @@ func (v verb) read(arguments string) (proto.Message, error) {
 	if err != nil {
 		return nil, unfit("", "they cannot be written as JSON")
 	}
-	request := v.request.ProtoReflect().New().Interface()
+	request := v.service.Request.ProtoReflect().New().Interface()
 	if err := protojson.Unmarshal(data, request); err != nil {
 		return nil, unfit("", "%s", strings.ReplaceAll(err.Error(), "\u00a0", " "))
 	}
@@ -172,13 +172,13 @@ func unfit(where, format string, args ...any) *fault.Error {
 // check refuses fields that the verb does not take, and those that lack.
 func (v verb) check(tree object) error {
 	for name := range tree {
-		if !slices.Contains(v.fields, name) {
-			return unfit("", "there is no such argument").Got(name).Want("%s", suggest.Among(name, v.fields))
+		if !slices.Contains(v.Fields, name) {
+			return unfit("", "there is no such argument").Got(name).Want("%s", suggest.Among(name, v.Fields))
 		}
 	}
-	for _, name := range v.required {
+	for _, name := range v.Required {
 		if _, ok := tree[name]; !ok {
-			return unfit("", "%s is missing", name).Want("%s", strings.Join(v.required, ", "))
+			return unfit("", "%s is missing", name).Want("%s", strings.Join(v.Required, ", "))
 		}
 	}
 	return nil

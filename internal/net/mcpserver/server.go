@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,13 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
-)
-
-// Scopes of a client, as tokens have them. None can approve.
-const (
-	Read    = "read"
-	Submit  = "submit"
-	Operate = "operate"
 )
 
 // MaxAnswer is the most bytes of an answer; what is beyond is cut, and said.
@@ -47,7 +39,8 @@ type Tool struct {
 type Config struct {
 	// Ask reaches the host. Nil offers the tools alone.
 	Ask Ask
-	// Scopes are what the client may do with the host.
+	// Scopes are what the client may do with the host: read, submit, operate. None can
+	// approve.
 	Scopes []string
 	// Tools work on a directory.
 	Tools []Tool
@@ -65,7 +58,7 @@ func New(c Config) *mcp.Server {
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	for i, v := range verbs {
-		if c.Ask != nil && slices.Contains(c.Scopes, v.scope) {
+		if c.Ask != nil && v.scope(c.Scopes) != "" {
 			s.AddTool(described()[i], c.handler(v))
 		}
 	}
@@ -125,8 +118,8 @@ func (c Config) handler(v verb) mcp.ToolHandler {
 		if err != nil {
 			return refusal(err), nil
 		}
-		reply := v.reply.ProtoReflect().New().Interface()
-		if err := c.Ask(ctx, v.scope, v.service, request, reply); err != nil {
+		reply := v.service.Reply.ProtoReflect().New().Interface()
+		if err := c.Ask(ctx, v.scope(c.Scopes), v.service.Name, request, reply); err != nil {
 			return refusal(err), nil
 		}
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(reply)

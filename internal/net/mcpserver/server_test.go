@@ -89,7 +89,7 @@ func names(t *testing.T, s *mcp.ClientSession) (list []string) {
 }
 
 var (
-	reading    = []string{"bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "metrics", "projects"}
+	reading    = []string{"cost", "bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "metrics", "projects"}
 	submitting = []string{"submit"}
 	operating  = []string{"bead_update", "decision_add", "decision_link", "decision_supersede", "decision_abandon", "decision_vote"}
 )
@@ -103,7 +103,7 @@ func TestTOOL06_AClientSeesWhatItsScopesAllow(t *testing.T) {
 		{[]string{"read"}, reading},
 		{[]string{"submit"}, submitting},
 		{[]string{"read", "submit", "operate"}, slices.Concat(reading, submitting, operating)},
-		{[]string{"audit", "ceo", "approve"}, nil},
+		{[]string{"audit", "ceo", "approve"}, []string{"events"}},
 	} {
 		s := connect(t, mcpserver.Config{Ask: (&asked{}).ask, Scopes: tt.scopes})
 		want := slices.Sorted(slices.Values(tt.want))

@@ -17,21 +17,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/proto/subject"
 )
 
-// What a token may be for. The list is closed.
-const (
-	Read    = "read"    // all views, metrics and notices
-	Submit  = "submit"  // submissions and error reports
-	Operate = "operate" // changes of beads, forks
-	Audit   = "audit"   // notices: the record, and nothing else
-)
-
-// Scopes lists all scopes.
-func Scopes() []string { return []string{Read, Submit, Operate, Audit} }
+// Scopes lists what a token may be for. The list is closed.
+func Scopes() []string {
+	return []string{endpoint.Read, endpoint.Submit, endpoint.Operate, endpoint.Audit}
+}
 
 // MaxLife is how long a token lasts at most, and unless it is told otherwise.
 const MaxLife = 90 * 24 * time.Hour

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/net/token"
 )
@@ -36,7 +37,7 @@ func create(t *testing.T, dir, name string, scopes ...string) string {
 
 func TestSEC01_ATokenIsGoodForItsScopesUntilItExpires(t *testing.T) {
 	dir := directory(t)
-	reads, submits := create(t, dir, "grafana", token.Read), create(t, dir, "ci", token.Submit, token.Read)
+	reads, submits := create(t, dir, "grafana", endpoint.Read), create(t, dir, "ci", endpoint.Submit, endpoint.Read)
 	now := noon
 	keys := token.NewKeys(dir, func() time.Time { return now })
 	for _, tt := range []struct {
@@ -46,19 +47,19 @@ func TestSEC01_ATokenIsGoodForItsScopesUntilItExpires(t *testing.T) {
 		name   string
 		want   string
 	}{
-		{reads, []string{token.Read}, 0, "grafana", ""},
-		{reads, []string{token.Read, token.Audit}, 0, "grafana", ""},
-		{reads, []string{token.Submit}, 0, "grafana", "token/scope"},
+		{reads, []string{endpoint.Read}, 0, "grafana", ""},
+		{reads, []string{endpoint.Read, endpoint.Audit}, 0, "grafana", ""},
+		{reads, []string{endpoint.Submit}, 0, "grafana", "token/scope"},
 		{reads, nil, 0, "grafana", "token/scope"},
-		{submits, []string{token.Submit}, 0, "ci", ""},
-		{submits, []string{token.Read}, 0, "ci", ""},
-		{submits, []string{token.Operate}, 0, "ci", "token/scope"},
-		{reads, []string{token.Read}, token.MaxLife - time.Second, "grafana", ""},
-		{reads, []string{token.Read}, token.MaxLife, "", "token/unknown"}, // at that very instant
-		{"", []string{token.Read}, 0, "", "token/unknown"},
-		{reads + "x", []string{token.Read}, 0, "", "token/unknown"},
-		{reads[:len(reads)-1], []string{token.Read}, 0, "", "token/unknown"},
-		{strings.ToUpper(reads), []string{token.Read}, 0, "", "token/unknown"},
+		{submits, []string{endpoint.Submit}, 0, "ci", ""},
+		{submits, []string{endpoint.Read}, 0, "ci", ""},
+		{submits, []string{endpoint.Operate}, 0, "ci", "token/scope"},
+		{reads, []string{endpoint.Read}, token.MaxLife - time.Second, "grafana", ""},
+		{reads, []string{endpoint.Read}, token.MaxLife, "", "token/unknown"}, // at that very instant
+		{"", []string{endpoint.Read}, 0, "", "token/unknown"},
+		{reads + "x", []string{endpoint.Read}, 0, "", "token/unknown"},
+		{reads[:len(reads)-1], []string{endpoint.Read}, 0, "", "token/unknown"},
+		{strings.ToUpper(reads), []string{endpoint.Read}, 0, "", "token/unknown"},
 	} {
 		now = noon.Add(tt.after)
 		name, err := keys.Check(tt.secret, tt.scopes...)
@@ -73,11 +74,11 @@ func TestSEC01_ATokenIsGoodForItsScopesUntilItExpires(t *testing.T) {
 
 func TestSEC01_TheFileHoldsNoSecret(t *testing.T) {
 	dir := directory(t)
-	secret := create(t, dir, "grafana", token.Read)
+	secret := create(t, dir, "grafana", endpoint.Read)
 	if len(secret) < len("loom_")+43 { // 256 bits
 		t.Errorf("secret has %d bytes", len(secret))
 	}
-	if other := create(t, dir, "other", token.Read); other == secret {
+	if other := create(t, dir, "other", endpoint.Read); other == secret {
 		t.Error("two tokens are the same")
 	}
 	path := filepath.Join(dir, "tokens.json")
@@ -98,17 +99,17 @@ func TestSEC01_TheFileHoldsNoSecret(t *testing.T) {
 func TestSEC01_RevokedIsRefusedAtTheNextLook(t *testing.T) {
 	dir := directory(t)
 	keys := token.NewKeys(dir, func() time.Time { return noon })
-	if _, err := keys.Check("loom_x", token.Read); fault.Code(err) != "token/unknown" {
+	if _, err := keys.Check("loom_x", endpoint.Read); fault.Code(err) != "token/unknown" {
 		t.Errorf("without any token: %v", err)
 	}
-	secret := create(t, dir, "grafana", token.Read)
-	if _, err := keys.Check(secret, token.Read); err != nil {
+	secret := create(t, dir, "grafana", endpoint.Read)
+	if _, err := keys.Check(secret, endpoint.Read); err != nil {
 		t.Errorf("made after the keys were opened: %v", err)
 	}
 	if err := token.Revoke(dir, "grafana"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keys.Check(secret, token.Read); fault.Code(err) != "token/unknown" {
+	if _, err := keys.Check(secret, endpoint.Read); fault.Code(err) != "token/unknown" {
 		t.Errorf("after it was revoked: %v, want token/unknown", err)
 	}
 	if err := token.Revoke(dir, "grafana"); fault.Code(err) != "token/unknown" {
@@ -118,7 +119,7 @@ func TestSEC01_RevokedIsRefusedAtTheNextLook(t *testing.T) {
 
 func TestSEC01_CreateRefuses(t *testing.T) {
 	dir := directory(t)
-	create(t, dir, "taken", token.Read)
+	create(t, dir, "taken", endpoint.Read)
 	for _, tt := range []struct {
 		dir, name string
 		scopes    []string
@@ -158,12 +159,12 @@ func TestSEC01_AFileThatCannotBeTrustedLetsNobodyIn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := directory(t)
-			secret := create(t, dir, "grafana", token.Read)
+			secret := create(t, dir, "grafana", endpoint.Read)
 			keys := token.NewKeys(dir, func() time.Time { return noon })
 			if err := tt.wreck(filepath.Join(dir, "tokens.json")); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := keys.Check(secret, token.Read); fault.Code(err) != "token/file" {
+			if _, err := keys.Check(secret, endpoint.Read); fault.Code(err) != "token/file" {
 				t.Errorf("Check = %v, want token/file", err)
 			}
 			if _, err := token.List(dir); fault.Code(err) != "token/file" {
@@ -178,7 +179,7 @@ func TestSEC01_ManyAtOnceLoseNothing(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if _, _, err := token.Create(dir, fmt.Sprint("t", i), []string{token.Read}, 0, noon); err != nil {
+			if _, _, err := token.Create(dir, fmt.Sprint("t", i), []string{endpoint.Read}, 0, noon); err != nil {
 				t.Errorf("Create: %v", err)
 			}
 		})

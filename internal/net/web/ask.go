@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/notice"
@@ -59,8 +60,8 @@ func Ask(ctx context.Context, s Services, service string, from *loomv1.Identity,
 // says, under its own name.
 func (c caller) identity(one route) *loomv1.Identity {
 	scope := ""
-	if slices.Contains(one.scopes, operate) {
-		scope = operate
+	if slices.Contains(one.scopes, endpoint.Operate) {
+		scope = endpoint.Operate
 	}
 	return Client{Name: c.name}.Identity(scope)
 }
@@ -73,7 +74,7 @@ func (s *Server) protocol(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	client := Client{Name: c.name}
-	for _, scope := range []string{read, submit, operate} {
+	for _, scope := range []string{endpoint.Read, endpoint.Submit, endpoint.Operate} {
 		if _, err := s.config.Keys.Check(c.secret, scope); err == nil {
 			client.Scopes = append(client.Scopes, scope)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -150,7 +151,7 @@ func (st *stream) stopped() bool {
 // beat shows that the stream is alive, with the cursor of what was looked at,
 // and ends it when its token does not hold any more.
 func (st *stream) beat() bool {
-	if _, err := st.s.config.Keys.Check(st.caller.secret, read, audit); err != nil {
+	if _, err := st.s.config.Keys.Check(st.caller.secret, endpoint.Of("notices").Scopes...); err != nil {
 		st.end(err)
 		return false
 	}

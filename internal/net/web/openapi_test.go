@@ -2,15 +2,16 @@ package web_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/loomrun/loom/internal/net/web"
+	"github.com/loomrun/loom/test/docs"
 )
 
 // The description is valid in itself, and has every route with what it takes:
@@ -78,15 +79,10 @@ func TestHTTP_TheDescriptionIsTheInterface(t *testing.T) {
 	}
 }
 
+// update says whether to write instead of checking.
+var update = flag.Bool("update", false, "write the generated part of docs/operating.md")
+
 // The operator's guide lists every route.
 func TestHTTP_TheGuideHasEveryRoute(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range web.Routes() {
-		if !strings.Contains(string(guide), "`"+strings.TrimSuffix(r, "/{id}")) {
-			t.Errorf("docs/operating.md does not name `%s`", r)
-		}
-	}
+	docs.Part(t, "../../../docs/operating.md", "routes", web.RoutesText(), *update)
 }

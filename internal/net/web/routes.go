@@ -1,22 +1,18 @@
 package web
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-)
-
-// Scopes of tokens, as package token has them.
-const (
-	read    = "read"
-	submit  = "submit"
-	operate = "operate"
-	audit   = "audit"
 )
 
 // route is one thing that can be asked.
@@ -25,122 +21,56 @@ type route struct {
 	summary         string
 	scopes          []string // a token needs one of them; none needs no token
 	service         string   // that answers
+	slow            bool     // it may read a journal
 	request, reply  proto.Message
 	id              string   // field of the request that the pattern's {id} fills
 	params          []string // fields of the request that the query may fill
 	serve           func(s *Server, w http.ResponseWriter, r *http.Request, c caller)
 }
 
-// Fields of a Query that lists of views take.
-var (
-	listed     = []string{"project", "limit", "after"}
-	ofBeads    = slices.Concat(listed, []string{"filter", "text", "labels", "type", "process", "parent", "assignee"})
-	ofNotices  = []string{"after", "project", "bead", "execution", "kinds", "since"}
-	ofMetrics  = []string{"project", "process", "from", "to"}
-	ofNode     = []string{"at", "time", "number"}
-	oneProject = []string{"project"}
-)
-
 // routes are all there are: the handler, the description of the interface and
-// its documentation come from here.
+// its documentation come from here. Those of services come from the contract.
 func routes() []route {
 	all := []route{
 		{pattern: "/healthz", summary: "whether the process lives", serve: (*Server).health},
 		{pattern: "/readyz", summary: "whether the host can work, and what keeps it from that", serve: (*Server).readiness},
-		{pattern: "/metrics", summary: "figures for Prometheus", scopes: []string{read}, serve: (*Server).metrics},
+		{pattern: "/metrics", summary: "figures for Prometheus", scopes: []string{endpoint.Read}, serve: (*Server).metrics},
 		{pattern: "/api/v1/openapi.json", summary: "this description", serve: (*Server).openapi},
-		{pattern: "/api/v1/host", summary: "the host, its projects and agents", scopes: []string{read}, service: "host", request: &loomv1.HostRequest{}, reply: &loomv1.HostReply{}},
 		{
 			method: http.MethodPost, pattern: "/mcp", summary: "the Model Context Protocol over streamable HTTP, one request at a time",
-			scopes: []string{read, submit, operate}, serve: (*Server).protocol,
+			scopes: []string{endpoint.Read, endpoint.Submit, endpoint.Operate}, serve: (*Server).protocol,
 		},
 		{
-			pattern: "/api/v1/metrics/workflows", summary: "how workflows fare, beside their targets", scopes: []string{read},
-			service: "metrics", request: &loomv1.MetricsRequest{}, reply: &loomv1.MetricsReply{}, params: ofMetrics,
-		},
-		{
-			pattern: "/api/v1/cost", summary: "what model calls have cost, and how attempts fared", scopes: []string{read},
-			service: "cost", request: &loomv1.CostRequest{}, reply: &loomv1.CostReply{}, params: []string{"by", "project", "from", "to"},
-		},
-		{
-			pattern: "/api/v1/notices", summary: "a page of what happened, after a cursor", scopes: []string{read, audit},
-			service: "notices", request: &loomv1.NoticesRequest{}, reply: &loomv1.NoticesReply{}, params: append(slices.Clone(ofNotices), "limit"),
-		},
-		{
-			pattern: eventsPattern, summary: "what happens, as server-sent events; each one's id is the cursor to go on from", scopes: []string{read, audit},
-			request: &loomv1.NoticesRequest{}, reply: &loomv1.Notice{}, params: ofNotices, serve: (*Server).events,
-		},
-		{
-			pattern: "/api/v1/executions/{id}/history", summary: "transitions of an execution", scopes: []string{read},
-			service: "history", request: &loomv1.HistoryRequest{}, reply: &loomv1.HistoryReply{}, id: "execution",
-		},
-		{
-			pattern: "/api/v1/executions/{id}/state", summary: "an execution as of a moment", scopes: []string{read},
-			service: "state", request: &loomv1.StateRequest{}, reply: &loomv1.StateReply{}, id: "execution", params: ofNode,
-		},
-		{
-			method: http.MethodPost, pattern: "/api/v1/submissions", summary: "file a bead", scopes: []string{submit},
-			service: "submit", request: &loomv1.Submission{}, reply: &loomv1.SubmitReply{},
-		},
-		{
-			method: http.MethodPost, pattern: "/api/v1/reports", summary: "report an error", scopes: []string{submit},
-			service: "report", request: &loomv1.ErrorReport{}, reply: &loomv1.SubmitReply{},
-		},
-		{
-			method: http.MethodPost, pattern: "/api/v1/updates", summary: "change, close or reopen a bead", scopes: []string{operate},
-			service: "update", request: &loomv1.BeadRequest{}, reply: &loomv1.SubmitReply{},
-		},
-		{
-			method: http.MethodPost, pattern: "/api/v1/graph/ask", summary: "ask the decision graph", scopes: []string{read},
-			service: "ask", request: &loomv1.GraphRequest{}, reply: &loomv1.GraphReply{},
-		},
-		{
-			method: http.MethodPost, pattern: "/api/v1/graph/decide", summary: "add, link, supersede or abandon a decision, open a vote on it, or vote", scopes: []string{operate},
-			service: "decide", request: &loomv1.DecisionRequest{}, reply: &loomv1.Answer{},
-		},
-		ballots("/api/v1/ballots", "list votes", ""), ballots("/api/v1/ballots/{id}", "the vote on a decision", "id"),
-		{
-			method: http.MethodPost, pattern: "/api/v1/forks", summary: "fork an execution", scopes: []string{operate},
-			service: "fork", request: &loomv1.ForkRequest{}, reply: &loomv1.SubmitReply{},
-		},
-		{
-			method: http.MethodPost, pattern: "/api/v1/messages", summary: "say something to who works on an execution", scopes: []string{operate},
-			service: "say", request: &loomv1.SayRequest{}, reply: &loomv1.SubmitReply{},
+			pattern: eventsPattern, summary: "what happens, as server-sent events; each one's id is the cursor to go on from",
+			scopes: endpoint.Of("notices").Scopes, request: &loomv1.NoticesRequest{}, reply: &loomv1.Notice{},
+			params: []string{"after", "project", "bead", "execution", "kinds", "since"}, serve: (*Server).events,
 		},
 	}
-	return slices.Concat(all,
-		view("beads", "bead", "beads", ofBeads),
-		view("executions", "execution", "executions", slices.Concat(listed, []string{"filter", "process"})),
-		view("inbox", "inbox", "approvals", slices.Concat(listed, []string{"filter"})),
-		view("graphs", "graph", "the decision graph, or the part about one bead or execution", slices.Concat(oneProject, []string{"filter"})),
-		view("locks", "lock", "commit locks", oneProject),
-		view("projects", "project", "registered projects", nil),
-		view("workflows", "workflow", "definitions", slices.Concat(listed, []string{"filter"})),
-		view("pauses", "pause", "pauses in force", oneProject),
-		view("permissions", "permission", "what agents may do, and ask about", oneProject))
+	for _, e := range endpoint.All() {
+		for _, r := range e.Routes {
+			all = append(all, offered(e, r))
+		}
+	}
+	return all
 }
 
-// ballots asks the decision graph for its votes, or for one.
-func ballots(pattern, summary, id string) route {
-	return route{
-		pattern: pattern, summary: summary, scopes: []string{read}, service: "ask", id: id, params: []string{"project", "limit", "at_least"},
-		request: &loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS}, reply: &loomv1.GraphReply{},
+// offered is a route of a service.
+func offered(e *endpoint.Endpoint, r endpoint.Route) route {
+	one := route{
+		pattern: "/api/v1/" + r.Path, summary: r.Summary, scopes: e.Scopes, service: e.Name, slow: e.Slow,
+		request: e.Request.ProtoReflect().New().Interface(), reply: e.Reply, id: r.ID, params: r.Params,
 	}
-}
-
-// view is the list of a view and, where there is such a thing, one of it.
-func view(path, service, what string, params []string) []route {
-	list := route{
-		pattern: "/api/v1/" + path, summary: "list " + what, scopes: []string{read},
-		service: service, request: &loomv1.Query{}, reply: &loomv1.View{}, params: params,
+	if r.Post {
+		one.method = http.MethodPost
 	}
-	one := list
-	one.pattern, one.summary, one.id, one.params = list.pattern+"/{id}", "one of "+what, "id", oneProject
-	switch service {
-	case "lock", "project", "pause", "permission":
-		return []route{list}
+	values, err := url.ParseQuery(r.With)
+	for name, list := range values {
+		err = errors.Join(err, fill(one.request.ProtoReflect(), name, list))
 	}
-	return []route{list, one}
+	if err != nil {
+		panic(fmt.Sprintf("web: route %s: %v", r.Path, err)) // the contract is wrong
+	}
+	return one
 }
 
 func (r route) verb() string {
@@ -148,6 +78,14 @@ func (r route) verb() string {
 		return http.MethodGet
 	}
 	return r.method
+}
+
+// within bounds the answer.
+func (r route) within() time.Duration {
+	if r.slow {
+		return slowWithin
+	}
+	return answerWithin
 }
 
 // byPattern gathers the routes of a path: the router is to answer a wrong
@@ -181,7 +119,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, one route) {
 		s.problem(w, r, err)
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(deadline(answerWithin))
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline(one.within()))
 	if one.serve != nil {
 		one.serve(s, w, r, c)
 		return

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -55,7 +56,7 @@ type Client struct {
 // Identity is on whose behalf the client asks for something that needs a scope.
 func (c Client) Identity(scope string) *loomv1.Identity {
 	kind := loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER
-	if scope == operate {
+	if scope == endpoint.Operate {
 		kind = loomv1.IdentityKind_IDENTITY_KIND_OPERATOR
 	}
 	return &loomv1.Identity{Kind: kind, Name: "token-" + c.Name}
@@ -97,6 +98,7 @@ const (
 
 	headerWithin = 5 * time.Second
 	answerWithin = 30 * time.Second
+	slowWithin   = 90 * time.Second // of what may read a journal
 	idleFor      = 60 * time.Second
 	beat         = 5 * time.Second // how often a stream is looked after
 	writeWithin  = 10 * time.Second
