@@ -81,9 +81,11 @@ func Handler(c Config) http.Handler {
 const maxLine = 4 << 20
 
 // Serve serves one client over a stream of lines, as programs do that are
-// started by it, until the stream or ctx ends.
+// started by it, until the stream or ctx ends. A line that is no message is answered
+// with an error, and the session goes on.
 func Serve(ctx context.Context, c Config, in io.ReadCloser, out io.WriteCloser) error {
-	err := New(c).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine})
+	answers := &wholeWrites{to: out}
+	err := New(c).Run(ctx, &mcp.IOTransport{Reader: newLines(in, answers), Writer: answers, MaxLineLength: maxLine + 1})
 	if ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrConnectionClosed) {
 		return err
 	}
