@@ -71,9 +71,11 @@ func runClient(t *testing.T, url string) said {
 	return all
 }
 
-func startHost(t *testing.T) *host.Host {
+// startHost starts a host, and returns it with its data directory.
+func startHost(t *testing.T) (*host.Host, string) {
 	t.Helper()
 	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
 	if err := demo.MakeRepository(t.Context(), filepath.Join(dir, "shop")); err != nil {
 		t.Fatal(err)
 	}
@@ -82,18 +84,18 @@ func startHost(t *testing.T) *host.Host {
 		t.Fatal(err)
 	}
 	h, err := host.Start(t.Context(), host.Config{
-		Data: filepath.Join(dir, "data"), CEOKey: filepath.Join(dir, "ceo.nk"), Listen: "127.0.0.1:0", Model: m, Unsandboxed: true,
+		Data: data, HTTP: "127.0.0.1:0", CEOKey: filepath.Join(dir, "ceo.nk"), Listen: "127.0.0.1:0", Model: m, Unsandboxed: true,
 		Projects: []host.Project{{ID: "shop", Repository: filepath.Join(dir, "shop")}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Stop(context.Background()) })
-	return h
+	return h, data
 }
 
 func TestSUB01_AJavaScriptClientSubmitsAndWatches(t *testing.T) {
-	h := startHost(t)
+	h, _ := startHost(t)
 	s := runClient(t, h.URL())
 
 	var first, again struct {
