@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,16 @@ func transfer(ctx context.Context, from, to call, how unpacker, want []string, h
 	for _, oid := range have {
 		revs += "^" + oid + "\n"
 	}
+	filter := "--no-filter"
+	if slices.Equal(how, asLoose) {
+		apart, err := transferLarge(ctx, from, to, revs)
+		if err != nil {
+			return err
+		}
+		if apart {
+			filter = "--filter=" + small
+		}
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -34,7 +45,7 @@ func transfer(ctx context.Context, from, to call, how unpacker, want []string, h
 	defer read.Close()
 	sent := make(chan error, 1)
 	go func() {
-		sent <- from.pack(ctx, revs, write)
+		sent <- from.pack(ctx, revs, write, filter)
 		write.Close()
 	}()
 	to.stdin = read
@@ -47,9 +58,9 @@ func transfer(ctx context.Context, from, to call, how unpacker, want []string, h
 }
 
 // pack writes a pack of what revs name to out.
-func (c call) pack(ctx context.Context, revs string, out io.Writer) error {
+func (c call) pack(ctx context.Context, revs string, out io.Writer, filter string) error {
 	c.stdin = strings.NewReader(revs)
-	return c.into(ctx, out, "pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q")
+	return c.into(ctx, out, "pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q", filter)
 }
 
 // into is run with standard output going to out.
