@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -112,7 +111,7 @@ func copyLoose(from, to, oid string) (err error) {
 // verified copies a compressed object, and refuses one whose bytes are not what its
 // name says.
 func verified(source io.Reader, copied io.Writer, oid string) error {
-	var sum hash.Hash = sha1.New() //nolint:gosec // see above
+	sum := sha1.New() //nolint:gosec // see above
 	if len(oid) == hex.EncodedLen(sha256.Size) {
 		sum = sha256.New()
 	}
