@@ -355,9 +355,13 @@ func (p *prompt) ending(n *loomv1.NodeDefinition) {
 	if n.GetMultiDispatch() {
 		p.WriteString(", or continue to be given another cycle (then put all you learnt into notes)")
 	}
-	p.WriteString(", a summary in one line, and notes for the agent that comes next. Where you changed files, the summary becomes the subject of the commit: what the change does, in at most 72 characters.\n")
+	p.WriteString(", a summary in one line, and notes for the agent that comes next.")
+	if n.GetKind() == loomv1.NodeKind_NODE_KIND_UNSPECIFIED { // who judges proposes no change
+		p.WriteString(" Where your work changes files, the summary becomes the subject of the commit: what the change does, in at most 72 characters.")
+	}
+	p.WriteByte('\n')
 	if len(n.GetOutcome()) > 0 {
-		p.WriteString("fields:\n")
+		p.WriteString("fields, each with a success, \"\" where it does not apply:\n")
 		for _, k := range sortedKeys(n.Outcome) {
 			fmt.Fprintf(p, "  %s: %s\n", k, n.Outcome[k])
 		}

@@ -80,7 +80,7 @@ var gitBlame = &tool{
 		Description: "Say which commit each line of a file is from.",
 		Schema: schema(`"path"`, `
 			"path": {"type": "string", "minLength": 1},
-			"commit": {"type": "string", "minLength": 1, "maxLength": 200},
+			"commit": {"type": "string", "minLength": 1, "maxLength": 200, "description": "default HEAD"},
 			"offset": {"type": "integer", "minimum": 1},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 10000}`),
 	},
@@ -222,7 +222,7 @@ func (s *Set) fileOfCommit(ctx context.Context, commit, path string, a gitArgume
 }
 
 func blameOfGit(ctx context.Context, j job, a gitArguments) (Result, error) {
-	commit, err := j.commit(ctx, "commit", a.Commit)
+	commit, err := j.commit(ctx, "commit", cmp.Or(a.Commit, "HEAD")) // with the lines that file_read counts
 	if err != nil {
 		return Result{}, err
 	}

@@ -117,6 +117,17 @@ func TestTOOL01_Git(t *testing.T) {
 	}
 }
 
+// Who judges a commit is told of its lines, which are those that file_read counts, and
+// not of the lines before it.
+func TestTOOL01_ABlameIsOfWhatIsJudged(t *testing.T) {
+	r := newRepository(t)
+	judged := r.Workspace
+	judged.Base, judged.Head = strings.TrimSpace(r.git("rev-parse", "HEAD~")), r.Base
+	if got := do(t, tool.New(judged, nil), "git_blame", args{"path": "a.go"}).Output; !strings.Contains(got, "3) var X = 1\n") {
+		t.Errorf("it is told of\n%s", got)
+	}
+}
+
 func TestTOOL01_GitShowAndBlame(t *testing.T) {
 	r := newRepository(t)
 	put(t, r.Root, map[string]string{"a.go": "package changed\n"})

@@ -185,7 +185,10 @@ func (s *State) beginning(x *loomv1.Execution, a *loomv1.Attempt) (list []*loomv
 func taskText(t *loomv1.GiveTask) string {
 	text := plain(t.Description)
 	if t.Acceptance != "" {
-		text += "\n\nIt is done when: " + plain(t.Acceptance)
+		if text != "" {
+			text += "\n\n"
+		}
+		text += "It is done when: " + plain(t.Acceptance)
 	}
 	if t.Again != "" {
 		text += "\n\nIt was tried before, as " + t.Again + ", without success."
