@@ -37,6 +37,12 @@ func (j *job) warnings(ctx context.Context, tree *git.Worktree, c *loomv1.Change
 // inspected says what keeps what a worktree has now from being proposed; nil for
 // nothing.
 func (j *job) inspected(ctx context.Context, tree *git.Worktree) (*fault.Error, error) {
+	if err := tree.Plain(ctx); err != nil {
+		if fault.Code(err) == "git/unsupported" {
+			return fault.From(err), nil
+		}
+		return nil, err
+	}
 	change, _, err := tree.Change(ctx)
 	switch fault.Code(err) {
 	case "git/no-change":

@@ -84,6 +84,34 @@ func TestREAL09_WhatIsRefusedIsToldWithinTheTurn(t *testing.T) {
 	}
 }
 
+// TestREAL09_APipeIsRefusedBeforeChecksRun has an engineer leave a pipe where a required
+// command reads every file: it is told before that runs, which would never end.
+func TestREAL09_APipeIsRefusedBeforeChecksRun(t *testing.T) {
+	var told string
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		switch answers(r) {
+		case 0:
+			return says(call("shell", map[string]any{"command": "echo x > new.txt && mkdir -p d && mkfifo d/pipe.txt"})), nil
+		case 2:
+			told = r.Messages[len(r.Messages)-1].Text
+			return says(call("shell", map[string]any{"command": "rm d/pipe.txt"})), nil
+		default:
+			return finish("success"), nil
+		}
+	})
+	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Execution.Checks = []string{"find . -name '*.txt' -exec cat {} +"}
+	out := b.must(br)
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || out.Change == nil {
+		t.Fatalf("the outcome is %v", out)
+	}
+	for _, want := range []string{"d/pipe.txt", "pipes, sockets or devices", "remove them"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the model is told\n%s\nwithout %q", told, want)
+		}
+	}
+}
+
 // TestREAL09_APolicyThatWarnsShowsWhatWouldBeRefused has the same change proposed
 // in a project that only wants to be told.
 func TestREAL09_APolicyThatWarnsShowsWhatWouldBeRefused(t *testing.T) {
