@@ -16,18 +16,13 @@ import (
 func (w *Worktree) Plain(ctx context.Context) error {
 	const told = 5
 	var found []string
-	err := filepath.WalkDir(w.Path(), func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return nil // what cannot be listed is opened by nobody
-		case d.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 && len(found) < told:
+	err := filepath.WalkDir(w.Path(), func(path string, d fs.DirEntry, _ error) error { // what cannot be listed, nobody opens
+		if d != nil && d.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 && len(found) < told {
 			rel, err := filepath.Rel(w.Path(), path)
 			found = append(found, rel)
 			return err
 		}
-		return nil
+		return ctx.Err()
 	})
 	if err != nil || len(found) == 0 {
 		return err
