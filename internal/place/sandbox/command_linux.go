@@ -91,7 +91,9 @@ func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fault.New("sandbox/unavailable", "the first process cannot be told what to do").Because(err)
 	}
-	context.AfterFunc(ctx, func() { _ = told.Close() })
+	// Nothing closes what is handed on but the collector, once the command is garbage: a
+	// context that ends while the process is being started would take a descriptor from
+	// under it, and another file could have its number.
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{stageSetup}
 	cmd.Dir, cmd.Env = "/", []string{}

@@ -15,8 +15,8 @@ import (
 
 // serve has a command's first process open a listener in the network namespace of
 // the command and hand it to this one, where a goroutine gives it to with. It
-// returns the end of a socket pair that the first process needs for it. All is
-// closed when ctx ends, and with it the namespace goes.
+// returns the end of a socket pair that the first process needs for it. All but that
+// is closed when ctx ends, and with it the namespace goes.
 func serve(ctx context.Context, with func(net.Listener)) (*os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -29,10 +29,7 @@ func serve(ctx context.Context, with func(net.Listener)) (*os.File, error) {
 		_ = theirs.Close()
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() {
-		_ = theirs.Close()
-		_ = c.Close()
-	})
+	context.AfterFunc(ctx, func() { _ = c.Close() })
 	go func() {
 		defer c.Close()
 		l, err := receiveListener(c.(*net.UnixConn))

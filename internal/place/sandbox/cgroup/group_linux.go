@@ -41,11 +41,10 @@ func (g *Group) bound(memory int64, processes int) (err error) {
 }
 
 // Close kills what is in the group and takes it away, now or, if the kernel is
-// not done with it, before the next one is made. It may be called again.
+// not done with it, before the next one is made. It may be called again. Procs and
+// Events are left to the collector: a process that is being started may have them.
 func (g *Group) Close() {
 	_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0) // since Linux 5.14
-	_ = g.Procs.Close()
-	_ = g.Events.Close()
 	g.tree.ended(g)
 	_ = unix.Rmdir(g.path)
 }
