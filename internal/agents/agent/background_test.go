@@ -34,10 +34,11 @@ func TestAGENT01_ABackgroundProcessIsNeverStartedTwice(t *testing.T) {
 				switch answers(r) {
 				case 0:
 					return says(
-						call("shell", map[string]any{"command": "echo ready; echo started >> " + log + "; while :; do sleep 60; done", "background": true}),
+						call("shell", map[string]any{"command": "echo ready; echo started >> " + log, "background": true}),
 						call("shell", map[string]any{"command": "for i in $(seq 300); do test -e " + log + " && break; sleep 0.01; done"})), nil
 				case 1:
-					return says(call("process", map[string]any{"id": "c1-1"})), nil
+					// What it wrote is read for certain at its end only: its pipe is read beside.
+					return says(call("process", map[string]any{"id": "c1-1", "wait_seconds": 60})), nil
 				}
 				told = r.Messages[len(r.Messages)-1].Text
 				return finish("success"), nil
