@@ -69,7 +69,7 @@ var owners = []struct {
 	{"github.com/prometheus/...", []string{"internal/net/web"}, "figures are shown in one place"},
 	{"golang.org/x/time/...", []string{"internal/net/web", "internal/agents/source/..."}, "rates are limited where requests come in, and where they go out to sources"},
 	{"github.com/xuri/excelize/...", []string{"internal/craft/sheet"}, "workbooks are read and written in one place"},
-	{"gonum.org/v1/...", []string{"internal/craft/statistics", "internal/craft/chart"}, "figures and pictures have one maker each"},
+	{"gonum.org/v1/...", []string{"internal/craft/statistics"}, "figures have one maker"},
 	{"github.com/yuin/goldmark/...", []string{"internal/craft/manuscript"}, "Markdown is read in one place"},
 	{"github.com/JohannesKaufmann/...", []string{"internal/agents/source/..."}, "pages are turned into text where they are fetched"},
 	{"github.com/spf13/cobra/...", []string{"cmd/..."}, "the command line is the command's"},

@@ -13,6 +13,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,19 +61,14 @@ func TestTOOL01_ChartsAreDrawn(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		again := picture
-		if kind == "pie" { // all are drawn by the same canvas, which is slow
-			again, _ = c.PNG()
-		}
+		again, _ := c.PNG()
 		size, err := png.DecodeConfig(bytes.NewReader(picture))
 		if err != nil || !bytes.Equal(picture, again) || size.Width != 1600 || size.Height != 1000 {
 			t.Errorf("%s: %v, the same again: %t", kind, err, bytes.Equal(picture, again))
 			continue
 		}
-		if kind == "bar" {
-			if img, err := png.Decode(bytes.NewReader(picture)); err != nil || colours(img) < 5 {
-				t.Errorf("%s: %v, or an empty picture", kind, err)
-			}
+		if img, err := png.Decode(bytes.NewReader(picture)); err != nil || colours(img) < 5 {
+			t.Errorf("%s: %v, or an empty picture", kind, err)
 		}
 		svg, err := c.SVG()
 		svgAgain, _ := c.SVG()
@@ -89,7 +86,7 @@ func TestTOOL01_ChartsAreDrawn(t *testing.T) {
 
 func colours(img image.Image) int {
 	seen := map[color.Color]bool{}
-	const step = 8 // pixels
+	const step = 3 // pixels
 	for x := 0; x < img.Bounds().Dx(); x += step {
 		for y := 0; y < img.Bounds().Dy(); y += step {
 			seen[img.At(x, y)] = true
@@ -114,6 +111,51 @@ func texts(t testing.TB, svg []byte) string {
 			b.Write(text)
 		}
 	}
+}
+
+// All that is drawn lies within the picture, whatever the texts and figures are.
+func TestTOOL01_NothingIsDrawnOutside(t *testing.T) {
+	names := make([]string, 60)
+	values := make([]float64, len(names))
+	for i := range names {
+		names[i], values[i] = strings.Repeat("long name ", 12), float64(i)*1e15-2e16
+	}
+	wide := strings.Repeat("W", 120)
+	for _, c := range []*chart.Chart{
+		{Kind: "bar", Title: wide, X: wide, Y: wide, Categories: names, Series: []chart.Series{{Name: wide, Values: numbers(values...)}, {Name: "b", Values: numbers(values...)}}},
+		{Kind: "line", Title: "t", Y: "y", Categories: names, Series: []chart.Series{{Name: "a", Values: numbers(values...)}}},
+		{Kind: "scatter", Title: "t", Series: []chart.Series{{Points: []chart.Point{{X: -1e99, Y: 1e99}}}}},
+		{Kind: "pie", Title: wide, Categories: names[:20], Series: []chart.Series{{Values: numbers(values[40:]...)}}},
+	} {
+		svg, err := c.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range places(t, svg) {
+			if at[0] < 0 || at[0] > 800 || at[1] < 0 || at[1] > 500 {
+				t.Errorf("%s: something is drawn at %v", c.Kind, at)
+			}
+		}
+	}
+}
+
+// places are the corners of all shapes of an SVG, and where its texts stand.
+func places(t testing.TB, svg []byte) (list [][2]float64) {
+	t.Helper()
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, m := range regexp.MustCompile(`[ML](-?[\d.]+) (-?[\d.]+)|<text x="(-?[\d.]+)" y="(-?[\d.]+)"`).FindAllSubmatch(svg, -1) {
+		list = append(list, [2]float64{number(string(m[1]) + string(m[3])), number(string(m[2]) + string(m[4]))})
+	}
+	if len(list) < 10 {
+		t.Fatalf("%d places", len(list))
+	}
+	return list
 }
 
 // The bars and lines are where they were when somebody last looked at them.

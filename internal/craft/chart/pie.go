@@ -1,75 +1,55 @@
 package chart
 
-import (
-	"image/color"
-	"math"
-	"strconv"
+import "math"
 
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-)
-
-// pie draws shares clockwise from the top, each with its name, value and part
-// beside the circle.
-func (c *Chart) pie(area draw.Canvas) {
-	title := sans(15, true)
-	title.XAlign, title.YAlign = text.XCenter, text.YTop
-	area.FillText(title, vg.Point{X: area.Center().X, Y: area.Max.Y}, c.Title)
-	values := c.Series[0].Values
-	sum := 0.0
+// pie draws shares clockwise from the top, each with its name, value and part beside
+// the circle.
+func (c *Chart) pie(on canvas) {
+	const radius = 190
+	center := point{30 + radius, 270}
+	values, sum := c.Series[0].Values, 0.0
 	for _, v := range values {
 		sum += float64(v)
 	}
-	radius := vg.Length(math.Min(float64(area.Max.Y-area.Min.Y)-60, float64(area.Max.X-area.Min.X)*0.5) / 2)
-	center := vg.Point{X: area.Min.X + radius + vg.Points(20), Y: (area.Min.Y + area.Max.Y - vg.Points(24)) / 2}
-	angle := math.Pi / 2
+	angle := 0.0
 	for i, v := range values {
-		turn := -2 * math.Pi * float64(v) / sum
-		slice(area, center, radius, angle, turn, tone(i))
+		turn := 2 * math.Pi * (float64(v) / sum)
+		if turn > 0 {
+			on.fill(tone(i), append(arc(center, radius, angle, turn), center)...)
+		}
 		angle += turn
 	}
-	c.shares(area, center.X+radius+vg.Points(40), sum)
+	if sum > float64(c.most()) { // a whole has no borders
+		c.borders(on, center, radius, sum)
+	}
+	c.shares(on, center.x+radius+40, sum)
 }
 
-// tone is the colour of a share; after the palette it begins again, lighter.
-func tone(i int) color.Color {
-	base := palette[i%len(palette)]
-	for range i / len(palette) {
-		base.R, base.G, base.B = lighter(base.R), lighter(base.G), lighter(base.B)
+// most is the largest share.
+func (c *Chart) most() (n Number) {
+	for _, v := range c.Series[0].Values {
+		n = max(n, v)
 	}
-	return base
+	return n
 }
 
-func lighter(v uint8) uint8 { return v + (255-v)/2 }
-
-func slice(area draw.Canvas, center vg.Point, radius vg.Length, from, turn float64, fill color.Color) {
-	if turn == 0 {
-		return
+func (c *Chart) borders(on canvas, center point, radius, sum float64) {
+	angle := 0.0
+	for _, v := range c.Series[0].Values {
+		sin, cos := math.Sincos(angle)
+		on.line(pen{tone: white, width: 2}, center, center.plus(radius*sin, -radius*cos))
+		angle += 2 * math.Pi * (float64(v) / sum)
 	}
-	var path vg.Path
-	path.Move(center)
-	path.Line(vg.Point{X: center.X + radius*vg.Length(math.Cos(from)), Y: center.Y + radius*vg.Length(math.Sin(from))})
-	path.Arc(center, radius, from, turn)
-	path.Close()
-	area.SetColor(fill)
-	area.Fill(path)
-	area.SetLineStyle(draw.LineStyle{Color: color.White, Width: vg.Points(1.5)})
-	area.Stroke(path)
 }
 
 // shares lists the names from the top down.
-func (c *Chart) shares(area draw.Canvas, left vg.Length, sum float64) {
-	row := min(vg.Points(20), (area.Max.Y-area.Min.Y-vg.Points(40))/vg.Length(len(c.Categories)))
-	look := sans(min(10, float64(row)*0.7), false)
-	look.YAlign = text.YCenter
-	y := area.Max.Y - vg.Points(44)
+func (c *Chart) shares(on canvas, left, sum float64) {
+	high := min(26, 420/float64(len(c.Categories)))
+	names := look{size: min(13, high*0.8)}
 	for i, name := range c.Categories {
-		v := float64(c.Series[0].Values[i])
-		half := row * 0.35
-		area.FillPolygon(tone(i), []vg.Point{{X: left, Y: y - half}, {X: left, Y: y + half}, {X: left + 2*half, Y: y + half}, {X: left + 2*half, Y: y - half}})
-		label := shorten(name, 30) + "   " + figure(v) + "   " + strconv.FormatFloat(100*v/sum, 'f', 1, 64) + " %"
-		area.FillText(look, vg.Point{X: left + 3*half, Y: y}, label)
-		y -= row
+		v, half := float64(c.Series[0].Values[i]), high*0.35
+		at := point{left, 70 + high*(float64(i)+0.5)}
+		on.fill(tone(i), at.plus(0, -half), at.plus(2*half, -half), at.plus(2*half, half), at.plus(0, half))
+		on.text(at.plus(3*half, 0), shorten(name, 30)+"   "+figure(v)+"   "+percent(v/sum), names)
 	}
 }
