@@ -29,7 +29,9 @@ type watcher struct {
 	claimed map[string]time.Time // attempts, by when they were claimed last
 	granted map[uint64]time.Time // grants of the commit lock
 	nodes   map[string][]time.Duration
+	coupled int                  // changes in the train of the newest grant, but its own
 	held    []time.Duration
+	each    []time.Duration // of it, for each change that was tested under it
 	ended   map[string]loomv1.ExecutionStatus // by bead
 	asked   int
 	notes   map[string]bool // what tools and the runtime said of the binary and the search
@@ -71,9 +73,13 @@ func (w *watcher) hear(m *nats.Msg) {
 	case *loomv1.Event_AttemptEnded:
 		w.nodes[e.Node] = append(w.nodes[e.Node], at.Sub(w.claimed[e.Attempt]))
 	case *loomv1.Event_LockGranted:
-		w.granted[f.LockGranted.Token] = at
+		w.granted[f.LockGranted.Token], w.coupled = at, 0
 	case *loomv1.Event_LockReleased:
-		w.held = append(w.held, at.Sub(w.granted[f.LockReleased.Token]))
+		held := at.Sub(w.granted[f.LockReleased.Token])
+		w.held = append(w.held, held)
+		w.each = append(w.each, held/time.Duration(1+w.coupled))
+	case *loomv1.Event_LockCoupled:
+		w.coupled++
 	case *loomv1.Event_ApprovalRequested:
 		w.asked++
 	case *loomv1.Event_ToolFinished:
@@ -111,7 +117,7 @@ type round struct {
 
 func (r round) run(ctx context.Context, dir string, ops *client.Client, w *watcher, calls *gitCalls) error {
 	w.mu.Lock()
-	w.nodes, w.held = map[string][]time.Duration{}, nil
+	w.nodes, w.held, w.each = map[string][]time.Duration{}, nil, nil
 	before := w.asked
 	w.mu.Unlock()
 	calls.next()
@@ -155,7 +161,7 @@ func (r round) run(ctx context.Context, dir string, ops *client.Client, w *watch
 	for _, node := range []string{"look", "make", "commit", "verify", "land"} {
 		fmt.Printf(" %s |", middle(w.nodes[node]))
 	}
-	fmt.Printf(" %s | %d, %d | %d, %d | %d |\n", middle(w.held), whole, moved, peak>>20, sizeOf(filepath.Join(dir, "data"))>>20, w.asked-before)
+	fmt.Printf(" %s | %s | %d, %d | %d, %d | %d |\n", middle(w.held), middle(w.each), whole, moved, peak>>20, sizeOf(filepath.Join(dir, "data"))>>20, w.asked-before)
 	return nil
 }
 
