@@ -138,17 +138,6 @@ func Of(name string) *Endpoint {
 	return nil
 }
 
-// Names returns the names of those services that have a property, in the order of
-// the contract.
-func Names(have func(*Endpoint) bool) (list []string) {
-	for _, e := range all {
-		if have(e) {
-			list = append(list, e.Name)
-		}
-	}
-	return list
-}
-
 // Needs reports whether a caller with a scope may ask.
 func (e *Endpoint) Needs(scope string) bool { return slices.Contains(e.Scopes, scope) }
 
