@@ -29,9 +29,9 @@ type watcher struct {
 	claimed map[string]time.Time // attempts, by when they were claimed last
 	granted map[uint64]time.Time // grants of the commit lock
 	nodes   map[string][]time.Duration
-	coupled int                  // changes in the train of the newest grant, but its own
+	coupled int // changes in the train of the newest grant, but its own
 	held    []time.Duration
-	each    []time.Duration // of it, for each change that was tested under it
+	each    []time.Duration                   // of it, for each change that was tested under it
 	ended   map[string]loomv1.ExecutionStatus // by bead
 	asked   int
 	notes   map[string]bool // what tools and the runtime said of the binary and the search
