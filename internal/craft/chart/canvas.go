@@ -3,7 +3,6 @@ package chart
 import (
 	"image/color"
 	"math"
-	"sync"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
@@ -61,8 +60,8 @@ const rise = 0.35
 
 // The fonts, kept in the program.
 var (
-	regular = sync.OnceValue(func() *sfnt.Font { return parsed(goregular.TTF) })
-	bold    = sync.OnceValue(func() *sfnt.Font { return parsed(gobold.TTF) })
+	regular = parsed(goregular.TTF)
+	bold    = parsed(gobold.TTF)
 )
 
 func parsed(data []byte) *sfnt.Font {
@@ -75,9 +74,9 @@ func parsed(data []byte) *sfnt.Font {
 
 func (l look) font() *sfnt.Font {
 	if l.bold {
-		return bold()
+		return bold
 	}
-	return regular()
+	return regular
 }
 
 // wide returns how wide words are, in pixels.
