@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -189,8 +191,6 @@ func (v *validator) hasFailureEdge(id string) bool {
 	return slices.ContainsFunc(v.def.Edges, func(e *loomv1.EdgeDefinition) bool { return e.From == id && e.Outcome == failure })
 }
 
-var fieldTypes = []string{"string", "int", "bool", "double", "object"}
-
 // reserved are words that cannot be written as a field in an expression.
 var reserved = []string{
 	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
@@ -206,10 +206,13 @@ func (v *validator) outcomeFields(i int, n *loomv1.NodeDefinition) {
 		if !fieldPattern.MatchString(name) || slices.Contains(reserved, name) {
 			v.badField(name, path)
 		}
-		if t := n.Outcome[name]; !slices.Contains(fieldTypes, t) {
-			hint := suggest.Among(t, fieldTypes)
-			if t == "float" {
+		if t := n.Outcome[name]; !condition.IsFieldType(t) {
+			hint := suggest.Among(t, condition.FieldTypes)
+			switch {
+			case t == "float":
 				hint = `did you mean "double"?`
+			case strings.Contains(t, "|"):
+				hint = fmt.Sprintf("2 to %d different words of a-z, 0-9, _ and -, as in low | high", condition.MaxChoices)
 			}
 			v.refuse("workflow/type", path, "outcome field %q has an unknown type", name).Got(t).Want("%s", hint)
 		}

@@ -46,7 +46,7 @@ func TestWF13_AutoBugWorkflow(t *testing.T) {
 		{Id: "start", Type: start},
 		{
 			Id: "triage", Type: task, Role: "qa-engineer", MaxAttempts: 3, Timeout: durationpb.New(10 * time.Minute),
-			Outcome: map[string]string{"severity": "string", "specialist": "string", "check": "string"},
+			Outcome: map[string]string{"severity": "critical | high | medium | low | none", "specialist": "string", "check": "string"},
 		},
 		{
 			Id: "investigate", Type: task, RolesAny: []string{"backend-engineer", "web-designer", "project-manager"},

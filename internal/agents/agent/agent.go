@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/lang/condition"
 	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/repomap/index"
 	"github.com/loomrun/loom/internal/place/setups"
@@ -450,7 +451,7 @@ func (j *job) keep(ctx context.Context, claim *loomv1.LockClaim) (held context.C
 func (j *job) outcome(status loomv1.OutcomeStatus, summary, notes string, fields map[string]any) *loomv1.Outcome {
 	all := map[string]any{}
 	for name, kind := range j.brief.Node.GetOutcome() {
-		all[name] = map[string]any{"string": "", "bool": false, "int": 0, "double": 0, "object": map[string]any{}}[kind]
+		all[name] = map[string]any{"string": "", "bool": false, "int": 0, "double": 0, "object": map[string]any{}}[condition.BaseType(kind)]
 	}
 	for name, v := range fields {
 		if _, declared := all[name]; declared {

@@ -38,8 +38,8 @@ func TestAGENT01_Next(t *testing.T) {
 		{"arguments that are null", recs(answer("r1", call("c9", "shell", `null`))), `repair 1: the arguments of your call of "shell" are not one JSON object; no call of that answer was run`},
 		{
 			"a bad outcome", recs(answer("r1", call("f", "finish", `{"status":"success","summary":"x"}`))),
-			"repair 1: your call of finish was not taken; mend this and call it again:\n- fields.count: a success gives it; a value of type int\n" +
-				"- fields.ratio: a success gives it; a value of type double\n- fields.severity: a success gives it; a value of type string\n- fields.sure: a success gives it; a value of type bool",
+			"repair 1: your call of finish was not taken; mend this and call it again:\n- fields.count: a success gives it; a value that is of type int\n" +
+				"- fields.ratio: a success gives it; a value that is of type double\n- fields.severity: a success gives it; a value that is of type string\n- fields.sure: a success gives it; a value that is of type bool",
 		},
 		{
 			"a bad outcome three times", recs(answer("r1", call("f", "finish", `{}`)), answer("r2", call("g", "finish", `{}`)), answer("r3", call("h", "finish", `{}`))),

@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -198,7 +199,7 @@ func (p *outcomeParser) fields() {
 	}
 	for _, k := range declared {
 		if p.out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS && given[k] == nil {
-			p.wrong("fields."+k, "a success gives it").Want("a value of type %s", p.node.Outcome[k])
+			p.wrong("fields."+k, "a success gives it").Want("a value that is %s", wanted(p.node.Outcome[k]))
 		}
 	}
 	if len(out) > 0 {
@@ -219,6 +220,14 @@ func (p *outcomeParser) field(where, kind string, v any) *structpb.Value {
 		} else if kind == "string" {
 			return structpb.NewStringValue(clean(v))
 		}
+		if condition.Choices(kind) != nil {
+			word := strings.ToLower(strings.TrimSpace(v))
+			if condition.Allows(kind, word) {
+				return structpb.NewStringValue(word)
+			}
+			p.wrong(where, "it must be %s", wanted(kind)).Got(v)
+			return nil
+		}
 	case bool:
 		if kind == "bool" {
 			return structpb.NewBoolValue(v)
@@ -232,8 +241,16 @@ func (p *outcomeParser) field(where, kind string, v any) *structpb.Value {
 			return structpb.NewNumberValue(x)
 		}
 	}
-	p.wrong(where, "it must be of type %s", kind)
+	p.wrong(where, "it must be %s", wanted(kind))
 	return nil
+}
+
+// wanted says what a field of a type takes.
+func wanted(kind string) string {
+	if words := condition.Choices(kind); words != nil {
+		return "one of " + strings.Join(words, ", ")
+	}
+	return "of type " + kind
 }
 
 // object returns the value of a field that is an object. What it takes as JSON is

@@ -18,6 +18,8 @@ var plainNode = &loomv1.NodeDefinition{Id: "work"}
 
 var objective = &loomv1.NodeDefinition{Id: "planner", Outcome: map[string]string{"plan": "object"}}
 
+var chosen = &loomv1.NodeDefinition{Id: "triage", Outcome: map[string]string{"severity": "low | high"}}
+
 func TestAGENT07_ParseOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		node *loomv1.NodeDefinition
@@ -46,7 +48,7 @@ func TestAGENT07_ParseOutcome(t *testing.T) {
 		{node, `{"status":"failure","summary":"x","fields":{"count":9007199254740994}}`, "fields.count: it must be of type int"},
 		{node, `{"status":"failure","summary":"x","fields":{"ratio":1e400}}`, "fields.ratio: it must be of type double"},
 		{node, `{"status":"failure","summary":"x","fields":{"severity":null}}`, ""},
-		{node, `{"status":"success","summary":"x","fields":{"severity":null,"count":1,"ratio":1,"sure":false}}`, "fields.severity: a success gives it; a value of type string"},
+		{node, `{"status":"success","summary":"x","fields":{"severity":null,"count":1,"ratio":1,"sure":false}}`, "fields.severity: a success gives it; a value that is of type string"},
 		{node, `{"status":"failure","summary":"x","fields":{"severity":"` + strings.Repeat("x", 4097) + `"}}`, "fields.severity: it has 4097 bytes; at most 4096 are taken"},
 		{objective, `{"status":"success","summary":"x","fields":{"plan":{"why":"w","phases":[{"id":"a","tokens":3}]}}}`, ""},
 		{objective, `{"status":"success","summary":"x","fields":{"plan":"{\"why\":\"some models quote it\"}"}}`, ""},
@@ -55,6 +57,12 @@ func TestAGENT07_ParseOutcome(t *testing.T) {
 		{objective, `{"status":"success","summary":"x","fields":{"plan":{"n":1e400}}}`, "fields.plan: it must be of type object: a number in it is out of range"},
 		{objective, `{"status":"success","summary":"x","fields":{"plan":{"n":` + strings.Repeat("[", 16) + strings.Repeat("]", 16) + `}}}`, "fields.plan: objects and lists stand in each other deeper than 16"},
 		{objective, `{"status":"success","summary":"x","fields":{"plan":{"n":"` + strings.Repeat("x", 32<<10) + `"}}}`, "fields.plan: it has 32776 bytes; at most 32768 are taken"},
+		{chosen, `{"status":"success","summary":"x","fields":{"severity":"high"}}`, ""},
+		{chosen, `{"status":"success","summary":"x","fields":{"severity":" High "}}`, ""},
+		{chosen, `{"status":"success","summary":"x","fields":{"severity":""}}`, ""},
+		{chosen, `{"status":"success","summary":"x","fields":{"severity":"urgent"}}`, `fields.severity: it must be one of low, high (got "urgent")`},
+		{chosen, `{"status":"success","summary":"x","fields":{"severity":1}}`, "fields.severity: it must be one of low, high"},
+		{chosen, `{"status":"success","summary":"x"}`, "fields.severity: a success gives it; a value that is one of low, high"},
 		{plainNode, ``, "the arguments are not one JSON object: EOF"},
 		{plainNode, `{"status":"success","summary":"x"`, "the arguments are not one JSON object: unexpected EOF"},
 		{plainNode, `{"status":"success","summary":"x"}{}`, "the arguments are not one JSON object: something follows the object"},

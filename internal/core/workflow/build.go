@@ -61,7 +61,7 @@ func (b *builder) checkNode(n *node) {
 	n.fields = slices.Sorted(maps.Keys(n.Outcome))
 	for _, field := range n.fields {
 		kind := n.Outcome[field]
-		if !slices.Contains(fieldTypes, kind) {
+		if !condition.IsFieldType(kind) {
 			b.bad("workflow/invalid", where+".outcome."+field, "outcome field %q has the unknown type %q", field, kind)
 		}
 	}
@@ -139,9 +139,6 @@ func (b *builder) addGate(n *node, where string) {
 	}
 	n.pass = b.program(g.Condition, condition.Scope{Nodes: b.declaredBefore(n)}, condition.Bool, where+".condition")
 }
-
-// fieldTypes are the types that an outcome field may have, see [hasType].
-var fieldTypes = []string{"string", "int", "bool", "double", "object"}
 
 // reserved returns the only role that may do a kind of node, or "".
 func reserved(k loomv1.NodeKind) string {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -225,7 +226,7 @@ func undeclared(n *node, given map[string]*structpb.Value) string {
 func hasType(v *structpb.Value, kind string) bool {
 	switch v := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
-		return kind == "string"
+		return condition.Allows(kind, v.StringValue)
 	case *structpb.Value_BoolValue:
 		return kind == "bool"
 	case *structpb.Value_NumberValue:

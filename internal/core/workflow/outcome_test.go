@@ -13,7 +13,7 @@ import (
 )
 
 func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
-	all := map[string]any{"s": "x", "i": 3, "b": true, "d": 1.5, "o": map[string]any{"why": "w", "phases": []any{1.0}}}
+	all := map[string]any{"s": "x", "w": "high", "i": 3, "b": true, "d": 1.5, "o": map[string]any{"why": "w", "phases": []any{1.0}}}
 	nested := func(n int) (v any) {
 		for range n {
 			v = map[string]any{"in": v}
@@ -43,13 +43,16 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 		{"no status", &loomv1.Outcome{}, "status"},
 		{"unknown status", &loomv1.Outcome{Status: 9}, "status"},
 		{"success without fields", good(nil), "fields.b"},
-		{"one missing", good(map[string]any{"b": true, "d": 1, "s": "", "o": map[string]any{}}), "fields.i"},
+		{"one missing", good(map[string]any{"b": true, "d": 1, "s": "", "w": "low", "o": map[string]any{}}), "fields.i"},
 		{"null is missing", good(with("s", nil)), "fields.s"},
 		{"undeclared", good(with("x", 1)), "fields.x"},
 		{"undeclared on failure", bad(map[string]any{"x": 1}), "fields.x"},
 		{"string for int", good(with("i", "3")), "fields.i"},
 		{"fraction for int", good(with("i", 3.5)), "fields.i"},
 		{"int that is not exact", good(with("i", 1<<54)), "fields.i"},
+		{"a word that does not apply", good(with("w", "")), ""},
+		{"another word", good(with("w", "urgent")), "fields.w"},
+		{"number for a word", good(with("w", 1)), "fields.w"},
 		{"number for string", good(with("s", 1)), "fields.s"},
 		{"string for bool", bad(map[string]any{"b": "true"}), "fields.b"},
 		{"list for string", good(with("s", []any{"x"})), "fields.s"},
@@ -73,7 +76,7 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, define("s start\na task\ne end\ns -> a\na -> e", func(n map[string]*loomv1.NodeDefinition) {
-				n["a"].Outcome = map[string]string{"s": "string", "i": "int", "b": "bool", "d": "double", "o": "object"}
+				n["a"].Outcome = map[string]string{"s": "string", "i": "int", "b": "bool", "d": "double", "o": "object", "w": "low | high"}
 			}), nil)
 			n := len(w.events)
 			err := w.run().Answer(w.attempt("a").Id, by("researcher"), tt.out)

@@ -48,8 +48,8 @@ const (
 	Text
 )
 
-// Scope says which outcomes an expression may read. Fields map to "string",
-// "int", "bool", "double" or "object". With neither field set there is no outcome.
+// Scope says which outcomes an expression may read. Fields map to a type, see
+// [IsFieldType]. With neither field set there is no outcome.
 type Scope struct {
 	// Outcome holds the fields of the node that the expression stands at.
 	Outcome map[string]string

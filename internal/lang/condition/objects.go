@@ -148,6 +148,7 @@ func celType(kind string) *types.Type {
 // outcomeField returns a declared field of an outcome; one that is absent or
 // null is its type's zero value.
 func outcomeField(v *structpb.Value, kind, name string) (any, error) {
+	kind = BaseType(kind)
 	_, null := v.GetKind().(*structpb.Value_NullValue)
 	absent := null || v.GetKind() == nil
 	switch k := v.GetKind().(type) {
