@@ -286,6 +286,8 @@ type notices struct {
 	list []*loomv1.Notice
 }
 
+func (n *notices) Heard(*loomv1.Event) bool { return true }
+
 func (n *notices) PublishNotice(_ context.Context, m *loomv1.Notice) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

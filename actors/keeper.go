@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -221,20 +220,15 @@ func (k *keeper) settled(c actor.Context, m *appended) {
 	k.next(c)
 }
 
-// publish hands the batch's notices and assignments to the outbox.
+// publish hands the batch's events and assignments to the outbox.
 func (k *keeper) publish(batch []*propose) {
-	var o outgoing
-	index := uint32(0)
+	b := told{epoch: k.epoch, sequence: k.head.Sequence}
+	var work []*loomv1.Assignment
 	for _, p := range batch {
-		for _, e := range p.events {
-			pos := &loomv1.Position{Partition: uint32(k.log.Partition()), Epoch: k.epoch, Sequence: k.head.Sequence, Index: index}
-			o.notices = append(o.notices, notice.Of(e, pos))
-			index++
-		}
-		o.work = append(o.work, p.work...)
+		b.events = append(b.events, p.events...)
+		work = append(work, p.work...)
 	}
-	o.sequence = k.head.Sequence
-	k.out.put(o)
+	k.out.put(work, b)
 }
 
 func (k *keeper) ack(c actor.Context, batch []*propose) {

@@ -38,6 +38,7 @@ func (l *loan) Release(context.Context) { l.once.Do(func() { close(l.back) }) }
 // silent tells nobody anything.
 type silent struct{}
 
+func (silent) Heard(*loomv1.Event) bool                              { return false }
 func (silent) PublishNotice(context.Context, *loomv1.Notice) error   { return nil }
 func (silent) PublishWork(context.Context, *loomv1.Assignment) error { return nil }
 

@@ -13,7 +13,11 @@ import (
 
 // Notices publishes notices to observers.
 type Notices interface {
-	// PublishNotice sends n; the same position again is harmless.
+	// Heard says whether anybody listens to the notice of e; true where that
+	// cannot be known.
+	Heard(e *loomv1.Event) bool
+	// PublishNotice sends n to those who listen; the same position again is
+	// harmless.
 	PublishNotice(ctx context.Context, n *loomv1.Notice) error
 }
 
@@ -23,14 +27,15 @@ type Work interface {
 	PublishWork(ctx context.Context, a *loomv1.Assignment) error
 }
 
-// mostQueued is how many notices, and how many assignments, wait in an outbox.
+// mostQueued is how many events, and how many assignments, wait in an outbox.
 const mostQueued = 8192
 
 // outbox sends what a partition's journal has, in order and beside the actors:
 // assignments on one lane, notices on another, so that work never waits for
 // those who watch. Its queues are bounded, because all of it can be derived
-// again: notices that find no place are read from the journal later, and
-// assignments are offered again by the sweep.
+// again: events that find no place are read from the journal later, and
+// assignments are offered again by the sweep. A notice is made only where
+// somebody listens.
 type outbox struct {
 	journal journal.Log
 	notices Notices
@@ -38,7 +43,8 @@ type outbox struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	told    []*loomv1.Notice
+	told    []told
+	events  int // in told
 	tasks   []*loomv1.Assignment
 	newest  uint64 // sequence of the newest batch that was put
 	behind  uint64 // sequence from which notices are in the journal alone, 0 for none
@@ -48,10 +54,10 @@ type outbox struct {
 	wakeNotices, wakeWork chan struct{}
 }
 
-type outgoing struct {
-	sequence uint64 // of the batch that the notices are about
-	notices  []*loomv1.Notice
-	work     []*loomv1.Assignment
+// told is a batch that observers are told of.
+type told struct {
+	epoch, sequence uint64
+	events          []*loomv1.Event
 }
 
 func newOutbox(log journal.Log, n Notices, w Work, l *slog.Logger) *outbox {
@@ -61,12 +67,14 @@ func newOutbox(log journal.Log, n Notices, w Work, l *slog.Logger) *outbox {
 	}
 }
 
-// put never blocks.
-func (o *outbox) put(g outgoing) {
+// put takes assignments and batches that were acknowledged; it never blocks.
+func (o *outbox) put(work []*loomv1.Assignment, batches ...told) {
 	o.mu.Lock()
-	o.putWork(g.work)
-	if len(g.notices) > 0 {
-		o.putNotices(g)
+	o.putWork(work)
+	for _, b := range batches {
+		if len(b.events) > 0 {
+			o.putBatch(b)
+		}
 	}
 	o.mu.Unlock()
 	for _, wake := range []chan struct{}{o.wakeNotices, o.wakeWork} {
@@ -91,15 +99,15 @@ func (o *outbox) putWork(work []*loomv1.Assignment) {
 	}
 }
 
-func (o *outbox) putNotices(g outgoing) {
-	o.newest = max(o.newest, g.sequence)
+func (o *outbox) putBatch(b told) {
+	o.newest = max(o.newest, b.sequence)
 	switch {
-	case g.sequence <= o.read || o.behind != 0: // was read, or will be
-	case len(o.told)+len(g.notices) > mostQueued:
-		o.behind = g.sequence
-		o.log.Warn("observers do not keep up; notices are read from the journal", "partition", o.journal.Partition(), "from", g.sequence)
+	case b.sequence <= o.read || o.behind != 0: // was read, or will be
+	case o.events+len(b.events) > mostQueued:
+		o.behind = b.sequence
+		o.log.Warn("observers do not keep up; notices are read from the journal", "partition", o.journal.Partition(), "from", b.sequence)
 	default:
-		o.told = append(o.told, g.notices...)
+		o.told, o.events = append(o.told, b), o.events+len(b.events)
 	}
 }
 
@@ -121,16 +129,16 @@ func (o *outbox) sendNotices(ctx context.Context) {
 	for wait(ctx, o.wakeNotices) {
 		for ctx.Err() == nil {
 			o.mu.Lock()
-			told, behind := o.told, o.behind
-			o.told = nil
+			batches, behind := o.told, o.behind
+			o.told, o.events = nil, 0
 			o.mu.Unlock()
-			if len(told) == 0 && behind == 0 {
+			if len(batches) == 0 && behind == 0 {
 				break
 			}
-			for _, n := range told {
-				o.tell(ctx, n)
+			for _, b := range batches {
+				o.tell(ctx, b)
 			}
-			if len(told) == 0 {
+			if len(batches) == 0 {
 				o.catchUp(ctx, behind)
 			}
 		}
@@ -146,17 +154,21 @@ func wait(ctx context.Context, wake <-chan struct{}) bool {
 	}
 }
 
-func (o *outbox) tell(ctx context.Context, n *loomv1.Notice) {
-	o.try(ctx, "notice", n.Summary, func(ctx context.Context) error { return o.notices.PublishNotice(ctx, n) })
+// tell publishes the notices of a batch that somebody listens to.
+func (o *outbox) tell(ctx context.Context, b told) {
+	for i, e := range b.events {
+		if o.notices.Heard(e) {
+			n := notice.Of(e, &loomv1.Position{Partition: uint32(o.journal.Partition()), Epoch: b.epoch, Sequence: b.sequence, Index: uint32(i)})
+			o.try(ctx, "notice", n.Summary, func(ctx context.Context) error { return o.notices.PublishNotice(ctx, n) })
+		}
+	}
 }
 
 // catchUp tells what the journal has from a sequence on, and goes back to the
 // queue when it has seen all that was put meanwhile.
 func (o *outbox) catchUp(ctx context.Context, from uint64) {
 	err := o.journal.Read(ctx, from, func(seq uint64, b *loomv1.Batch) error {
-		for i, e := range b.Events {
-			o.tell(ctx, notice.Of(e, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}))
-		}
+		o.tell(ctx, told{epoch: b.Epoch, sequence: seq, events: b.Events})
 		from = seq + 1
 		return ctx.Err()
 	})

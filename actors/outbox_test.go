@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -21,6 +20,8 @@ type slow struct {
 	mu   sync.Mutex
 	got  []*loomv1.Notice
 }
+
+func (s *slow) Heard(*loomv1.Event) bool { return true }
 
 func (s *slow) PublishNotice(_ context.Context, n *loomv1.Notice) error {
 	<-s.let // however long that takes: what is given up is not told
@@ -47,9 +48,9 @@ func TestWF10_OutboxIsBoundedAndTellsAll(t *testing.T) {
 	running.Go(func() { o.sendNotices(ctx) })
 	running.Go(func() { o.sendWork(ctx) })
 	for range batches {
-		o.put(s.batch(t, each))
+		o.put(nil, s.batch(t, each))
 		o.mu.Lock()
-		n := len(o.told)
+		n := o.events
 		o.mu.Unlock()
 		if n > mostQueued {
 			t.Fatalf("%d notices wait, the most is %d", n, mostQueued)
@@ -76,8 +77,8 @@ func TestWF10_OutboxIsBoundedAndTellsAll(t *testing.T) {
 	}
 }
 
-// batch appends a batch of so many events and returns what follows from it.
-func (s *scribe) batch(t *testing.T, n int) outgoing {
+// batch appends a batch of so many events and returns it.
+func (s *scribe) batch(t *testing.T, n int) told {
 	var events []*loomv1.Event
 	for i := range n {
 		events = append(events, &loomv1.Event{Number: uint64(i), Project: "a", Fact: &loomv1.Event_NodeSkipped{NodeSkipped: &loomv1.NodeSkipped{}}})
@@ -89,17 +90,13 @@ func (s *scribe) batch(t *testing.T, n int) outgoing {
 		t.Fatal(err)
 	}
 	s.head = journal.Head{Sequence: seq, Epoch: 1, Hash: b.Hash}
-	g := outgoing{sequence: seq}
-	for i, e := range events {
-		g.notices = append(g.notices, notice.Of(e, &loomv1.Position{Epoch: 1, Sequence: seq, Index: uint32(i)}))
-	}
-	return g
+	return told{epoch: 1, sequence: seq, events: events}
 }
 
 func TestWF10_AssignmentsBeyondTheBoundAreLeftToTheSweep(t *testing.T) {
 	o := newOutbox(journal.NewMemory(0), nil, nil, slog.New(slog.DiscardHandler))
 	for range 3 {
-		o.put(outgoing{work: make([]*loomv1.Assignment, mostQueued/2)})
+		o.put(make([]*loomv1.Assignment, mostQueued/2))
 	}
 	if len(o.tasks) != mostQueued || o.dropped != mostQueued/2 {
 		t.Errorf("%d assignments wait and %d were dropped, want %d and %d", len(o.tasks), o.dropped, mostQueued, mostQueued/2)

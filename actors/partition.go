@@ -282,7 +282,7 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	p.quarantined = m.quarantined
 	p.Clock.AtLeast(m.last)
 	p.out = newOutbox(p.Log, p.Notices, p.Work, p.Logger)
-	p.out.put(outgoing{sequence: m.head.Sequence, notices: m.unsent})
+	p.out.put(nil, m.untold...)
 	p.snaps = p.newSnapshotter(m.recovery)
 	ctx, out, snaps := p.ctx, p.out, p.snaps
 	p.beside.aside(func() { out.sendWork(ctx) })

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// unsentNotices is how many of the newest notices are published again at
-// recovery: a dead keeper may have made events durable without telling anybody.
-// Observers know a notice again by its position.
-const unsentNotices = 256
+// untoldEvents is of how many of the newest events, or somewhat more, observers
+// are told again at recovery: a dead keeper may have made events durable without
+// telling anybody. Observers know a notice again by its position.
+const untoldEvents = 256
 
 // recovery is what a partition's journal says.
 type recovery struct {
@@ -24,7 +23,8 @@ type recovery struct {
 	quarantined map[string]error
 	head        journal.Head
 	last        time.Time
-	unsent      []*loomv1.Notice
+	untold      []told // the newest batches
+	fresh       int    // events in them
 	index       *loomv1.SnapshotIndex
 	since       map[string]uint64 // sequence of the first event of each project after the floor
 	tail        map[string]int    // events of each project that its snapshot does not have
@@ -43,18 +43,15 @@ func (p *partition) replay(ctx context.Context) (*recovery, error) {
 			return err
 		}
 		r.head = head
-		for i, e := range b.Events {
+		for _, e := range b.Events {
 			if err := journal.Newer(e); err != nil {
 				return err // who serves must know everything
 			}
 			p.replayEvent(r, seq, e)
-			r.untold(e, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)})
 		}
+		r.remember(told{epoch: b.Epoch, sequence: seq, events: b.Events})
 		return nil
 	})
-	for i, n := range r.unsent {
-		r.unsent[i] = notice.Of(n.Event, n.Position)
-	}
 	return r, err
 }
 
@@ -224,10 +221,12 @@ func apply(s *project.State, e *loomv1.Event) (err error) {
 	return s.Apply(e)
 }
 
-// untold remembers the newest events; what is told of them is worded once all
-// have been read.
-func (r *recovery) untold(e *loomv1.Event, at *loomv1.Position) {
-	if r.unsent = append(r.unsent, &loomv1.Notice{Position: at, Event: e}); len(r.unsent) > 2*unsentNotices {
-		r.unsent = append(r.unsent[:0:0], r.unsent[len(r.unsent)-unsentNotices:]...)
+// remember keeps the newest batches, of untoldEvents events or somewhat more.
+func (r *recovery) remember(b told) {
+	r.untold, r.fresh = append(r.untold, b), r.fresh+len(b.events)
+	for r.fresh-len(r.untold[0].events) >= untoldEvents {
+		r.fresh -= len(r.untold[0].events)
+		r.untold[0] = told{} // or its events are kept with the array
+		r.untold = r.untold[1:]
 	}
 }

@@ -47,7 +47,7 @@ func follow(h *host.Host) (*watcher, error) {
 	if w.conn, err = nats.Connect(h.URL()); err != nil { // a client without credentials may read notices
 		return nil, err
 	}
-	sub, err := w.conn.Subscribe(fmt.Sprintf("%s.notice.*.%s.*.*", subject.Prefix, projectID), w.hear)
+	sub, err := w.conn.Subscribe(subject.Notices(subject.About{Project: subject.Must(projectID)}), w.hear)
 	if err == nil {
 		err = sub.SetPendingLimits(-1, -1)
 	}

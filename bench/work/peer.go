@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -49,8 +48,8 @@ func newPeer(ctx context.Context, h *host.Host, o options, clock *clock) (*peer,
 		return nil, err
 	}
 	for _, kind := range []string{"approval-requested", "execution-ended"} {
-		subj := fmt.Sprintf("%s.notice.*.%s.*.%s", subject.Prefix, projectID, kind)
-		sub, err := p.observer.Subscribe(subj, p.hear)
+		of := subject.About{Project: subject.Must(projectID), Kind: subject.Must(kind)}
+		sub, err := p.observer.Subscribe(subject.Notices(of), p.hear)
 		if err != nil {
 			return nil, err
 		}

@@ -48,6 +48,10 @@ the two. Each line begins with its position, which --after takes.`,
 	f.StringVar(&q.Project, "project", "", "only of the project of this `NAME`")
 	f.StringVar(&q.Bead, "bead", "", "only of the bead with this `ID`")
 	f.StringVar(&q.Execution, "execution", "", "only of the execution with this `ID`")
+	f.StringVar(&q.Team, "team", "", "only of the bead with this `ID` and of its parts")
+	f.StringVar(&q.Role, "role", "", "only what agents of this `ROLE` did")
+	f.StringVar(&q.Agent, "agent", "", "only what this `AGENT` did, for example qa-engineer-1")
+	f.StringVar(&q.Host, "host", "", "only what agents of the host with this `ID` did")
 	f.StringSliceVar(&q.Kinds, "kind", nil, "only of this `KIND`, as events prints it; more than one may be named")
 	f.StringVar(&since, "since", "", "only from this `TIME` on, or what began so long ago (10m)")
 	f.StringSliceVar(&after, "after", nil, "begin after this `POSITION`; one for each partition")
@@ -67,6 +71,17 @@ func checkEvents(q *loomv1.NoticesRequest, after []string, since string) error {
 	}
 	if q.Execution != "" {
 		if err := checkID("--execution", q.Execution); err != nil {
+			return err
+		}
+	}
+	if q.Team != "" {
+		if err := checkID("--team", q.Team); err != nil {
+			return err
+		}
+	}
+	q.Agent = strings.Replace(q.Agent, "/", "-", 1) // as it is shown
+	for flag, name := range map[string]string{"--role": q.Role, "--agent": q.Agent, "--host": q.Host} {
+		if err := checkName(flag, name); err != nil {
 			return err
 		}
 	}

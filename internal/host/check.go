@@ -59,7 +59,7 @@ func checkQuery(v project.View, q *loomv1.Query) error {
 
 // checkIDs refuses ids that cannot be; an empty one means that none was given.
 func checkIDs(ids map[string]string) error {
-	for _, name := range []string{"project", "bead", "execution", "id", "parent", "after", "process", "assignee"} {
+	for _, name := range []string{"project", "bead", "execution", "id", "parent", "after", "process", "assignee", "team", "agent", "host"} {
 		if id := ids[name]; id != "" {
 			if _, err := subject.Parse(name, id); err != nil {
 				return err
@@ -72,22 +72,26 @@ func checkIDs(ids map[string]string) error {
 // checkNotices refuses to read notices of what does not exist, because nothing
 // would ever come.
 func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error {
-	if err := checkIDs(map[string]string{"project": q.Project, "bead": q.Bead, "execution": q.Execution}); err != nil {
+	if err := checkIDs(map[string]string{"project": q.Project, "bead": q.Bead, "execution": q.Execution, "team": q.Team, "agent": q.Agent, "host": q.Host}); err != nil {
 		return err
 	}
 	if err := checkFilters(q); err != nil {
 		return err
 	}
-	owner := cmp.Or(q.Project, project.Of(cmp.Or(q.Execution, q.Bead)))
-	if owner == "" && q.Bead == "" && q.Execution == "" || owner == project.System {
+	if _, known := h.roles.Get(q.Role); q.Role != "" && !known {
+		return fault.New("role/unknown", "no such role").At("role").Got(q.Role).Want("%s", suggest.Among(q.Role, h.roles.Names()))
+	}
+	about := cmp.Or(q.Execution, q.Bead, q.Team)
+	owner := cmp.Or(q.Project, project.Of(about))
+	if owner == "" && about == "" || owner == project.System {
 		return nil
 	}
 	view, id := project.Projects, ""
 	switch {
 	case q.Execution != "":
 		view, id = project.Executions, q.Execution
-	case q.Bead != "":
-		view, id = project.Beads, q.Bead
+	case about != "":
+		view, id = project.Beads, about
 	}
 	_, err := h.projects.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
 	return h.suggestProject(err)

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
@@ -155,7 +153,7 @@ func (f *follower) once(ctx context.Context, most int, live bool) {
 
 // Whoever resumes from a cursor sees every event that it asked for once, and
 // those of a partition in order: over connections that are lost at any moment,
-// hosts that stop and start, and the loss of the stream of notices.
+// and hosts that stop and start.
 func TestBYD01_CursorsResumeOverLostConnectionsAndRestarts(t *testing.T) {
 	d := newDeployment(t, "attic", "crate", "shop")
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -187,12 +185,9 @@ func TestBYD01_CursorsResumeOverLostConnectionsAndRestarts(t *testing.T) {
 	filing.Go(func() {
 		for i := 3; i < beads; i++ {
 			file(i)
-			switch i {
-			case beads / 2:
+			if i == beads/2 {
 				d.host.Load().Stop(ctx)
 				d.start()
-			case 3 * beads / 4:
-				d.loseNotices(ctx)
 			}
 		}
 	})
@@ -214,17 +209,6 @@ func TestBYD01_CursorsResumeOverLostConnectionsAndRestarts(t *testing.T) {
 		if f.dropped < 2 {
 			t.Errorf("reader %d had %d connections", i, f.dropped)
 		}
-	}
-}
-
-// loseNotices deletes the stream that keeps notices.
-func (d *deployment) loseNotices(ctx context.Context) {
-	js, err := jetstream.New(d.host.Load().broker.Core())
-	if err == nil {
-		err = js.DeleteStream(ctx, "NOTICES")
-	}
-	if err != nil {
-		d.t.Error(err)
 	}
 }
 

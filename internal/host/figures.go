@@ -27,7 +27,6 @@ var families = []web.Family{
 	{Name: "loom_journal_sequence", Help: "Newest batch of a journal.", Labels: []string{"partition"}},
 	{Name: "loom_projection_sequence", Help: "Newest batch that the projection has.", Labels: []string{"partition"}},
 	{Name: "loom_projection_lag_batches", Help: "Batches that the projection has not applied yet.", Labels: []string{"partition"}},
-	{Name: "loom_notices_lost_total", Help: "Notices that the stream of notices did not take since the start."},
 	{Name: "loom_host_info", Help: "Always 1.", Labels: []string{"version", "deployment", "host"}},
 }
 
@@ -88,7 +87,6 @@ func (h *Host) figures() []web.Figure {
 		add("loom_projection_sequence", float64(applied), partition)
 		add("loom_projection_lag_batches", max(float64(last)-float64(applied), 0), partition)
 	}
-	add("loom_notices_lost_total", float64(h.broker.NoticesLost()))
 	add("loom_host_info", 1, Version, h.Deployment(), h.dir.Manifest().Host)
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
 )
 
 // Limits of a page of notices.
@@ -177,9 +178,22 @@ func (r *reader) matches(e *loomv1.Event) bool {
 	return (r.project == "" || e.Project == r.project) &&
 		(r.q.Bead == "" || e.Bead == r.q.Bead) &&
 		(r.q.Execution == "" || e.Execution == r.q.Execution) &&
+		r.actors(e) &&
 		(len(r.q.Kinds) == 0 || slices.Contains(r.q.Kinds, notice.Kind(e))) &&
 		(r.q.Since == nil || !e.Time.AsTime().Before(r.q.Since.AsTime()))
 }
+
+// actors says whether an event is of the team, the role, the agent and the host
+// that are asked for.
+func (r *reader) actors(e *loomv1.Event) bool {
+	if r.q.Team == "" && r.q.Role == "" && r.q.Agent == "" && r.q.Host == "" {
+		return true
+	}
+	about, err := notice.About(e)
+	return err == nil && among(r.q.Team, about.Team) && among(r.q.Role, about.Role) && among(r.q.Agent, about.Agent) && among(r.q.Host, about.Host)
+}
+
+func among(wanted string, t subject.Token) bool { return wanted == "" || wanted == t.String() }
 
 // lastBefore returns the position of the last event of the newest batch that is
 // wholly before t, or nil: journal time never runs backwards in a partition.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,16 @@ func drawFilters(t *rapid.T, c *chronicle) *loomv1.NoticesRequest {
 	case 2:
 		q.Execution = rapid.SampledFrom([]string{"attic-1-x1", "crate-1-x1"}).Draw(t, "execution")
 	}
+	switch rapid.IntRange(0, 4).Draw(t, "of") {
+	case 0:
+		q.Role = "qa-engineer"
+	case 1:
+		q.Agent = "qa-engineer-1"
+	case 2:
+		q.Host = "h1"
+	case 3:
+		q.Team = "shop-1"
+	}
 	q.Kinds = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"bead-filed", "attempt-ended", "edge-settled", "landed"}), 0, 3, rapid.ID).Draw(t, "kinds")
 	if rapid.Bool().Draw(t, "since") {
 		q.Since = rapid.SampledFrom(c.told).Draw(t, "since").event.Time
@@ -79,8 +90,18 @@ func drawFilters(t *rapid.T, c *chronicle) *loomv1.NoticesRequest {
 func wanted(q *loomv1.NoticesRequest, e *loomv1.Event) bool {
 	return (q.Project == "" || q.Project == e.Project) && (q.Bead == "" || q.Bead == e.Bead) &&
 		(q.Execution == "" || q.Execution == e.Execution) &&
+		(q.Team == "" || q.Team == notice.Team(e)) && (q.Role == "" || slices.Contains(notice.Headers(&loomv1.Notice{Event: e})["Loom-Role"], q.Role)) &&
+		(q.Agent == "" || strings.HasPrefix(strings.Replace(acting(e), "/", "-", 1), q.Agent+"@")) && (q.Host == "" || strings.HasSuffix(acting(e), "@"+q.Host) || e.GetActor().GetKind() == loomv1.IdentityKind_IDENTITY_KIND_HOST) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, notice.Kind(e))) &&
 		(q.Since == nil || e.Time.AsTime().Compare(q.Since.AsTime()) >= 0)
+}
+
+// acting is the agent, "ROLE/N@HOST", whom an event is of.
+func acting(e *loomv1.Event) string {
+	if h := notice.Headers(&loomv1.Notice{Event: e})["Loom-Agent"]; len(h) == 1 {
+		return h[0]
+	}
+	return ""
 }
 
 func ofPartition(list []string, prefix string) (some []string) {

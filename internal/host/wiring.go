@@ -112,7 +112,7 @@ func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.
 	return r, nil
 }
 
-func (h *Host) live(projectID, bead, text string) {
+func (h *Host) live(projectID, bead, agent, text string) {
 	if h.broker == nil {
 		return // of a leaf host: nobody hears it
 	}
@@ -124,7 +124,11 @@ func (h *Host) live(projectID, bead, text string) {
 	if err != nil {
 		return
 	}
-	_ = h.broker.Core().Publish(subject.Live(p, b), []byte(text)) // live only: nobody is promised it
+	role, name, err := subject.Agent(agent)
+	if err != nil {
+		return
+	}
+	_ = h.broker.Core().Publish(subject.Live(p, b, role, name), []byte(text)) // live only: nobody is promised it
 }
 
 // register registers the configured projects and gives every project the

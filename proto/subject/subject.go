@@ -5,8 +5,8 @@
 //	loom.v1.task.PROJECT                          submission by JetStream publish        EDGE, stream TASKS
 //	loom.v1.error.SERVICE                         error report by JetStream publish      EDGE, stream TASKS
 //	loom.v1.svc.NAME                              request/reply services                 CORE, imported into EDGE
-//	loom.v1.notice.NN.PROJECT.BEAD.KIND           notices, stream NOTICES                CORE, imported into EDGE
-//	loom.v1.live.PROJECT.BEAD                     streamed chunks, not stored            CORE, imported into EDGE
+//	loom.v1.notice.PROJECT.TEAM.BEAD.KIND.HOST.ROLE.AGENT  notices, not stored           CORE, imported into EDGE
+//	loom.v1.live.PROJECT.BEAD.ROLE.AGENT          streamed chunks, not stored            CORE, imported into EDGE
 //	loom.v1.journal.NN                            batches of a partition, LOOM_J_NN      CORE
 //	loom.v1.work.ROLE.PLACE.PRIORITY.ATTEMPT-gN   assignments, stream WORK               CORE
 //	loom.v1.lease.BUCKET.KEY                      a lease's record, once it is stored     CORE
@@ -18,8 +18,8 @@
 //	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
 //	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
 //
-// A bead token of "-" stands for "about no bead"; it is the one token that
-// [Parse] does not accept.
+// In a notice's subject "-" stands for what the notice is not about; it is the
+// one token that [Parse] does not accept.
 package subject
 
 import (
@@ -36,8 +36,8 @@ const Prefix = "loom.v1"
 // The zero Token is not valid and makes every builder panic.
 type Token struct{ s string }
 
-// NoBead stands for "about no bead" in a notice's subject.
-var NoBead = Token{"-"}
+// none stands in a notice's subject for what it is not about.
+var none = Token{"-"}
 
 // Parse returns s as a token, or an error with code id/malformed that names
 // what (for example "project").
@@ -91,21 +91,65 @@ func Service(name Token) string { return join("svc", name.s) }
 // Services matches every service.
 func Services() string { return join("svc", ">") }
 
-// Notice is where the notice of one event is published.
-func Notice(partition int, project, bead, kind Token) string {
-	return join("notice", number(partition), project.s, bead.s, kind.s)
+// About is what a notice is about, as far as that applies.
+type About struct {
+	Project Token
+	Team    Token // the outermost bead that Bead is a part of, or Bead
+	Bead    Token
+	Kind    Token
+	// Who acts: an agent, its role and its host.
+	Host, Role, Agent Token
 }
 
-// Notices matches the notices of a project and bead; a zero Token matches all.
-func Notices(project, bead Token) string {
-	return join("notice", "*", orAny(project), orAny(bead), ">")
+func (a About) tokens() []Token {
+	return []Token{a.Project, a.Team, a.Bead, a.Kind, a.Host, a.Role, a.Agent}
+}
+
+// Notice is where a notice is published. The project and the kind are required.
+func Notice(a About) string {
+	parts := []string{"notice"}
+	for _, t := range a.tokens() {
+		if t.s == "" && t != a.Project && t != a.Kind {
+			t = none
+		}
+		parts = append(parts, t.s)
+	}
+	return join(parts...)
+}
+
+// Notices matches the notices that are about all that a names; a zero Token
+// matches any.
+func Notices(a About) string {
+	parts := []string{"notice"}
+	for _, t := range a.tokens() {
+		parts = append(parts, orAny(t))
+	}
+	for len(parts) > 2 && parts[len(parts)-1] == "*" && parts[len(parts)-2] == "*" {
+		parts = parts[:len(parts)-1]
+	}
+	if last := len(parts) - 1; parts[last] == "*" {
+		parts[last] = ">"
+	}
+	return join(parts...)
 }
 
 // EveryNotice matches all notices.
 func EveryNotice() string { return join("notice", ">") }
 
-// Live is where streamed chunks about a bead are published.
-func Live(project, bead Token) string { return join("live", project.s, bead.s) }
+// Live is where what an agent writes is published as it comes. Its name is
+// that of [Agent].
+func Live(project, bead, role, agent Token) string {
+	return join("live", project.s, bead.s, role.s, agent.s)
+}
+
+// Agent parses an agent's name, "ROLE/N", as the tokens "ROLE" and "ROLE-N".
+func Agent(name string) (role, agent Token, err error) {
+	r, n, _ := strings.Cut(name, "/")
+	if role, err = Parse("role", r); err == nil {
+		agent, err = Parse("agent", r+"-"+n)
+	}
+	return role, agent, err
+}
 
 // LivesOf matches every Live subject of a project.
 func LivesOf(project Token) string { return join("live", project.s, ">") }

@@ -192,9 +192,7 @@ func TestOPS01_DerivedDataComesBack(t *testing.T) {
 	c := newChaos(t)
 	p, j := c.place, c.job("shop")
 	c.finish(p.start(t), j)
-	for _, name := range []string{"NOTICES", "OBJ_LOOM_SNAP"} {
-		remove(t, p.stream("CORE", name))
-	}
+	remove(t, p.stream("CORE", "OBJ_LOOM_SNAP"))
 	cutFile(t, p.path("projection.db"))
 	for _, dir := range []string{"git", "scratch"} {
 		remove(t, p.path(dir))

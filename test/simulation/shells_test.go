@@ -275,6 +275,9 @@ func (b *bench) check() {
 	b.world.oracle.acyclic()
 }
 
+// Heard says that somebody listens.
+func (b *bench) Heard(*loomv1.Event) bool { return true }
+
 // PublishNotice loses one in twenty.
 func (b *bench) PublishNotice(context.Context, *loomv1.Notice) error {
 	b.mu.Lock()

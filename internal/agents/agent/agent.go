@@ -79,7 +79,7 @@ type Worker struct {
 	// goes on with what they kept there. Nil means that there are none.
 	Shared func() bool
 	// Live is given chunks of text as the model writes them.
-	Live func(project, bead, text string)
+	Live func(project, bead, agent, text string)
 	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
 	// to 3, where there is one.
 	Tiers map[int]model.Provider

@@ -261,7 +261,7 @@ func (r *run) telling() (live func(model.Chunk), ended func()) {
 	s := r.Secrets.Stream()
 	tell := func(text string) {
 		if r.Live != nil && text != "" {
-			r.Live(r.brief.Project.Id, r.brief.Bead.Id, text)
+			r.Live(r.brief.Project.Id, r.brief.Bead.Id, r.brief.Attempt.GetClaimant().GetAgent(), text)
 		}
 	}
 	live = func(c model.Chunk) {

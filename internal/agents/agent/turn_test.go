@@ -137,7 +137,7 @@ func TestACT04_StopLeavesTheTurnAsRecorded(t *testing.T) {
 	b := newBench(t, script(says(call("shell", map[string]any{"command": "while :; do :; done"}))))
 	ctx, cancel := context.WithCancel(t.Context())
 	begun := make(chan struct{})
-	b.worker.Live = func(_, _, text string) {
+	b.worker.Live = func(_, _, _, text string) {
 		if text != "" {
 			close(begun)
 		}

@@ -5,10 +5,12 @@
 package notice
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fact"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
 )
 
 // unknown is the kind of an event whose fact this build does not know.
@@ -51,6 +53,8 @@ func Headers(n *loomv1.Notice) map[string][]string {
 	all := [...]struct{ name, value string }{
 		{"Loom-Type", noticeType},
 		{"Loom-Project", e.GetProject()},
+		{"Loom-Number", strconv.FormatUint(e.GetNumber(), 10)},
+		{"Loom-Team", Team(e)},
 		{"Loom-Bead", e.GetBead()},
 		{"Loom-Execution", e.GetExecution()},
 		{"Loom-Node", e.GetNode()},
@@ -67,6 +71,50 @@ func Headers(n *loomv1.Notice) map[string][]string {
 		}
 	}
 	return h
+}
+
+// About returns what the notice of e is about. A project, bead or team that is
+// no token is an error with the code id/malformed.
+func About(e *loomv1.Event) (subject.About, error) {
+	a := subject.About{Kind: subject.Must(Kind(e))}
+	var err error
+	if a.Project, err = subject.Parse("project", e.GetProject()); err != nil {
+		return a, err
+	}
+	for _, part := range []struct {
+		what, id string
+		to       *subject.Token
+	}{{"bead", e.GetBead(), &a.Bead}, {"team", Team(e), &a.Team}} {
+		if part.id == "" {
+			continue
+		}
+		if *part.to, err = subject.Parse(part.what, part.id); err != nil {
+			return a, err
+		}
+	}
+	role, agent := worker(e)
+	name, host, _ := strings.Cut(agent, "@")
+	if name != "" {
+		a.Role, a.Agent, _ = subject.Agent(name) // what a caller chose for its name is not always one
+	} else if role != "" {
+		a.Role, _ = subject.Parse("role", role)
+	}
+	if who := e.GetActor(); host == "" && who.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_HOST {
+		host = who.Name
+	}
+	if host != "" {
+		a.Host, _ = subject.Parse("host", host)
+	}
+	return a, nil
+}
+
+// Team returns the outermost bead that the event's bead is a part of, itself
+// where it is none; "" for an event about no bead.
+func Team(e *loomv1.Event) string {
+	if e.GetTeam() != "" {
+		return e.GetTeam()
+	}
+	return e.GetBead()
 }
 
 // worker returns the role an event is about and the agent, "ROLE/N@HOST", as

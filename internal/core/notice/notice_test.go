@@ -27,6 +27,33 @@ func at(e *loomv1.Event) *loomv1.Event {
 	return e
 }
 
+func TestSUB04_ANoticeIsPublishedUnderWhoActsAndForWhichTeam(t *testing.T) {
+	claimed := &loomv1.Event{Fact: &loomv1.Event_AttemptClaimed{AttemptClaimed: &loomv1.AttemptClaimed{Claimant: &loomv1.Claimant{Agent: "lead/3", Host: "h2"}}}}
+	part := at(&loomv1.Event{Fact: &loomv1.Event_EdgeSettled{EdgeSettled: &loomv1.EdgeSettled{}}})
+	part.Team = "demo-0"
+	odd := at(&loomv1.Event{Fact: &loomv1.Event_EdgeSettled{EdgeSettled: &loomv1.EdgeSettled{}}})
+	odd.Actor = &loomv1.Identity{Kind: agent.Kind, Name: "Any.body>@h*"}
+	for _, tt := range []struct {
+		e    *loomv1.Event
+		want string
+	}{
+		{at(claimed), "demo.demo-1.demo-1.attempt-claimed.h2.lead.lead-3"},
+		{part, "demo.demo-0.demo-1.edge-settled.h1.qa-engineer.qa-engineer-1"},
+		{odd, "demo.demo-1.demo-1.edge-settled.-.-.-"},
+		{&loomv1.Event{Project: "demo"}, "demo.-.-.unknown.-.-.-"},
+	} {
+		about, err := notice.About(tt.e)
+		if got := subject.Notice(about); err != nil || got != "loom.v1.notice."+tt.want {
+			t.Errorf("%v: %s, %v; want %s", tt.e, got, err, tt.want)
+		}
+	}
+	for _, bad := range []*loomv1.Event{{}, {Project: "a.b"}, {Project: "demo", Bead: ">"}, {Project: "demo", Bead: "demo-1", Team: "*"}} {
+		if _, err := notice.About(bad); fault.Code(err) != "id/malformed" {
+			t.Errorf("About(%v): %v, want id/malformed", bad, err)
+		}
+	}
+}
+
 func ExampleOf() {
 	e := &loomv1.Event{
 		Number: 42, Project: "demo", Bead: "demo-1", Execution: "demo-1-x1",
@@ -216,10 +243,13 @@ func TestSUB04_Headers(t *testing.T) {
 	pos := &loomv1.Position{Partition: 1, Epoch: 2, Sequence: 3, Index: 4}
 	full := map[string]string{
 		"Loom-Type": string((&loomv1.Notice{}).ProtoReflect().Descriptor().FullName()), "Loom-Project": "demo", "Loom-Bead": "demo-1",
+		"Loom-Number": "7", "Loom-Team": "demo-1",
 		"Loom-Execution": "demo-1-x1", "Loom-Node": "verify", "Loom-Role": "qa-engineer", "Loom-Agent": "qa-engineer/1@h1",
 		"Loom-Position": "1.2.3.4", "Loom-Summary": "qa-engineer/1@h1 ran shell: ls",
 	}
-	n := notice.Of(at(ran("shell", "ls", 0)), pos)
+	e := at(ran("shell", "ls", 0))
+	e.Number = 7
+	n := notice.Of(e, pos)
 	if diff := cmp.Diff(full, only(notice.Headers(n))); diff != "" {
 		t.Errorf("Headers of an agent's event (-want +got):\n%s", diff)
 	}

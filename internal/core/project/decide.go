@@ -214,6 +214,7 @@ func (d *decision) stamp(e *loomv1.Event) {
 	e.Time = d.at
 	e.Project = d.s.cfg.ID
 	e.Bead = first(e.Bead, d.bead)
+	e.Team = d.s.team(e)
 	e.Execution = first(e.Execution, d.execution)
 	e.Node = first(e.Node, d.node)
 	e.Attempt = first(e.Attempt, d.attempt)
@@ -221,6 +222,24 @@ func (d *decision) stamp(e *loomv1.Event) {
 		e.Actor = d.actor
 	}
 	commitlock.Stamp(e, d.s.cfg.Epoch)
+}
+
+// team returns the outermost bead that an event's bead is a part of, or whose
+// answer it waits for; "" where it is part of none.
+func (s *State) team(e *loomv1.Event) string {
+	b := s.p.Beads[e.Bead]
+	if f := e.GetBeadFiled(); f != nil {
+		b = f.Bead
+	}
+	team := ""
+	for range MaxDepth + 1 { // a line of parents, and a question about one of them
+		up := first(b.GetParent(), b.GetAbout())
+		if up == "" {
+			break
+		}
+		team, b = up, s.p.Beads[up]
+	}
+	return team
 }
 
 func first(a, b string) string {

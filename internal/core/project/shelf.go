@@ -20,6 +20,7 @@ const unpackedMost = 64
 // It is no part of the state: a snapshot has them all, wherever they are.
 type shelf struct {
 	packed map[string]packed
+	pinned map[string]uint32 // how many of packed there are by the hash of their definition
 	idle   []string // ended ones that are not packed, the longest first; an id may come twice
 }
 
@@ -44,6 +45,7 @@ func (s *State) execution(id string) *loomv1.Execution {
 		panic(fmt.Sprintf("execution %q, packed by this very process: %v", id, err))
 	}
 	delete(s.shelf.packed, id)
+	s.shelf.pinned[p.definition]--
 	s.p.Executions[id] = x
 	s.shelf.idle = append(s.shelf.idle, id)
 	return x
@@ -67,6 +69,7 @@ func (s *State) rest(unpacked int) {
 			continue // it stays as it is; Hash says the same of a whole state
 		}
 		s.shelf.packed[id] = packed{data, x.DefinitionHash}
+		s.shelf.pinned[x.DefinitionHash]++
 		delete(s.p.Executions, id)
 	}
 }

@@ -167,7 +167,7 @@ func (s *State) derive() error {
 		}
 		s.defs[hash] = c
 	}
-	s.shelf = shelf{packed: map[string]packed{}}
+	s.shelf = shelf{packed: map[string]packed{}, pinned: map[string]uint32{}}
 	for id, x := range s.p.Executions {
 		if running(x) {
 			s.open[id] = true

@@ -65,7 +65,8 @@ func (s *State) notOne(name, prefix string, found []*loomv1.StoredDefinition) er
 	return fault.New("definition/unknown", "project %q has no workflow %q", s.cfg.ID, name).At("id").Want("%s", suggest.Among(name, names))
 }
 
-// countExecutions counts those that are pinned to each definition.
+// countExecutions counts those that are pinned to each definition. It looks at
+// those that run and those that ended last: each submission asks for one.
 func (s *State) countExecutions(list []*loomv1.StoredDefinition) {
 	by := make(map[string]*loomv1.StoredDefinition, len(list))
 	for _, d := range list {
@@ -79,9 +80,7 @@ func (s *State) countExecutions(list []*loomv1.StoredDefinition) {
 			}
 		}
 	}
-	for _, x := range s.shelf.packed {
-		if d := by[x.definition]; d != nil {
-			d.Executions++
-		}
+	for hash, d := range by {
+		d.Executions += s.shelf.pinned[hash]
 	}
 }

@@ -123,6 +123,15 @@ func TestACT03_ALeadIsParkedUntilItsTasksAreDone(t *testing.T) {
 		t.Errorf("a parked attempt is still its agent's: %v", err)
 	}
 	r, researcher := d.takes("researcher", 1)
+	for _, e := range d.events {
+		want := ""
+		if e.Bead != "" && e.Bead != bead {
+			want = bead
+		}
+		if e.Team != want {
+			t.Errorf("an event of bead %q is of team %q, want %q: %v", e.Bead, e.Team, want, e)
+		}
+	}
 	if r.Bead.Parent != bead || r.Bead.Goal != "look" || !strings.Contains(r.Bead.Description, "it is there") || r.Execution.Parent != b.Execution.Id {
 		t.Errorf("the researcher works on %v, want a part of %s", r.Bead, bead)
 	}

@@ -114,7 +114,6 @@ type Broker struct {
 	looked  atomic.Int64   // when identities were last asked for because of a key
 	running sync.WaitGroup // handlers of requests
 	workers workers
-	lost    atomic.Uint64 // notices
 
 	// deployment is what the hosts have agreed on, and trust whom the others
 	// are; nil for a host that is alone.
@@ -275,8 +274,7 @@ func (b *Broker) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(answerWithin),
-			jetstream.WithPublishAsyncMaxPending(noticesPending), jetstream.WithPublishAsyncErrHandler(b.noticeFailed))
+		js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(answerWithin))
 		if err != nil {
 			return fmt.Errorf("broker: %w", err)
 		}

@@ -55,7 +55,7 @@ func TestOPS01_ThreeHostsMakeOneDeployment(t *testing.T) {
 	}
 	t.Run("every stream has three replicas, and none answers for its leader", func(t *testing.T) {
 		js := stream(t, c.Broker(0))
-		for _, name := range []string{"DLQ", "KV_LOOM_DEPLOYMENT", "LOOM_J_00", "OBJ_LOOM_BLOB", "OBJ_LOOM_SNAP", "WORK", "NOTICES"} {
+		for _, name := range []string{"DLQ", "KV_LOOM_DEPLOYMENT", "LOOM_J_00", "OBJ_LOOM_BLOB", "OBJ_LOOM_SNAP", "WORK"} {
 			s, err := js.Stream(ctx, name)
 			if err != nil {
 				t.Fatal(name, err)
@@ -64,6 +64,33 @@ func TestOPS01_ThreeHostsMakeOneDeployment(t *testing.T) {
 				t.Errorf("%s: %d replicas, direct %t", name, i.Config.Replicas, i.Config.AllowDirect)
 			}
 		}
+	})
+	t.Run("a notice of one host is heard on another", func(t *testing.T) {
+		sub, err := c.Broker(1).Edge().SubscribeSync("loom.v1.notice.*.p-1.>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, "interest", func() error {
+			if !c.Broker(0).Heard(event(1).Event) {
+				return errors.New("host 0 does not know that somebody listens on host 1")
+			}
+			return nil
+		})
+		if err := c.Broker(0).PublishNotice(ctx, event(1)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sub.NextMsg(5 * time.Second); err != nil {
+			t.Error(err)
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, "silence", func() error {
+			if c.Broker(0).Heard(event(1).Event) {
+				return errors.New("host 0 believes that somebody listens")
+			}
+			return nil
+		})
 	})
 	t.Run("its status names the hosts and the streams' leaders", func(t *testing.T) {
 		becomes(t, "whole", func() error { return whole(c.Broker(1).Status(ctx), 3) })

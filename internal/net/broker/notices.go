@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -13,16 +12,25 @@ import (
 	"github.com/loomrun/loom/proto/subject"
 )
 
-// noticesPending is how many notices may be on their way to their stream.
-const noticesPending = 4096
+// Heard says whether anybody on any host listens to the notice of e. On servers
+// that somebody else runs that cannot be asked, and it is true.
+func (b *Broker) Heard(e *loomv1.Event) bool {
+	if b.server == nil {
+		return true
+	}
+	about, err := notice.About(e)
+	if err != nil {
+		return true // so that publishing says what is wrong
+	}
+	account, err := b.server.LookupAccount(core)
+	return err != nil || account.SubscriptionInterest(subject.Notice(about))
+}
 
-// PublishNotice sends a notice to whoever listens and to the stream that keeps
-// it for replay. It does not wait for the stream; it blocks only while
-// noticesPending notices are on their way. The stream takes a notice once: its
-// position is the message's id. One that the stream refuses is counted by
-// [Broker.NoticesLost], and still in the journal.
+// PublishNotice sends a notice to whoever listens, at most once. It is kept
+// nowhere: the journal has the event, and its observers read there what they
+// missed.
 func (b *Broker) PublishNotice(ctx context.Context, n *loomv1.Notice) error {
-	to, err := noticeSubject(n)
+	about, err := notice.About(n.GetEvent())
 	if err != nil {
 		return err
 	}
@@ -30,38 +38,8 @@ func (b *Broker) PublishNotice(ctx context.Context, n *loomv1.Notice) error {
 	if err != nil {
 		return fault.New("internal/error", "notice cannot be encoded").Because(err)
 	}
-	msg := &nats.Msg{Subject: to, Data: data, Header: notice.Headers(n)}
-	msg.Header[jetstream.MsgIDHeader] = []string{notice.FormatPosition(n.Position)}
-	if _, err := b.js[core].PublishMsgAsync(msg, jetstream.WithStallWait(answerWithin)); err != nil {
-		return fault.New("host/unavailable", "the notices' stream does not keep up").Because(err)
+	if err := b.Core().PublishMsg(&nats.Msg{Subject: subject.Notice(about), Data: data, Header: notice.Headers(n)}); err != nil {
+		return fault.New("host/unavailable", "the notice is not published").Because(err)
 	}
 	return ctx.Err()
 }
-
-func noticeSubject(n *loomv1.Notice) (string, error) {
-	project, err := subject.Parse("project", n.GetEvent().GetProject())
-	if err != nil {
-		return "", err
-	}
-	kind, err := subject.Parse("kind", n.GetKind())
-	if err != nil {
-		return "", err
-	}
-	bead := subject.NoBead
-	if id := n.GetEvent().GetBead(); id != "" {
-		if bead, err = subject.Parse("bead", id); err != nil {
-			return "", err
-		}
-	}
-	return subject.Notice(int(n.GetPosition().GetPartition()), project, bead, kind), nil
-}
-
-// noticeFailed counts a notice that its stream did not take.
-func (b *Broker) noticeFailed(_ jetstream.JetStream, msg *nats.Msg, err error) {
-	if b.lost.Add(1) == 1 {
-		b.log.Warn("a notice is not kept for replay; the journal has it", "subject", msg.Subject, "error", err)
-	}
-}
-
-// NoticesLost returns how many notices the stream did not take since Start.
-func (b *Broker) NoticesLost() uint64 { return b.lost.Load() }

@@ -94,7 +94,7 @@ func observations(u user) []string {
 	}
 	var list []string
 	for _, p := range u.projects {
-		list = append(list, subject.Notices(subject.Must(p), subject.Token{}), subject.LivesOf(subject.Must(p)))
+		list = append(list, subject.Notices(subject.About{Project: subject.Must(p)}), subject.LivesOf(subject.Must(p)))
 	}
 	return list
 }

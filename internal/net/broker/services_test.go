@@ -23,7 +23,7 @@ func event(n uint64) *loomv1.Notice {
 	}
 }
 
-func TestSUB04_NoticesReachSubscribersAndTheirStreamOnce(t *testing.T) {
+func TestSUB04_NoticesReachThoseWhoListen(t *testing.T) {
 	o := listen(t)
 	nc := o.as(t, "anonymous")
 	sub, err := nc.SubscribeSync("loom.v1.notice.>")
@@ -43,26 +43,63 @@ func TestSUB04_NoticesReachSubscribersAndTheirStreamOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Subject != "loom.v1.notice.00.p.p-1.bead-filed" || m.Header.Get("Loom-Position") != want || m.Header.Get("Loom-Summary") != "p-1 was filed" {
+		if m.Subject != "loom.v1.notice.p.p-1.p-1.bead-filed.-.-.-" || m.Header.Get("Loom-Position") != want || m.Header.Get("Loom-Summary") != "p-1 was filed" {
 			t.Errorf("notice %v on %s, want position %s", m.Header, m.Subject, want)
 		}
-	}
-	eventually(t, o.Broker, "NOTICES", 2)
-	if n := o.NoticesLost(); n != 0 {
-		t.Errorf("%d notices were lost", n)
 	}
 	about := event(3)
 	about.Event.Bead = ""
 	if err := o.PublishNotice(t.Context(), about); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := sub.NextMsg(5 * time.Second); err != nil || m.Subject != "loom.v1.notice.00.p.-.bead-filed" {
+	if m, err := sub.NextMsg(5 * time.Second); err != nil || m.Subject != "loom.v1.notice.p.-.-.bead-filed.-.-.-" {
 		t.Errorf("a notice about no bead: %v, %v", m, err)
 	}
-	for _, bad := range []*loomv1.Notice{{}, {Kind: "x", Event: &loomv1.Event{Project: "a.b"}}, {Kind: ">", Event: &loomv1.Event{Project: "p"}}} {
+	for _, bad := range []*loomv1.Notice{{}, {Kind: "x", Event: &loomv1.Event{Project: "a.b"}}, {Kind: "x", Event: &loomv1.Event{Project: "p", Bead: ">"}}} {
 		if err := o.PublishNotice(t.Context(), bad); fault.Code(err) != "id/malformed" {
 			t.Errorf("PublishNotice(%v): %v, want id/malformed", bad, err)
 		}
+	}
+}
+
+// A notice that nobody listens to is not made; who listens decides, and not what
+// somebody else listens to.
+func TestSUB04_WhetherAnybodyListensIsKnown(t *testing.T) {
+	o := listen(t)
+	e := event(1).Event
+	nc := o.as(t, "anonymous")
+	for _, tt := range []struct {
+		subject string
+		heard   bool
+	}{
+		{"loom.v1.live.>", false},
+		{"loom.v1.notice.q.>", false},
+		{"loom.v1.notice.*.*.*.execution-ended.>", false},
+		{"loom.v1.notice.*.p-1.>", true},
+		{"loom.v1.notice.>", true},
+	} {
+		if o.Heard(e) {
+			t.Fatalf("before %s: somebody listens", tt.subject)
+		}
+		sub, err := nc.SubscribeSync(tt.subject)
+		if err == nil {
+			err = nc.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.Heard(e); got != tt.heard {
+			t.Errorf("with %s: heard %t, want %t", tt.subject, got, tt.heard)
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !o.Heard(&loomv1.Event{}) {
+		t.Error("what is wrong with an event is not found out")
 	}
 }
 

@@ -13,26 +13,22 @@ import (
 
 // The names of the streams that are not a journal's.
 const (
-	tasksStream   = "TASKS"
-	workStream    = "WORK"
-	noticesStream = "NOTICES"
-	dlqStream     = "DLQ"
-	proofStream   = "LOOM_PROOF"
-	proofSubject  = "loom-proof"
+	tasksStream  = "TASKS"
+	workStream   = "WORK"
+	dlqStream    = "DLQ"
+	proofStream  = "LOOM_PROOF"
+	proofSubject = "loom-proof"
 )
 
 const (
-	taskBytes   = 1 << 30
-	dlqBytes    = 1 << 30
-	noticeBytes = 2 << 30
-	snapBytes   = 8 << 30
+	taskBytes = 1 << 30
+	dlqBytes  = 1 << 30
+	snapBytes = 8 << 30
 	// otherBytes is what all file streams but journals and blobs may need.
-	otherBytes = taskBytes + dlqBytes + noticeBytes + snapBytes + 1<<30
+	otherBytes = taskBytes + dlqBytes + snapBytes + 1<<30
 	workBytes  = 256 << 20
-	// memoryNoticeBytes is what the notices of a cluster may take.
-	memoryNoticeBytes = 256 << 20
 	// memoryBytes is what all streams in memory may take.
-	memoryBytes = workBytes + memoryNoticeBytes + 256<<20
+	memoryBytes = workBytes + 256<<20
 	headers     = 16 << 10
 )
 
@@ -53,7 +49,6 @@ func (c Config) streams() []stream {
 		{core, true, sealed(dlqStream, dlqBytes, subject.DLQs())},
 		{core, true, objects(blob.Bucket, c.BlobBytes)},
 		{core, false, objects(natsjournal.SnapshotBucket, snapBytes)},
-		{core, false, notices()},
 		{core, false, work()},
 	}
 	for p := range partitions {
@@ -78,14 +73,9 @@ func (c Config) row(name string) stream {
 }
 
 // jointly returns a stream as several hosts keep it. None of them may answer
-// for its leader, which alone knows what was acknowledged last; and what is
-// derived stays in memory, because there a write would wait for the disks of
-// more than half of the hosts.
+// for its leader, which alone knows what was acknowledged last.
 func jointly(c jetstream.StreamConfig, replicas int) jetstream.StreamConfig {
 	c.Replicas, c.AllowDirect = replicas, false
-	if c.PersistMode == jetstream.AsyncPersistMode {
-		c.PersistMode, c.Storage, c.MaxBytes = jetstream.DefaultPersistMode, jetstream.MemoryStorage, memoryNoticeBytes
-	}
 	return c
 }
 
@@ -133,15 +123,6 @@ func work() jetstream.StreamConfig {
 	c := base(workStream, subject.Works())
 	c.Retention, c.Storage, c.MaxBytes = jetstream.WorkQueuePolicy, jetstream.MemoryStorage, workBytes
 	c.MaxMsgsPerSubject, c.DiscardNewPerSubject = 1, true
-	return c
-}
-
-// notices is on disk without waiting for it: the journal has everything.
-func notices() jetstream.StreamConfig {
-	c := base(noticesStream, subject.EveryNotice())
-	c.Storage, c.PersistMode = jetstream.FileStorage, jetstream.AsyncPersistMode
-	c.Discard, c.MaxBytes, c.MaxAge = jetstream.DiscardOld, noticeBytes, 7*24*time.Hour
-	c.Duplicates = 2 * time.Minute // a notice is published again after a take-over
 	return c
 }
 

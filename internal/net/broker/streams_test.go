@@ -108,13 +108,12 @@ func TestOPS01_MissingAndDriftedStreams(t *testing.T) {
 		{"the blobs are gone", "CORE", remove("OBJ_LOOM_BLOB"), "data/stream-missing", []string{"OBJ_LOOM_BLOB"}},
 		{"what was set aside is gone", "CORE", remove("DLQ"), "data/stream-missing", []string{"DLQ"}},
 		{"the work queue is gone", "CORE", remove("WORK"), "", nil},
-		{"the notices are gone", "CORE", remove("NOTICES"), "", nil},
 		{"the snapshots are gone", "CORE", remove("OBJ_LOOM_SNAP"), "", nil},
 		{"a journal drops old batches", "CORE", update("LOOM_J_00", func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld }), "data/stream-drift", []string{"LOOM_J_00", "discard"}},
 		{"a journal answers directly", "CORE", update("LOOM_J_00", func(c *jetstream.StreamConfig) { c.AllowDirect = true }), "data/stream-drift", []string{"LOOM_J_00", "allow_direct"}},
 		{"a journal has another subject", "CORE", update("LOOM_J_00", func(c *jetstream.StreamConfig) { c.Subjects = []string{"else"}; c.AllowDirect = true }), "data/stream-drift", []string{"allow_direct, subjects"}},
 		{"a journal has another size", "CORE", update("LOOM_J_00", func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }), "", nil},
-		{"the notices keep less", "CORE", update("NOTICES", func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 }), "", nil},
+		{"the snapshots keep less", "CORE", update("OBJ_LOOM_SNAP", func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 }), "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := t.TempDir()

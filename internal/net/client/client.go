@@ -180,7 +180,7 @@ const pollEvery = 2 * time.Second
 func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
 	wake := make(chan struct{}, 1)
 	if live {
-		sub, err := c.nc.Subscribe(subject.Notices(subject.Token{}, subject.Token{}), func(*nats.Msg) {
+		sub, err := c.nc.Subscribe(subject.EveryNotice(), func(*nats.Msg) {
 			select {
 			case wake <- struct{}{}:
 			default:

@@ -43,7 +43,7 @@ func routes() []route {
 		{
 			pattern: eventsPattern, summary: "what happens, as server-sent events; each one's id is the cursor to go on from",
 			scopes: endpoint.Of("notices").Scopes, request: &loomv1.NoticesRequest{}, reply: &loomv1.Notice{},
-			params: []string{"after", "project", "bead", "execution", "kinds", "since"}, serve: (*Server).events,
+			params: []string{"after", "project", "bead", "execution", "team", "role", "agent", "host", "kinds", "since"}, serve: (*Server).events,
 		},
 	}
 	for _, e := range endpoint.All() {

@@ -38,6 +38,8 @@ type Event struct {
 	Attempt   string `protobuf:"bytes,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// On whose behalf.
 	Actor *Identity `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The outermost bead that the bead is a part of; unset where it is part of none.
+	Team string `protobuf:"bytes,9,opt,name=team,proto3" json:"team,omitempty"`
 	// The numbers below 20 are for what every event may have.
 	//
 	// Types that are valid to be assigned to Fact:
@@ -212,6 +214,13 @@ func (x *Event) GetActor() *Identity {
 		return x.Actor
 	}
 	return nil
+}
+
+func (x *Event) GetTeam() string {
+	if x != nil {
+		return x.Team
+	}
+	return ""
 }
 
 func (x *Event) GetFact() isEvent_Fact {
@@ -5915,7 +5924,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x94L\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa8L\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5924,7 +5933,8 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\texecution\x18\x05 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\a \x01(\tR\aattempt\x12'\n" +
-	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12\xaf\x01\n" +
+	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12\x12\n" +
+	"\x04team\x18\t \x01(\tR\x04team\x12\xaf\x01\n" +
 	"\x12project_registered\x18\x14 \x01(\v2\x1a.loom.v1.ProjectRegisteredBb\x8a\xb5\x18^\n" +
 	"\x01\x01\x1aYproject {project} registered, work lands on {.config.target_branch or its default branch}H\x00R\x11projectRegistered\x12\xb5\x01\n" +
 	"\x11definition_stored\x18\x15 \x01(\v2\x19.loom.v1.DefinitionStoredBk\x8a\xb5\x18g\n" +

@@ -698,9 +698,12 @@ func (x *SnapshotRef) GetHash() []byte {
 
 // Notice is what observers receive of an event.
 //
-// Subject: loom.v1.notice.NN.PROJECT.BEAD.KIND. BEAD is "-" for events about
-// no bead. Headers: Loom-Type, Loom-Project, Loom-Bead, Loom-Execution,
-// Loom-Node, Loom-Role, Loom-Agent, Loom-Position, Loom-Summary.
+// Subject: loom.v1.notice.PROJECT.TEAM.BEAD.KIND.HOST.ROLE.AGENT. TEAM is the
+// outermost bead that BEAD is a part of, AGENT is ROLE-N; "-" stands for what the
+// event is not about. Headers: Loom-Type, Loom-Project, Loom-Number (the event's,
+// one more than that of the notice before it in the project), Loom-Team,
+// Loom-Bead, Loom-Execution, Loom-Node, Loom-Role, Loom-Agent, Loom-Position,
+// Loom-Summary.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "PARTITION.EPOCH.SEQUENCE.INDEX", equal for every delivery.

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x8cG\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xbbG\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -64,11 +64,11 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\x05inbox2+\x1a\x10one of approvals\"\x02id*\aproject\n" +
 	"\n" +
 	"inbox/{id}:\xb0\x01\n" +
-	"\x05inbox\x12\x1cShow what waits for a person\x1ajShow what waits for the person who owns this; with id, the change's diff too. Only that person can answer.*\x1dproject limit after filter id\x12\xd5\x03\n" +
-	"\aNotices\x12\x17.loom.v1.NoticesRequest\x1a\x15.loom.v1.NoticesReply\"\x99\x03\x92\xb5\x18\x94\x03\n" +
-	"\x02\x01\x04\x10\x01\x1a\x16project bead execution*9`NoticesReply`: a page of history, read from the journals2b\x1a'a page of what happened, after a cursor*.after project bead execution kinds since limit\n" +
-	"\anotices:\xd2\x01\n" +
-	"\x06events\x12\x12Read what happened\x1a\x83\x01Read what happened, oldest first, after a cursor: give next of one answer as after of the next; end says that there is no more yet.*.after project bead execution limit kinds since@\x01\x12\xc4\x02\n" +
+	"\x05inbox\x12\x1cShow what waits for a person\x1ajShow what waits for the person who owns this; with id, the change's diff too. Only that person can answer.*\x1dproject limit after filter id\x12\x84\x04\n" +
+	"\aNotices\x12\x17.loom.v1.NoticesRequest\x1a\x15.loom.v1.NoticesReply\"\xc8\x03\x92\xb5\x18\xc3\x03\n" +
+	"\x02\x01\x04\x10\x01\x1a\x1bproject bead execution team*9`NoticesReply`: a page of history, read from the journals2w\x1a'a page of what happened, after a cursor*Cafter project bead execution team role agent host kinds since limit\n" +
+	"\anotices:\xe7\x01\n" +
+	"\x06events\x12\x12Read what happened\x1a\x83\x01Read what happened, oldest first, after a cursor: give next of one answer as after of the next; end says that there is no more yet.*Cafter project bead execution team role agent host limit kinds since@\x01\x12\xc4\x02\n" +
 	"\x05Graph\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\x9b\x02\x92\xb5\x18\x96\x02\n" +
 	"\x01\x01\x1a\n" +
 	"project id*I`View` with the decision `graph`, or the part about one bead or execution2Z\x1a@list the decision graph, or the part about one bead or execution*\x0eproject filter\n" +

@@ -1919,7 +1919,14 @@ type NoticesRequest struct {
 	// Only of these kinds, for example "edge-settled"; none means all.
 	Kinds []string `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// Only of this journal time or later.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	Since *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	// Only of this bead and of what is part of it.
+	Team string `protobuf:"bytes,8,opt,name=team,proto3" json:"team,omitempty"`
+	// Only of what agents of this role did, of one agent ("ROLE-N") or of the
+	// agents of a host.
+	Role          string `protobuf:"bytes,9,opt,name=role,proto3" json:"role,omitempty"`
+	Agent         string `protobuf:"bytes,10,opt,name=agent,proto3" json:"agent,omitempty"`
+	Host          string `protobuf:"bytes,11,opt,name=host,proto3" json:"host,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2001,6 +2008,34 @@ func (x *NoticesRequest) GetSince() *timestamppb.Timestamp {
 		return x.Since
 	}
 	return nil
+}
+
+func (x *NoticesRequest) GetTeam() string {
+	if x != nil {
+		return x.Team
+	}
+	return ""
+}
+
+func (x *NoticesRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *NoticesRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *NoticesRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
 }
 
 // NoticesReply is a page of history.
@@ -3664,7 +3699,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb3\x02\n" +
 	"\x0eNoticesRequest\x12%\n" +
 	"\x05after\x18\x01 \x01(\v2\x0f.loom.v1.CursorR\x05after\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -3672,7 +3707,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\texecution\x18\x04 \x01(\tR\texecution\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x120\n" +
-	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xbf\x01\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x12\n" +
+	"\x04team\x18\b \x01(\tR\x04team\x12\x12\n" +
+	"\x04role\x18\t \x01(\tR\x04role\x12\x14\n" +
+	"\x05agent\x18\n" +
+	" \x01(\tR\x05agent\x12\x12\n" +
+	"\x04host\x18\v \x01(\tR\x04host\"\xbf\x01\n" +
 	"\fNoticesReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12)\n" +
 	"\anotices\x18\x02 \x03(\v2\x0f.loom.v1.NoticeR\anotices\x12#\n" +
