@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -105,7 +106,7 @@ func (a *agent) fields() *structpb.Struct {
 			f[name] = a.w.calm || !a.w.one(3)
 		case kind == "object":
 			f[name] = a.plan()
-		case kind != "string":
+		case condition.BaseType(kind) != "string":
 			f[name] = a.w.rng.IntN(3)
 		case name == "severity":
 			f[name] = []string{"high", "high", "high", "none"}[a.w.rng.IntN(4)]
