@@ -21,7 +21,7 @@ const unpackedMost = 64
 type shelf struct {
 	packed map[string]packed
 	pinned map[string]uint32 // how many of packed there are by the hash of their definition
-	idle   []string // ended ones that are not packed, the longest first; an id may come twice
+	idle   []string          // ended ones that are not packed, the longest first; an id may come twice
 }
 
 type packed struct {
