@@ -18,12 +18,14 @@ import (
 // What each built-in role may do; nothing else can widen it.
 func TestROLE01_Builtin(t *testing.T) {
 	const (
-		read      = "file_read file_search content_search directory_list"
-		decide    = "decision_log decision_query decision_vote"
+		find      = "file_read file_search content_search"
+		read      = find + " directory_list"
+		record    = "decision_log decision_query"
+		decide    = record + " decision_vote"
 		judge     = decide + " decision_ballot"
 		gitRead   = "git_status git_diff git_log"
 		gitJudge  = gitRead + " git_show git_blame"
-		editors   = read + " file_write file_edit apply_patch shell process " + gitRead + " " + decide
+		editors   = find + " file_write file_edit apply_patch shell process git_diff " + record
 		reporters = read + " " + judge
 		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
@@ -37,7 +39,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		"implementer":         editors + " todo lsp_diagnostics sub_agent ask_user",
 		"lead":                reporters + " todo " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
 		"project-manager":     read + " file_edit " + decide,
-		"qa-engineer":         read + " shell process todo " + gitJudge + " " + judge,
+		"qa-engineer":         find + " shell process todo " + gitJudge + " " + record,
 		"researcher":          reporters + " todo",
 		"web-designer":        editors + " todo",
 	}
