@@ -31,7 +31,7 @@ func TestROLE01_Builtin(t *testing.T) {
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{
-		"analyst":             read + " file_write file_edit " + knowledge + " decision_log decision_query",
+		"analyst":             read + " file_write file_edit " + knowledge + " decision_log",
 		"architect":           reporters + " todo " + gitJudge,
 		"backend-engineer":    editors + " todo lsp_diagnostics",
 		"ceo":                 "",
