@@ -77,6 +77,7 @@ type Host struct {
 	fleet    fleet
 	hearing  hearing
 	leaves   leaves
+	handover *actors.Handover
 	seats    seats
 	kits     kits
 	places   places
@@ -215,6 +216,7 @@ func (h *Host) partition(project string) int { return partitionOf(project, len(h
 // startSystem starts the actor system, on the wire to other hosts if there are
 // any.
 func (h *Host) startSystem(context.Context) error {
+	h.handover = actors.NewHandover(queue{h.broker}, h.broker, h.alone)
 	var err error
 	lost := func(name string) {
 		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
@@ -257,7 +259,7 @@ func (h *Host) startActors(ctx context.Context) error {
 
 func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.Manifest, ceo ed25519.PublicKey) actors.Partition {
 	p := actors.Partition{
-		Log: log, Snapshots: s, Notices: h.broker, Work: h.broker, Clock: actors.NewClock(), Logger: h.log,
+		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Clock: actors.NewClock(), Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
@@ -316,7 +318,7 @@ func (h *Host) startAgents(context.Context) error {
 			continue
 		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: queue{h.broker}, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
+			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
@@ -331,6 +333,9 @@ func (h *Host) Stop(ctx context.Context) {
 		h.stopWeb(ctx)
 		if h.pools != nil {
 			h.pools.Stop()
+		}
+		if h.handover != nil {
+			h.handover.Stop()
 		}
 		h.leave(ctx)
 		h.cancel()

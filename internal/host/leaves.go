@@ -70,8 +70,17 @@ func (h *Host) watchLeaves() {
 	}
 }
 
+// alone says that no other host takes part in the deployment, and that nobody has
+// credentials of a leaf host.
+func (h *Host) alone() bool {
+	return !h.broker.Clustered() && h.config.External == nil && len(h.broker.Workers()) == 0
+}
+
 // leavesChanged has everybody look who minds that leaf hosts came or went.
 func (h *Host) leavesChanged(gone []string) {
+	if err := h.handover.Share(h.ctx); err != nil {
+		h.log.Warn("work that waits is not shared with leaf hosts at once", "error", err)
+	}
 	for _, name := range gone {
 		h.log.Info("leaf host", "name", name, "alive", false)
 	}
