@@ -13,7 +13,7 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// council is a policy of a team that puts a question to the vote: triage opens
+// council is a policy of a team that puts a question to the vote: the lead opens
 // it, and each voter answers for its role.
 func council(r *model.Request) (*model.Response, error) {
 	prompt := r.Messages[0].Text
@@ -59,7 +59,7 @@ func TestGRAPH05_AgentsVote(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	h := start(t, config(t, scripted.New("council", council)))
-	bead, err := connect(t, h, "anonymous").Submit(ctx, &loomv1.Submission{Project: "shop", Process: "auto-bug-workflow", Goal: "which way?"})
+	bead, err := connect(t, h, "anonymous").Submit(ctx, &loomv1.Submission{Project: "shop", Process: "team-delivery", Goal: "which way?"})
 	if err != nil {
 		t.Fatal(err)
 	}

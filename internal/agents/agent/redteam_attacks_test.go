@@ -127,7 +127,7 @@ func (f *field) usurpation() []attack {
 		sh("kill the runtime", "kill -9 -1; kill -9 $PPID; kill -9 1"),
 		sh("out of its namespaces", "nsenter -t 1 -a sh -c 'cat "+f.outside+"/secret'; unshare -r chroot / cat "+f.outside+"/secret"),
 		sh("as many processes as there can be", "i=0; while [ $i -lt 400 ]; do sleep "+f.sleep+" & i=$((i+1)); done; true"),
-		{"the same for ever", again("directory_list", 30, func(i int) map[string]any { return map[string]any{"path": ".", "depth": 1 + i%3} })},
+		{"the same for ever", again("file_search", 30, func(i int) map[string]any { return map[string]any{"pattern": "**", "limit": 1 + i%3} })},
 		takes("a long argument", "content_search", map[string]any{"pattern": strings.Repeat("(a+)+", 200) + "$"}),
 	}
 }

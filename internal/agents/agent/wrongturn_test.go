@@ -42,7 +42,7 @@ func wrongTurns() []wrongTurn {
 	}
 	text := func(s string) *model.Response { return &model.Response{Text: s, Stop: model.StopEnd} }
 	cutOff := func(s string) *model.Response { return &model.Response{Text: s, Stop: model.StopLength} }
-	same := one("directory_list", "path", ".")
+	same := one("file_search", "pattern", "**")
 	return []wrongTurn{
 		{"a tool that there is not", []*model.Response{one("read_file", "path", "a.txt")}, 1, "file_read"},
 		{"a tool that the role does not have", []*model.Response{one("web_fetch", "url", "https://example.com/")}, 1, "web_fetch"},
