@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
@@ -19,6 +20,19 @@ func NewestToken(locks []*loomv1.CommitLock) uint64 { return newestToken(locks) 
 
 // SetAside pretends that a message was set aside.
 func (h *Host) SetAside(subject string, why error) { h.setAside(subject, why) }
+
+// Queued is how many assignments have ever been in the work queue.
+func (h *Host) Queued(ctx context.Context) (uint64, error) {
+	js, err := jetstream.New(h.broker.Core())
+	if err != nil {
+		return 0, err
+	}
+	s, err := js.Stream(ctx, "WORK")
+	if err != nil {
+		return 0, err
+	}
+	return s.CachedInfo().State.LastSeq, nil
+}
 
 // Blobs are those that the host keeps.
 func (h *Host) Blobs() blob.Store { return h.blobs }

@@ -173,6 +173,28 @@ func TestACT05_ALeafHostWorksAndStops(t *testing.T) {
 	}
 }
 
+// TestACT05_WorkOfALoneHostIsSharedOnceOthersMayHaveIt: it is in the memory of
+// its host until there is a leaf host, and that one gets what has waited there.
+func TestACT05_WorkOfALoneHostIsSharedOnceOthersMayHaveIt(t *testing.T) {
+	c, h := withoutQA(t, scripted.New("unused", nothing))
+	operator := connect(t, h, "operator")
+	filed, err := operator.Report(t.Context(), report())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	followUntil(ctx, t, operator, "the dispatch", func(e *loomv1.Event) bool { return e.GetAttemptDispatched() != nil })
+	if n, err := h.Queued(ctx); err != nil || n != 0 {
+		t.Errorf("of a host that is alone %d assignments went into the queue, %v", n, err)
+	}
+	startLeaf(t, c, scripted.New("leaf", nothing), worker(t, h, c.Data, "w1"))
+	eventually(t, "the bead is closed", func() bool { return closed(t, h, filed.Bead) })
+	if n, err := h.Queued(ctx); err != nil || n == 0 {
+		t.Errorf("%d assignments went into the queue, %v; want that of the leaf host", n, err)
+	}
+}
+
 // TestROLE02_ROLE03_AgentsOfALeafHostAreScaledAndPlaced has a leaf host take its
 // share of a role, what is said of it alone, and what its label says.
 func TestROLE02_ROLE03_AgentsOfALeafHostAreScaledAndPlaced(t *testing.T) {
