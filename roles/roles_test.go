@@ -25,7 +25,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		judge     = decide + " decision_ballot"
 		gitRead   = "git_status git_diff git_log"
 		gitJudge  = gitRead + " git_show git_blame"
-		editors   = find + " file_write file_edit apply_patch shell process git_diff " + record
+		editors   = find + " file_write file_edit apply_patch shell process " + gitRead + " " + record
 		reporters = read + " " + judge
 		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
