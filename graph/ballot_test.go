@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/graph"
@@ -151,6 +152,56 @@ func TestGRAPH05_TiesGoToTheLeadThenToTheCEO(t *testing.T) {
 	}
 	if _, err := w.graph.Settle("d1", "d2", "no"); fault.From(err).Code != "graph/closed" {
 		t.Errorf("otherwise: %v", err)
+	}
+}
+
+// The lead has the deciding vote: it is not one of the votes, unless the lead
+// is a voter or the rule says that the lead decides.
+func TestGRAPH05_TheLeadDoesNotVoteBeforeTheOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		rule   loomv1.VoteRule
+		voters []string
+		code   string
+	}{
+		{"the others are asked first", majority, []string{"architect", "implementer"}, "graph/no-voter"},
+		{"a lead who is a voter", majority, []string{"architect", graph.Lead}, ""},
+		{"the lead's rule", lead, []string{"architect"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := meeting(t, tt.rule, 0, tt.voters...)
+			_, err := w.graph.Vote(noon, &loomv1.CastVote{Decision: "d1", Vote: &loomv1.Vote{Role: graph.Lead, Option: "d2", Rationale: "r"}})
+			if fault.Code(err) != tt.code {
+				t.Errorf("the lead's vote: %v, want code %q", err, tt.code)
+			}
+		})
+	}
+}
+
+// The fold refuses a second ballot where one waits or has decided; where one
+// ended without a result, a new one may be opened.
+func TestGRAPH05_TheFoldOpensADecisionOnce(t *testing.T) {
+	again := func(w *world) error {
+		b := proto.CloneOf(w.ballot())
+		b.Status, b.Result, b.Reason, b.Votes = loomv1.BallotStatus_BALLOT_STATUS_OPEN, "", "", nil
+		b.Until = timestamppb.New(noon.Add(time.Hour))
+		before := w.graph.Snapshot()
+		err := w.graph.Apply(&loomv1.Event{Fact: &loomv1.Event_BallotOpened{BallotOpened: &loomv1.BallotOpened{Ballot: b}}})
+		if diff := same(before, w.graph.Snapshot()); err != nil && diff != "" {
+			t.Errorf("a refused ballot changed the graph: %s", diff)
+		}
+		return err
+	}
+	w := meeting(t, majority, 0, "architect")
+	if err := again(w); fault.Code(err) != "graph/inconsistent" {
+		t.Errorf("while one waits: %v", err)
+	}
+	w.vote("architect", "d2", 90)
+	if b := w.ballot(); b.Result != "d2" {
+		t.Fatalf("the ballot has %v", b)
+	}
+	if err := again(w); fault.Code(err) != "graph/inconsistent" {
+		t.Errorf("after one has decided: %v", err)
 	}
 }
 

@@ -61,7 +61,10 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) {
 		return nil
 	}
-	if n := nonceOf(signed); n == "" || d.s.p.Nonces[n] {
+	switch used, err := d.usedBefore(signed, nonceOf(signed)); {
+	case err != nil:
+		return err
+	case used:
 		return fault.New("approval/replayed", "signed command was used before")
 	}
 	if err := d.checkDecision(a, v); err != nil {

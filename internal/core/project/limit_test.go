@@ -195,6 +195,28 @@ func TestWF07_ChildrenSpendFromTheirParentsBudget(t *testing.T) {
 	}
 }
 
+// A call of a child is not made when its parent has no room for it.
+func TestBYD05_ACallOfAChildNeedsRoomWithItsParents(t *testing.T) {
+	for _, tt := range []struct {
+		tokens int64
+		want   loomv1.Verdict
+	}{{100, goes}, {101, stops}} {
+		d := newDesk(t)
+		d.store(line("inner", "1.0", task("only", "qa-engineer")))
+		d.store(line("middle", "1.0", &loomv1.NodeDefinition{Id: "part", Process: "inner"}))
+		d.store(line("outer", "1.0", &loomv1.NodeDefinition{Id: "part", Process: "middle"}))
+		f := d.file(&loomv1.Submission{Process: "outer", Budget: &loomv1.Budget{Tokens: 100}})
+		b, who := d.claim("qa-engineer")
+		d.begin(b, who)
+		if got := d.reserve(b, who, "q1", tt.tokens); got != tt.want {
+			t.Errorf("a call of %d tokens under a parent of 100: %s, want %s", tt.tokens, got, tt.want)
+		}
+		if asked := d.inboxes(); tt.want == stops && (len(asked) != 1 || asked[0].Execution != f.Execution) {
+			t.Errorf("asked %v, want about the execution that has the budget", asked)
+		}
+	}
+}
+
 // late files work that is asked about at its deadline, a minute from now, and
 // answers that it may go on.
 func (d *desk) late() *loomv1.SubmitReply {

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,8 @@ func TestP09_OnlyTheCEOsSignatureOnThisDigestCounts(t *testing.T) {
 		{"another deployment", ceo, func(c *loomv1.CeoCommand) { c.Deployment = "dp-2" }, nil, "approval/identity"},
 		{"another digest", ceo, func(c *loomv1.CeoCommand) { c.GetDecide().Digest = "00" }, nil, "approval/digest"},
 		{"expired", ceo, func(c *loomv1.CeoCommand) { c.NotAfter = c.IssuedAt }, nil, "approval/expired"},
+		{"no nonce", ceo, func(c *loomv1.CeoCommand) { c.Nonce = "" }, nil, "override/invalid"},
+		{"a nonce that is too long to remember", ceo, func(c *loomv1.CeoCommand) { c.Nonce = strings.Repeat("n", project.MaxKey+1) }, nil, "override/invalid"},
 		{"not an option", ceo, func(c *loomv1.CeoCommand) {
 			c.GetDecide().Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP
 		}, nil, "approval/option"},
@@ -112,13 +115,16 @@ func TestP09_ASignedAnswerIsUsedOnce(t *testing.T) {
 
 func TestSUB02_TheSameKeyFilesNothingNew(t *testing.T) {
 	d := newDesk(t)
-	submit := func(who, goal string) (*loomv1.Answer, error) {
+	submitAs := func(kind loomv1.IdentityKind, who, goal string) (*loomv1.Answer, error) {
 		return d.do(&loomv1.Command{
-			Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, Name: who},
+			Actor: &loomv1.Identity{Kind: kind, Name: who},
 			Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: &loomv1.Submission{
 				Goal: goal, IdempotencyKey: "k1",
 			}}},
 		})
+	}
+	submit := func(who, goal string) (*loomv1.Answer, error) {
+		return submitAs(loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, who, goal)
 	}
 	one, err := submit("a", "mend it")
 	if err != nil {
@@ -134,6 +140,10 @@ func TestSUB02_TheSameKeyFilesNothingNew(t *testing.T) {
 	other, err := submit("b", "mend it")
 	if err != nil || other.GetSubmit().Bead == one.GetSubmit().Bead {
 		t.Errorf("another publisher's key: %v, %v, want a bead of its own", other, err)
+	}
+	agent, err := submitAs(loomv1.IdentityKind_IDENTITY_KIND_AGENT, "a", "mend it")
+	if err != nil || agent.GetSubmit().Bead == one.GetSubmit().Bead {
+		t.Errorf("the key of an agent of the same name: %v, %v, want a bead of its own", agent, err)
 	}
 	d.now = d.now.Add(24 * time.Hour)
 	late, err := submit("a", "mend it")

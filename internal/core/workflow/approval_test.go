@@ -308,11 +308,16 @@ func TestWF07_DecideRefuses(t *testing.T) {
 	over := bug(t, "approve")
 	last := over.approval("approve")
 	over.decide(t, "approve", reject, "")
+	gate := newWorld(t, define(inTurn, okField("a"), gated("b", "outcome.a.ok", blocks, "", 0)), nil)
+	gate.answer(t, "a", ok(false))
+	waived := gate.approval("b")
+	gate.decide(t, "b", approve, "")
 	for _, tt := range []struct {
 		name string
 		err  error
 		code string
 	}{
+		{"a gate that was waived before", decideOn(gate, waived, approve), "approval/lapsed"},
 		{"not decided yet", decideOn(open, open.approval("approve"), approve), "approval/lapsed"},
 		{"not an option", decideOn(open, open.approval("approve"), skip), "approval/option"},
 		{"no decision", decideOn(open, open.approval("approve"), 0), "approval/option"},

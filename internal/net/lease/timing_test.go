@@ -221,6 +221,8 @@ func TestSight(t *testing.T) {
 	}{
 		{"asked at the end of the TTL", func(v *sight) { confirm(v, 15*s) }, true},
 		{"asked a moment before", func(v *sight) { confirm(v, 15*s-1) }, false},
+		{"asked before, answered after the end", func(v *sight) { v.confirm(v.record, 15*s-1, 17*s) }, false},
+		{"made anew, asked before, answered after the end", func(v *sight) { v.confirm(record{}, 15*s-1, 17*s); confirm(v, 17*s) }, true},
 		{"renewed", func(v *sight) { v.see(record{revision: 8, ttl: 5 * s}, 12*s); confirm(v, 15*s) }, false},
 		{"seen again", func(v *sight) { v.see(record{revision: 7, ttl: 5 * s}, 12*s); confirm(v, 15*s) }, true},
 		{"released", func(v *sight) { v.see(record{revision: 8, ttl: 5 * s, released: true}, 12*s) }, true},

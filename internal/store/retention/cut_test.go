@@ -1,6 +1,7 @@
 package retention_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -214,6 +216,11 @@ func TestP3_OPS03_AJournalThatIsShorterWithoutACutIsDamage(t *testing.T) {
 		if cut, err := journal.Cut(t.Context(), p.log, hint); err != nil || cut.GetSequence() != 20 {
 			t.Errorf("after the cut: %v, %v", cut, err)
 		}
+	}
+	other := proto.CloneOf(p.noted)
+	other.Hash = bytes.Repeat([]byte{7}, len(other.Hash))
+	if cut, err := journal.Cut(t.Context(), p.log, other); err != nil || !proto.Equal(cut, p.noted) {
+		t.Errorf("with a note of another journal: %v, %v, want the cut that this one says of itself", cut, err)
 	}
 	if err := p.log.Purge(t.Context(), 25); err != nil {
 		t.Fatal(err)
