@@ -13,10 +13,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"gopkg.in/yaml.v3"
 
@@ -59,14 +62,18 @@ type call struct {
 
 // readAnswers reads the answers of a repository; none are no error.
 func readAnswers(file string) (*answers, error) {
-	a := &answers{}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return a, nil
+		return &answers{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	return parse(file, data)
+}
+
+func parse(file string, data []byte) (*answers, error) {
+	a := &answers{}
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	in.KnownFields(true)
 	if err := in.Decode(a); err != nil {
@@ -95,15 +102,103 @@ func (s step) sound(last bool) error {
 	return nil
 }
 
+// write writes answers that were just made.
 func (a *answers) write(file, about string) error {
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "# %s\n# See doc.go for what this is, and how it is made.\n", about)
-	out := yaml.NewEncoder(&text)
-	out.SetIndent(2)
-	if err := out.Encode(a); err != nil {
+	text, err := encode(a)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, text.Bytes(), 0o644)
+	return replace(file, fmt.Appendf(nil, "# %s\n# See doc.go for what this is, and how it is made.\n%s", about, text))
+}
+
+var promptLines = regexp.MustCompile(`(?m)^prompts:.*\n(?: .*\n)*`)
+
+// renew writes the keys of prompts into a file of answers, and leaves the rest
+// of it as somebody wrote it.
+func renewKeys(file string, keys map[string]string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	text, err := encode(map[string]any{"prompts": keys})
+	if err != nil {
+		return err
+	}
+	if n := len(promptLines.FindAll(data, -1)); n != 1 {
+		return fmt.Errorf("%s names its prompts %d times, want once", file, n)
+	}
+	return replace(file, promptLines.ReplaceAllLiteral(data, text))
+}
+
+// encode returns v as YAML.
+func encode(v any) ([]byte, error) {
+	var text bytes.Buffer
+	out := yaml.NewEncoder(&text)
+	out.SetIndent(2)
+	err := out.Encode(v)
+	return text.Bytes(), err
+}
+
+// MarshalYAML is that of [yaml.Marshaler].
+func (s step) MarshalYAML() (any, error) {
+	return struct {
+		Text  *yaml.Node `yaml:"text,omitempty"`
+		Calls []call     `yaml:"calls,omitempty"`
+	}{scalar(s.Text), s.Calls}, nil
+}
+
+// MarshalYAML is that of [yaml.Marshaler].
+func (c call) MarshalYAML() (any, error) {
+	return struct {
+		Tool  string     `yaml:"tool"`
+		With  any        `yaml:"with,omitempty"`
+		Gives *yaml.Node `yaml:"gives,omitempty"`
+		Fails bool       `yaml:"fails,omitempty"`
+	}{c.Tool, scalars(c.With), scalar(c.Gives), c.Fails}, nil
+}
+
+// scalar returns a text as YAML, or nil for none. One with tabs is quoted: of
+// such a text the library makes a block that it cannot read.
+func scalar(text string) *yaml.Node {
+	n := &yaml.Node{}
+	if n.SetString(text); text == "" {
+		return nil
+	}
+	if strings.Contains(text, "\t") {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// scalars returns v with all its texts as scalar makes them.
+func scalars(v any) any {
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, "\t") {
+			return scalar(v)
+		}
+	case map[string]any:
+		m := map[string]any{}
+		for key, one := range v {
+			m[key] = scalars(one)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, one := range v {
+			list[i] = scalars(one)
+		}
+		return list
+	}
+	return v
+}
+
+// replace writes a file of answers unless it could not be read again.
+func replace(file string, data []byte) error {
+	if _, err := parse(file, data); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
 }
 
 func (a *answers) turn(name string) *turn {
@@ -335,5 +430,41 @@ func (s step) keep(gave []model.Message) {
 		if i < len(s.Calls) {
 			s.Calls[i].Gives, s.Calls[i].Fails = regexp.QuoteMeta(m.Text), m.Failed
 		}
+	}
+}
+
+// What is written can be read again, tabs and all, and new keys leave the rest of
+// a file as it was.
+func TestREAL02_KeptAnswersCanBeReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.yaml")
+	code := "\tif x {\n\t\treturn\n\t}\n"
+	made := &answers{Turns: []turn{{Name: "triage", Steps: []step{{Calls: []call{
+		{Tool: "file_edit", With: map[string]any{"edits": []any{map[string]any{"old_text": code, "new_text": "  x\n" + code}}}},
+	}}}}}}
+	if err := made.write(file, "Answers."); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, keys := range []map[string]string{{"triage": "1a", "verify": "2b"}, {"triage": "3c"}} {
+		if err := renewKeys(file, keys); err != nil {
+			t.Fatal(err)
+		}
+		read, err := readAnswers(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(read.Prompts, keys) || !reflect.DeepEqual(read.Turns, made.Turns) {
+			t.Errorf("read %+v, want the answers that were written with the keys %v", read, keys)
+		}
+	}
+	after, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest := bytes.Replace(after, []byte("prompts:\n  triage: 3c\n"), []byte("prompts: {}\n"), 1); !bytes.Equal(rest, before) {
+		t.Errorf("new keys changed more than the keys:\n%s", after)
 	}
 }

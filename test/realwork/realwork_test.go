@@ -99,18 +99,17 @@ func (r repository) mend(t *testing.T, theirs []git.File) {
 func (r repository) model(t *testing.T, stop func(error)) (model.Provider, func()) {
 	t.Helper()
 	file := filepath.Join("answers", r.name+".yaml")
-	keep := func(a *answers) {
-		if err := a.write(file, "Answers that mended "+r.about+"."); err != nil {
-			t.Error(err)
-		}
-	}
 	if *makeBy != "" {
 		asked, err := provider.Open(*makeBy, os.Getenv)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := &maker{Provider: asked}
-		return m, func() { keep(&m.made) }
+		return m, func() {
+			if err := m.made.write(file, "Answers that mended "+r.about+"."); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	kept, err := readAnswers(file)
 	if err != nil {
@@ -125,8 +124,9 @@ func (r repository) model(t *testing.T, stop func(error)) (model.Provider, func(
 		switch {
 		case len(names) == 0:
 		case *renew:
-			kept.Prompts = p.keys
-			keep(kept)
+			if err := renewKeys(file, p.keys); err != nil {
+				t.Error(err)
+			}
 			t.Logf("%s: the new prompts of %q are those of the answers now", r.name, names)
 		default:
 			t.Logf("%s: the prompts of %q have changed since the answers were given; -renew takes the new ones", r.name, names)
