@@ -149,6 +149,44 @@ func laid(t *testing.T, dir string) (copied string) {
 	return copied
 }
 
+// What is kept of npm's installation depends on nothing but the lock file: what
+// scripts make of the checkout's files is made in each checkout. A client that was
+// generated from the schema of an older commit would have a verification judge that.
+func TestREAL03_KeptPackagesHaveNothingOfAnotherCommit(t *testing.T) {
+	h, dir := box(t)
+	if !has(t, h, dir, "node", "npm") {
+		return
+	}
+	t.Setenv("npm_config_cache", filepath.Join(t.TempDir(), "no-cache"))
+	manifest := `{"name":"left","version":"1.0.0","scripts":{"postinstall":"cp ../../schema made.js"}}`
+	pack := tarball(t, map[string]string{"package/package.json": manifest, "package/index.js": `module.exports = require("./made.js")`})
+	sum := sha512.Sum512(pack)
+	integrity := "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
+	index := serving(t, map[string][]byte{
+		"/left": asJSON(t, map[string]any{"name": "left", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{
+			"1.0.0": map[string]any{"name": "left", "version": "1.0.0", "hasInstallScript": true, "dist": map[string]string{"tarball": "INDEX/left/-/left-1.0.0.tgz", "integrity": integrity}},
+		}}),
+		"/left/-/left-1.0.0.tgz": pack,
+	})
+	dir = checkoutOf(t, map[string]string{
+		".gitignore": "node_modules/\nran\n", ".npmrc": "registry=http://" + index + "/\n", "schema": "module.exports = 'first'\n",
+		"package.json":      `{"name":"shop","version":"1.0.0","scripts":{"postinstall":"echo own >> ran; cp schema node_modules/own.js"},"dependencies":{"left":"1.0.0"}}`,
+		"package-lock.json": `{"name":"shop","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"shop","version":"1.0.0","hasInstallScript":true,"dependencies":{"left":"1.0.0"}},"node_modules/left":{"version":"1.0.0","resolved":"https://registry.npmjs.org/left/-/left-1.0.0.tgz","integrity":"` + integrity + `","hasInstallScript":true}}}`,
+	})
+	step := setup.Plan(setup.Wants{Online: true}, os.DirFS(dir))[0]
+	if r := runSetup(t, h, dir, step.Making()+" && ls node_modules/left node_modules", index); r.ExitCode != 0 || strings.Contains(r.Output, "made.js") || strings.Contains(r.Output, "own.js") {
+		t.Fatalf("what is kept: %s: %s; want the packages as they were published", r.Summary, r.Output)
+	}
+	copied := laid(t, dir)
+	if err := os.WriteFile(filepath.Join(copied, "schema"), []byte("module.exports = 'second'\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), copied, step.Onto()+` && node -p 'require("left") + " " + require("own")' && cat ran && npm ls`)
+	if r.ExitCode != 0 || !strings.Contains(r.Output, "second second\nown\n") || strings.Count(r.Output, "own\n") != 1 {
+		t.Errorf("on the copy: %s: %s; want what this checkout's files make, and each script once", r.Summary, r.Output)
+	}
+}
+
 // runSetup runs a command as one of the setup of a project that names registries.
 func runSetup(t *testing.T, h *Host, dir, script string, registries ...string) tool.Result {
 	t.Helper()

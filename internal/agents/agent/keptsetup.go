@@ -184,7 +184,7 @@ func (j *job) makeOf(ctx context.Context, commit, key string) error {
 		ws := p.look(dir)
 		ws.Exec = j.setupPolicy(p.changes)
 		began := time.Now()
-		if res := runScript(ctx, tool.New(ws, nil), "setup", step.Script()); !ranWell(res) {
+		if res := runScript(ctx, tool.New(ws, nil), "setup", step.Making()); !ranWell(res) {
 			return fault.New("setup/failed", "%s: %s", step.Command, res.Summary).At("commit " + commit)
 		}
 		if err := j.Setups.Keep(ctx, j.brief.Project.Id, key, dir, step.Keep.Makes); err != nil {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,9 @@ type Keep struct {
 	Reads []string
 	// Makes are the directories that are the result, by path.
 	Makes []string
+	// By is the command line that makes the result, of the files that it depends on
+	// and nothing else of the checkout. Empty means the step's command.
+	By string
 	// Then is a command line that runs on a copy: what the step does to the checkout
 	// itself. Empty means nothing.
 	Then string
@@ -30,6 +34,9 @@ type Keep struct {
 
 // Keeps reports whether a step's result can be kept.
 func (s Step) Keeps() bool { return len(s.Keep.Makes) > 0 }
+
+// Making is what is run to make a result that is kept.
+func (s Step) Making() string { return s.guarded(cmp.Or(s.Keep.By, s.Command)) }
 
 // Onto is what is run for a step on a copy of its kept result.
 func (s Step) Onto() string { return s.guarded(s.Keep.Then) }
@@ -44,6 +51,7 @@ func (s Step) Key(files fs.FS, facts []string) (string, error) {
 	h := sha256.New()
 	write := func(name, value string) { fmt.Fprintf(h, "%q %q\n", name, value) }
 	write("command", s.Command)
+	write("by", s.Keep.By)
 	for _, dir := range s.Keep.Makes {
 		write("makes", dir)
 	}
@@ -107,48 +115,64 @@ func named(w Wants) Step {
 	return Step{Command: command, Keep: Keep{Reads: slices.Concat(w.Reads, choosers), Makes: w.Makes}}
 }
 
-// keepNode says what npm's result depends on. Where a package lies in the checkout
-// itself, or the checkout is built when it is installed, its result is more than
-// node_modules and is not kept. Scripts of the checkout's own package.json run after
-// the installation of the others, in every checkout.
-func keepNode(files fs.FS, lock string) Keep {
-	if has(files, "binding.gyp") || !fromIndex(files, lock) {
-		return Keep{}
-	}
+// keepNode says what npm's result depends on: packages as they were published. What
+// scripts make of them is not kept, because a script may read any file of the
+// checkout, such as a schema that it makes a client of: they run in every checkout,
+// those of the packages before those of the checkout's own package.json. Where a
+// package lies in the checkout itself or is a repository, or the checkout is built
+// when it is installed, nothing is kept.
+func keepNode(files fs.FS, lock, command string) Keep {
+	indexed, scripted := fromIndex(files, lock)
 	own, sound := rootScripts(files)
-	if !sound {
+	if !indexed || !sound || has(files, "binding.gyp") {
 		return Keep{}
 	}
-	then := ""
-	if len(own) > 0 {
-		then = `[ "$(npm config get ignore-scripts)" = true ] || { set -e`
-		for _, event := range own {
-			then += "; npm run --ignore-scripts " + event
-		}
-		then += "; }"
+	var then []string
+	if len(scripted) > 0 { // by name: without one, the scripts of the checkout itself would run, too
+		then = []string{"npm rebuild " + strings.Join(scripted, " ")}
 	}
-	return Keep{Reads: slices.Concat([]string{"package.json", lock, ".npmrc"}, choosers), Makes: []string{"node_modules"}, Then: then}
+	if len(own) > 0 {
+		then = append(then, `{ [ "$(npm config get ignore-scripts)" = true ] || { npm run --ignore-scripts `+strings.Join(own, " && npm run --ignore-scripts ")+"; }; }")
+	}
+	return Keep{
+		Reads: slices.Concat([]string{"package.json", lock, ".npmrc"}, choosers), Makes: []string{"node_modules"},
+		By: command + " --ignore-scripts", Then: strings.Join(then, " && "),
+	}
 }
 
 // fromIndex reports whether all packages of npm's lock file lie in node_modules and
-// none is a link.
-func fromIndex(files fs.FS, lock string) bool {
+// were published, and the names of those with scripts for their installation.
+func fromIndex(files fs.FS, lock string) (indexed bool, scripted []string) {
 	var l struct {
 		Packages map[string]struct {
-			Link     bool
-			Resolved string
+			Link, HasInstallScript bool
+			Resolved               string
 		}
 	}
 	if !readJSON(files, lock, &l) || len(l.Packages) == 0 {
-		return false
+		return false, nil
 	}
 	for at, p := range l.Packages {
-		if at != "" && !strings.HasPrefix(at, "node_modules/") || p.Link || strings.HasPrefix(p.Resolved, "file:") {
-			return false
+		if at == "" {
+			continue
+		}
+		if !strings.HasPrefix(at, "node_modules/") || p.Link || p.Resolved != "" && !strings.HasPrefix(p.Resolved, "https:") && !strings.HasPrefix(p.Resolved, "http:") {
+			return false, nil
+		}
+		if name := at[strings.LastIndex(at, "node_modules/")+len("node_modules/"):]; p.HasInstallScript {
+			if !packageName.MatchString(name) {
+				return false, nil
+			}
+			scripted = append(scripted, name)
 		}
 	}
-	return true
+	slices.Sort(scripted)
+	return true, slices.Compact(scripted)
 }
+
+// packageName is a package's name as a shell is told it: not one that npm takes for
+// an option or a path.
+var packageName = regexp.MustCompile(`^(@[A-Za-z0-9~_][A-Za-z0-9~._-]*/)?[A-Za-z0-9~_][A-Za-z0-9~._-]*$`)
 
 // installEvents are the scripts of the checkout's package.json that "npm ci" runs
 // after everything is installed, in its order.

@@ -15,7 +15,8 @@ const plainLock = `{"packages":{"":{"name":"shop"},"node_modules/left":{"resolve
 
 // What npm makes is kept where it is in node_modules alone.
 func TestREAL02_WhatNpmMakesIsKept(t *testing.T) {
-	own := `[ "$(npm config get ignore-scripts)" = true ] || { set -e; npm run --ignore-scripts install; npm run --ignore-scripts prepare; }`
+	own := `{ [ "$(npm config get ignore-scripts)" = true ] || { npm run --ignore-scripts install && npm run --ignore-scripts prepare; }; }`
+	scripted := `{"packages":{"":{"hasInstallScript":true},"node_modules/left":{"resolved":"https://registry.npmjs.org/left","hasInstallScript":true},"node_modules/right":{},"node_modules/right/node_modules/@own/left":{"hasInstallScript":true}}}`
 	for _, tt := range []struct {
 		name, manifest, lock, beside string
 		keeps                        bool
@@ -23,6 +24,10 @@ func TestREAL02_WhatNpmMakesIsKept(t *testing.T) {
 	}{
 		{"packages of an index", `{}`, plainLock, "", true, ""},
 		{"hooks that it installs", `{"scripts":{"prepare":"husky","test":"true","install":"make"}}`, plainLock, "", true, own},
+		{"a package with scripts", `{}`, scripted, "", true, "npm rebuild @own/left left"},
+		{"both", `{"scripts":{"prepare":"husky","install":"make"}}`, scripted, "", true, "npm rebuild @own/left left && " + own},
+		{"a name that is none", `{}`, `{"packages":{"node_modules/a;b":{"hasInstallScript":true}}}`, "", false, ""},
+		{"a repository", `{}`, `{"packages":{"":{},"node_modules/own":{"resolved":"git+ssh://git@github.com/own/own.git#1f3a"}}}`, "", false, ""},
 		{"a lock file of npm 6", `{}`, `{"dependencies":{}}`, "", false, ""},
 		{"no lock file that can be read", `{}`, `{"packages":`, "", false, ""},
 		{"no manifest that can be read", `{"scripts":[]}`, plainLock, "", false, ""},
@@ -38,6 +43,9 @@ func TestREAL02_WhatNpmMakesIsKept(t *testing.T) {
 		plan := setup.Plan(setup.Wants{}, files)
 		if len(plan) != 1 || plan[0].Keeps() != tt.keeps || plan[0].Keep.Then != tt.then {
 			t.Errorf("%s: %+v, want kept: %t", tt.name, plan, tt.keeps)
+		}
+		if by := plan[0].Making(); tt.keeps != strings.HasSuffix(by, " --ignore-scripts") {
+			t.Errorf("%s: what is kept is made by %s", tt.name, by)
 		}
 	}
 	for files, want := range map[string]bool{"Cargo.toml Cargo.lock": true, "uv.lock": false, "requirements.txt": false, "Gemfile.lock": false, "mix.exs mix.lock": false, "package.json pnpm-lock.yaml": false} {

@@ -124,7 +124,7 @@ func node(files fs.FS, online bool) Step {
 		}
 		s.Leaves = "node_modules"
 		if s.Command == ci {
-			s.Keep = keepNode(files, s.For)
+			s.Keep = keepNode(files, s.For, ci)
 		}
 		return s
 	}
