@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,14 +10,15 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 )
 
-// check refuses what CEL would accept: another result than is wanted, and what
-// could differ from host to host.
-func check(a *cel.Ast, want Result) *fault.Error {
+// check refuses what CEL would accept: another result than is wanted, what could
+// differ from host to host, and a comparison with a word that a field never has.
+func check(a *cel.Ast, want Result, scope Scope) *fault.Error {
 	wanted := map[Result]*cel.Type{Bool: cel.BoolType, Text: cel.StringType}[want]
 	if t := a.OutputType(); !t.IsExactType(wanted) && !t.IsExactType(cel.DynType) {
 		return fault.New("condition/invalid", "the expression yields %s, not %s", plain(t.String()), wanted)
@@ -26,9 +28,66 @@ func check(a *cel.Ast, want Result) *fault.Error {
 		if why := unsteady(e); why != "" && bad == nil {
 			bad = fault.New("condition/invalid", "%s cannot be used in a condition", why)
 		}
+		if word, words := scope.neverHas(e); words != nil && bad == nil {
+			at := a.NativeRep().SourceInfo().GetStartLocation(e.ID())
+			bad = fault.New("condition/invalid", "the field is never %q at %s", word, column(at)).Want("%s", cmp.Or(suggest.Hint(word, words), "one of "+strings.Join(words, ", ")))
+		}
 	}))
 	return bad
 }
+
+// neverHas returns a text that an outcome field is compared with and can never
+// have, and the words that it chooses from; nil where there is none. A field that
+// does not apply is "".
+func (s Scope) neverHas(e ast.Expr) (word string, words []string) {
+	if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 2 {
+		return "", nil
+	}
+	a, b := e.AsCall().Args()[0], e.AsCall().Args()[1]
+	switch e.AsCall().FunctionName() {
+	case operators.Equals, operators.NotEquals:
+		if a.Kind() == ast.LiteralKind {
+			a, b = b, a
+		}
+		return s.notAmong(a, b)
+	case operators.In:
+		if b.Kind() != ast.ListKind {
+			return "", nil
+		}
+		return s.notAmong(a, b.AsList().Elements()...)
+	}
+	return "", nil
+}
+
+func (s Scope) notAmong(field ast.Expr, texts ...ast.Expr) (word string, words []string) {
+	kind := s.typeOf(field)
+	for _, t := range texts {
+		if t.Kind() != ast.LiteralKind || Choices(kind) == nil {
+			continue
+		}
+		if text, ok := t.AsLiteral().Value().(string); ok && !Allows(kind, text) {
+			return text, Choices(kind)
+		}
+	}
+	return "", nil
+}
+
+// typeOf returns the declared type of an outcome field that e reads, or "".
+func (s Scope) typeOf(e ast.Expr) string {
+	if e.Kind() != ast.SelectKind {
+		return ""
+	}
+	of, name := e.AsSelect().Operand(), e.AsSelect().FieldName()
+	switch {
+	case s.Nodes == nil && isOutcome(of):
+		return s.Outcome[name]
+	case s.Nodes != nil && of.Kind() == ast.SelectKind && isOutcome(of.AsSelect().Operand()):
+		return s.Nodes[of.AsSelect().FieldName()][name]
+	}
+	return ""
+}
+
+func isOutcome(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == "outcome" }
 
 // unsteady names a construct whose value depends on the host: maps that are
 // walked in no order, and times that depend on the zones it knows.

@@ -88,7 +88,7 @@ func Compile(expr string, scope Scope, want Result) (*Program, error) {
 	if issues.Err() != nil {
 		return nil, fault.Join(complaints(expr, issues.Errors(), scope))
 	}
-	if err := check(ast, want); err != nil {
+	if err := check(ast, want, scope); err != nil {
 		return nil, err.Got(expr)
 	}
 	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.CostTracking(costs{}), cel.EvalOptions(cel.OptOptimize))

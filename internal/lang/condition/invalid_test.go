@@ -14,8 +14,25 @@ import (
 )
 
 var byNode = condition.Scope{Nodes: map[string]map[string]string{
-	"triage": {"who": "string", "count": "int"}, "qa-check": {"fault": "string"}, "bare": nil,
+	"triage": {"who": "string", "count": "int"}, "qa-check": {"fault": "string", "part": "commit | test"}, "bare": nil,
 }}
+
+var words = condition.Scope{Outcome: map[string]string{"part": "commit | test", "any": "string"}}
+
+// A field of words is compared with its words, with none, and with what is read.
+func TestWF02_Compile_takesWordsOfTheField(t *testing.T) {
+	for _, expr := range []string{
+		`outcome.part == "test" || "commit" == outcome.part`, `outcome.part != ""`, `outcome.part in ["test", "commit", ""]`,
+		`outcome.part == outcome.any`, `outcome.any == "x"`, `outcome.part in [outcome.any]`, `outcome.part == bead.type`,
+	} {
+		if _, err := condition.Compile(expr, words, condition.Bool); err != nil {
+			t.Errorf("Compile(%q) = %v", expr, err)
+		}
+	}
+	if _, err := condition.Compile("outcome.`qa-check`.part == \"test\"", byNode, condition.Bool); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestWF02_Compile_refuses(t *testing.T) {
 	for _, tt := range []struct {
@@ -52,6 +69,12 @@ func TestWF02_Compile_refuses(t *testing.T) {
 		{`outcome.triage.wo`, byNode, condition.Text, `did you mean "outcome.triage.who"?`},
 		{`outcome.later.who`, byNode, condition.Text, "undefined field 'later'"},
 		{`outcome.triage.count`, byNode, condition.Text, "yields int, not string"},
+		{`outcome.part == "comit"`, words, condition.Bool, `did you mean "commit"?`},
+		{`outcome.part == "none"`, words, condition.Bool, `one of commit, test`},
+		{`outcome.part == "comit"`, words, condition.Bool, `the field is never "comit" at column 14`},
+		{`!("none" != outcome.part)`, words, condition.Bool, `the field is never "none" at column 10`},
+		{`outcome.part in ["test", "tests"]`, words, condition.Bool, `the field is never "tests"`},
+		{"outcome.`qa-check`.part == \"x\"", byNode, condition.Bool, `the field is never "x"`},
 		{`outcome.who`, byNode, condition.Text, "undefined field 'who'"},
 	} {
 		_, err := condition.Compile(tt.expr, tt.scope, tt.want)

@@ -40,7 +40,7 @@ func CompileRow(expr string) (*RowProgram, error) {
 	if issues.Err() != nil {
 		return nil, fault.Join(complaints(expr, issues.Errors(), Scope{}))
 	}
-	if err := check(ast, Bool); err != nil {
+	if err := check(ast, Bool, Scope{}); err != nil {
 		return nil, err.Got(expr)
 	}
 	program, err := rows.Program(ast, cel.CostLimit(costLimit), cel.CostTracking(costs{}), cel.EvalOptions(cel.OptOptimize))
