@@ -214,7 +214,7 @@ var projectBugs = []bug{
 	{"an agent may present what the CEO signed", whole + "approval.go", `if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {`, `if false {`, ""},
 	{"an expired command is taken", whole + "approval.go", `!d.now.Before(asTime(cmd.NotAfter)) {`, `false {`, ""},
 	{"a command of another deployment is taken", whole + "approval.go", `if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {`, `if false {`, ""},
-	{"nonces of answers are not looked at", whole + "approval.go", `if n := nonceOf(signed); n == "" || d.s.p.Nonces[n] {`, `if n := nonceOf(signed); n == "" {`, ""},
+	{"nonces of answers are not looked at", whole + "approval.go", `switch used, err := d.usedBefore(signed, nonceOf(signed)); {`, `switch used, err := false, error(nil); {`, ""},
 	{"nonces of orders are not looked at", whole + "override.go", `	case d.s.p.Nonces[nonce]:
 		return false, fault`, `	case false:
 		return false, fault`, ""},
