@@ -224,7 +224,7 @@ func (b *Broker) serve(context.Context) error {
 	if err := os.MkdirAll(b.config.Dir.Path("jetstream"), 0o700); err != nil {
 		return fault.New("data/permissions", "the store cannot be made").At(b.config.Dir.Path("jetstream")).Because(err)
 	}
-	if err := b.dropRest(); err != nil {
+	if err := errors.Join(b.dropRest(), b.completeDescriptions()); err != nil {
 		return err
 	}
 	options, err := b.config.options(b.gate, b.trust)

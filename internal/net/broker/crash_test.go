@@ -120,10 +120,10 @@ func killHost(t *testing.T, path string, n int, note func(string)) {
 }
 
 // TestOPS01_AKillDuringTheFirstStartIsNoDamage kills a host while it creates
-// its streams. The next one goes on where it was.
+// its streams. The next one goes on where it was, and so does the one after it.
 func TestOPS01_AKillDuringTheFirstStartIsNoDamage(t *testing.T) {
 	midway := 0
-	for _, name := range []string{"CORE/streams/LOOM_J_00", "CORE/streams/DLQ", "CORE/streams/OBJ_LOOM_BLOB", "EDGE/streams/TASKS"} {
+	for _, name := range []string{"CORE/streams/LOOM_J_00", "CORE/streams/LOOM_J_01/meta.inf", "CORE/streams/DLQ", "CORE/streams/OBJ_LOOM_BLOB", "EDGE/streams/TASKS"} {
 		path := t.TempDir()
 		killWhen(t, path, filepath.Join(path, "jetstream", name))
 		dir, err := datadir.Open(path)
@@ -134,8 +134,10 @@ func TestOPS01_AKillDuringTheFirstStartIsNoDamage(t *testing.T) {
 			midway++
 		}
 		_ = dir.Close()
-		if err := reopen(t, path, broker.Config{}); err != nil {
-			t.Errorf("killed when it had made %s: Start: %v", name, err)
+		for range 2 {
+			if err := reopen(t, path, broker.Config{}); err != nil {
+				t.Errorf("killed when it had made %s: Start: %v", name, err)
+			}
 		}
 	}
 	if midway == 0 {

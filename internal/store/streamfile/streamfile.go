@@ -63,7 +63,7 @@ func describe(dir, name string, meta []byte) error {
 	if err != nil {
 		return damaged(name, "the sum of its description cannot be read").Because(err)
 	}
-	if want := checksum(name, meta); string(sum) != hex.EncodeToString(want) {
+	if string(sum) != Sum(name, meta) {
 		return damaged(name, "its description is not the one that the server wrote")
 	}
 	var about struct {
@@ -116,6 +116,12 @@ func names(meta []byte, consumer string) bool {
 		Name string `json:"durable_name"`
 	}
 	return json.Unmarshal(meta, &about) == nil && about.Name == consumer
+}
+
+// Sum is what a server writes beside the description of the stream of that
+// name: 16 hexadecimal digits.
+func Sum(name string, description []byte) string {
+	return hex.EncodeToString(checksum(name, description))
 }
 
 // checksum is the sum that a server gives data of the object that key names.
