@@ -49,6 +49,7 @@ func (j *job) phaseWork(ctx context.Context) (*loomv1.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.tree = tree
 	free, err := entry.beside(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/setup"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -69,6 +70,10 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 		defer entry.setup.Unlock()
 		shared = entry
 	}
+	spared, err := r.spared(ctx, shared)
+	if err != nil {
+		return nil, err
+	}
 	for i, step := range steps {
 		id, command := fmt.Sprintf("%s-%d", prefix, i+1), step.Script()
 		var last tool.Result
@@ -95,7 +100,33 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 			return out, nil
 		}
 	}
-	return nil, nil
+	return spared()
+}
+
+// spared returns a look at whether the setup has spared what a change would have: in
+// a worktree that was not ready before, and in which nothing is changed yet, what
+// differs afterwards is the setup's doing and no agent's. Shared is the worktree's
+// entry, nil for a checkout that only is looked at.
+func (r *run) spared(ctx context.Context, shared *tree) (look func() (*loomv1.Outcome, error), err error) {
+	look = func() (*loomv1.Outcome, error) { return nil, nil }
+	if shared == nil || r.tree == nil {
+		return look, nil
+	}
+	defer func() { shared.ready = true }()
+	if shared.ready {
+		return look, nil
+	}
+	if before, err := r.tree.Differs(ctx); err != nil || len(before) > 0 {
+		return look, ctx.Err() // a worktree that cannot be read is told of when its change is made
+	}
+	return func() (*loomv1.Outcome, error) {
+		changed, err := r.tree.Differs(ctx)
+		if err != nil || len(changed) == 0 {
+			return nil, ctx.Err()
+		}
+		return r.failure(fault.New("setup/failed", "the setup changes %s, which would become part of every change", git.Named(changed)).
+			Want("commit what it makes of them, or name what it makes in .gitignore"), ""), nil
+	}, nil
 }
 
 // makeReady carries out a step of a setup in a checkout: by a copy of its result,

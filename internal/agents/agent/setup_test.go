@@ -119,3 +119,30 @@ func TestREAL02_ASetupThatFailsIsNobodysAttempt(t *testing.T) {
 		}
 	}
 }
+
+// A setup that changes what a change would have is told of by name, before a model
+// is asked: its work would be in every change, and nobody's.
+func TestREAL02_ASetupThatChangesFilesIsToldOf(t *testing.T) {
+	for name, setup := range map[string]string{"a.txt": "echo more >> a.txt", "new.txt": "echo new > new.txt"} {
+		b := newBench(t, script(finish("success")))
+		br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		br.Project.Setup = []string{"true", setup}
+		out := b.must(br)
+		if out.Status != failure || out.Code != "setup/failed" || !strings.Contains(out.Summary, `"`+name+`"`) || len(b.asks.by) != 0 {
+			t.Errorf("%s: %v, and the model was asked %d times", setup, out, len(b.asks.by))
+		}
+	}
+}
+
+// Nor may the setup for the hooks change what was approved.
+func TestREAL02_ASetupForHooksThatChangesFilesIsToldOf(t *testing.T) {
+	b := newBench(t, script(says(call("file_write", map[string]any{"path": "new.txt", "content": "new\n"})), finish("success")),
+		git.File{Path: ".git/hooks/pre-commit", Data: []byte("#!/bin/sh\nexit 0\n"), Exec: true})
+	out := b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
+	commit := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT)
+	commit.Project.Setup, commit.Execution.Change = []string{"echo more >> a.txt"}, out.Change
+	b.seat = &seat{token: 7}
+	if made := b.must(commit); made.Status != failure || made.Code != "setup/failed" || !strings.Contains(made.Summary, `"a.txt"`) {
+		t.Errorf("the commit: %v", made)
+	}
+}

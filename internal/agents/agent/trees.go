@@ -23,6 +23,7 @@ type tree struct {
 
 	setup sync.Mutex        // held by who makes it ready for its own code
 	laid  map[string]string // by command: the key of the result that was copied into it
+	ready bool              // it was made ready once, so that others may be at work in it
 }
 
 const whole = 1 << 20 // of a tree, more than phases can run at once

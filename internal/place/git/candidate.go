@@ -175,7 +175,7 @@ func (c *Committer) apply(ctx context.Context, change *loomv1.Change, tip string
 		return "", err
 	}
 	if len(conflicts) > 0 {
-		return "", fault.New("git/conflict", "the change conflicts with the target in %s", list(conflicts)).
+		return "", fault.New("git/conflict", "the change conflicts with the target in %s", Named(conflicts)).
 			Want("work on the newest target and propose the change again")
 	}
 	now, err := readPatch(ctx, c.git(), tip, tree)
@@ -185,7 +185,7 @@ func (c *Committer) apply(ctx context.Context, change *loomv1.Change, tip string
 	case len(now) == 0:
 		return "", fault.New("git/no-change", "the target already has this change")
 	case now.digest() != change.GetPatchDigest():
-		return "", fault.New("git/patch-changed", "the target has changed %s since the change was made, so the patch is another one", list(touched(now, approved)))
+		return "", fault.New("git/patch-changed", "the target has changed %s since the change was made, so the patch is another one", Named(touched(now, approved)))
 	}
 	return tree, nil
 }

@@ -178,7 +178,7 @@ func (c checkout) edited(ctx context.Context, scratch, from string) (string, err
 		return "", nil
 	}
 	sort.Strings(paths)
-	return "its checkout has uncommitted changes (" + list(unique(paths)) + ")", nil
+	return "its checkout has uncommitted changes (" + Named(unique(paths)) + ")", nil
 }
 
 // inTheWay says which files of the user, untracked or ignored, stand where the
@@ -189,7 +189,7 @@ func (c checkout) inTheWay(ctx context.Context, scratch, from, to string) (strin
 		return "", err
 	}
 	if paths := occupied(c.workTree, p); len(paths) > 0 {
-		return "files that git does not track are in the way (" + list(paths) + ")", nil
+		return "files that git does not track are in the way (" + Named(paths) + ")", nil
 	}
 	after := scratch + ".to"
 	defer os.Remove(after)
@@ -202,7 +202,7 @@ func (c checkout) inTheWay(ctx context.Context, scratch, from, to string) (strin
 			return "", err
 		}
 		if len(filtered) > 0 {
-			return "a filter stands for some of its files (" + list(filtered) + ")", nil
+			return "a filter stands for some of its files (" + Named(filtered) + ")", nil
 		}
 	}
 	return "", nil

@@ -344,7 +344,7 @@ func (w *Worktree) replaces(ctx context.Context, files call, others []string) er
 		}
 		if clash {
 			return fault.New("git/unsupported", "it stands in the place of what the repository has there and this sparse checkout has not").Got(p).
-				Want("give it another name; checked out are the files at the top and %s", list(w.cone.Dirs))
+				Want("give it another name; checked out are the files at the top and %s", Named(w.cone.Dirs))
 		}
 	}
 	return nil

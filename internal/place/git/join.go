@@ -52,6 +52,16 @@ func (w *Worktree) Own(ctx context.Context) (*loomv1.Change, error) {
 	return &loomv1.Change{Base: w.base, Commit: commit, Tree: tree}, err
 }
 
+// Differs lists the paths that a change of the workspace would have now, sorted.
+func (w *Worktree) Differs(ctx context.Context) ([]string, error) {
+	tree, err := w.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPatch(ctx, w.git(), w.base, tree)
+	return p.paths(), err
+}
+
 // Adopt makes a workspace what was joined. What was there before stays in the
 // history of refs/loom/wip/EXECUTION. Cut short, it is done again from where it
 // stands; to adopt the same again does nothing. No process should be at work in

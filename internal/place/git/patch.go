@@ -138,8 +138,8 @@ func (p patch) text(ctx context.Context, c call, from, to string) ([]byte, error
 		"--no-color", "--full-index", "--ignore-submodules=none", from, to)
 }
 
-// list names the first paths of a list, for a sentence.
-func list(paths []string) string {
+// Named names the first paths of a list, for a sentence.
+func Named(paths []string) string {
 	const most = 5
 	quoted := make([]string, 0, most)
 	for _, p := range paths[:min(len(paths), most)] {

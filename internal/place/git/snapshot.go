@@ -62,7 +62,7 @@ func (w *Worktree) check(ctx context.Context, p patch, tree string) error {
 		filtered, err = w.newlyLarge(ctx, p, tree)
 	}
 	if err == nil && len(filtered) > 0 {
-		err = fault.New("git/unsupported", "the change touches files that a filter (Git LFS, git-crypt) stands for: %s", list(filtered)).
+		err = fault.New("git/unsupported", "the change touches files that a filter (Git LFS, git-crypt) stands for: %s", Named(filtered)).
 			Want("leave them out of the change")
 	}
 	return err

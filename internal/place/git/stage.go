@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -153,6 +154,10 @@ func (s *stage) setUp(ctx context.Context) ([]HookRun, error) {
 			return nil, err
 		}
 	}
+	if changed, err := s.rewritten(ctx); err != nil || len(changed) > 0 && len(commands) > 0 {
+		return nil, cmp.Or(err, error(fault.New("setup/failed", "the setup for the hooks changes %s, which nobody has approved", Named(changed)).
+			Want("commit what it makes of them")))
+	}
 	if said.Len() == 0 {
 		return nil, nil
 	}
@@ -234,7 +239,7 @@ func (s *stage) unchanged(ctx context.Context, hook string) error {
 		return err
 	}
 	if changed := append(splitNUL(staged), written...); len(changed) > 0 {
-		return fault.New("git/hook-changed", "the %s hook changed %s, which nobody has approved", hook, list(unique(changed))).
+		return fault.New("git/hook-changed", "the %s hook changed %s, which nobody has approved", hook, Named(unique(changed))).
 			Want("let the implementer make the change as the hook wants it")
 	}
 	return nil
