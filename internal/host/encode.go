@@ -30,12 +30,18 @@ func downloads() (env []string) {
 	for _, c := range []struct{ name, within string }{
 		{"npm_config_cache", ".npm"},
 		{"npm_config_store_dir", ".local/share/pnpm/store"},
+		{"pnpm_config_store_dir", ".local/share/pnpm/store"},
+		{"pnpm_config_cache_dir", ".cache/pnpm"},
 		{"YARN_CACHE_FOLDER", ".cache/yarn"},
+		{"YARN_GLOBAL_FOLDER", ".yarn/berry"},
 		{"PIP_CACHE_DIR", ".cache/pip"},
 		{"UV_CACHE_DIR", ".cache/uv"},
 	} {
 		dir := os.Getenv(c.name)
-		if dir == "" {
+		switch {
+		case dir == "" && c.name == "YARN_CACHE_FOLDER" && os.Getuid() == 0:
+			dir = "/usr/local/share/.cache/yarn" // where Yarn 1 has root's
+		case dir == "":
 			dir = filepath.Join(home, c.within)
 		}
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

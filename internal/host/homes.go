@@ -97,12 +97,14 @@ func copyOnce(from, to string) error {
 
 // useFetched has a command of a checkout find what its setup has fetched into it.
 func useFetched(spec *sandbox.Spec, dir string) {
-	home := filepath.Join(dir, setup.CargoHome)
-	if info, err := os.Lstat(home); err != nil || !info.IsDir() {
-		return
+	for name, within := range map[string]string{"CARGO_HOME": setup.CargoHome, "BUNDLE_PATH": setup.Bundle} {
+		made := filepath.Join(dir, within)
+		if info, err := os.Lstat(made); err != nil || !info.IsDir() {
+			continue
+		}
+		spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+		spec.Env = append(spec.Env, name+"="+made)
 	}
-	spec.Env = slices.DeleteFunc(spec.Env, func(e string) bool { return strings.HasPrefix(e, "CARGO_HOME=") })
-	spec.Env = append(spec.Env, "CARGO_HOME="+home)
 }
 
 // wheels is a directory of packages for pip that this user names, and what tells

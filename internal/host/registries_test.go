@@ -70,6 +70,25 @@ func tarball(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
+// published is an index of npm's format with one package, left 1.0.0, of a manifest
+// and a module.
+func published(t testing.TB, manifest, module string) (index, integrity string) {
+	t.Helper()
+	var about map[string]any
+	if err := json.Unmarshal([]byte(manifest), &about); err != nil {
+		t.Fatal(err)
+	}
+	pack := tarball(t, map[string]string{"package/package.json": manifest, "package/index.js": module})
+	sum := sha512.Sum512(pack)
+	integrity = "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
+	about["dist"] = map[string]string{"tarball": "INDEX/left/-/left-1.0.0.tgz", "integrity": integrity}
+	about["hasInstallScript"] = about["scripts"] != nil
+	return serving(t, map[string][]byte{
+		"/left":                  asJSON(t, map[string]any{"name": "left", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": about}}),
+		"/left/-/left-1.0.0.tgz": pack,
+	}), integrity
+}
+
 // wheel is a package for pip, of one module.
 func wheel(t *testing.T, name, module string) []byte {
 	t.Helper()
@@ -159,15 +178,7 @@ func TestREAL03_KeptPackagesHaveNothingOfAnotherCommit(t *testing.T) {
 	}
 	t.Setenv("npm_config_cache", filepath.Join(t.TempDir(), "no-cache"))
 	manifest := `{"name":"left","version":"1.0.0","scripts":{"postinstall":"cp ../../schema made.js"}}`
-	pack := tarball(t, map[string]string{"package/package.json": manifest, "package/index.js": `module.exports = require("./made.js")`})
-	sum := sha512.Sum512(pack)
-	integrity := "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
-	index := serving(t, map[string][]byte{
-		"/left": asJSON(t, map[string]any{"name": "left", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{
-			"1.0.0": map[string]any{"name": "left", "version": "1.0.0", "hasInstallScript": true, "dist": map[string]string{"tarball": "INDEX/left/-/left-1.0.0.tgz", "integrity": integrity}},
-		}}),
-		"/left/-/left-1.0.0.tgz": pack,
-	})
+	index, integrity := published(t, manifest, `module.exports = require("./made.js")`)
 	dir = checkoutOf(t, map[string]string{
 		".gitignore": "node_modules/\nran\n", ".npmrc": "registry=http://" + index + "/\n", "schema": "module.exports = 'first'\n",
 		"package.json":      `{"name":"shop","version":"1.0.0","scripts":{"postinstall":"echo own >> ran; cp schema node_modules/own.js"},"dependencies":{"left":"1.0.0"}}`,
@@ -228,15 +239,7 @@ func TestREAL02_PackagesComeFromANamedRegistry(t *testing.T) {
 			return
 		}
 		t.Setenv("npm_config_cache", filepath.Join(home, "no-cache"))
-		pack := tarball(t, map[string]string{"package/package.json": `{"name":"left","version":"1.0.0"}`, "package/index.js": `module.exports = "left is here"`})
-		sum := sha512.Sum512(pack)
-		integrity := "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
-		index := serving(t, map[string][]byte{
-			"/left": asJSON(t, map[string]any{"name": "left", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{
-				"1.0.0": map[string]any{"name": "left", "version": "1.0.0", "dist": map[string]string{"tarball": "INDEX/left/-/left-1.0.0.tgz", "integrity": integrity}},
-			}}),
-			"/left/-/left-1.0.0.tgz": pack,
-		})
+		index, integrity := published(t, `{"name":"left","version":"1.0.0"}`, `module.exports = "left is here"`)
 		dir = checkoutOf(t, map[string]string{
 			".gitignore": "node_modules/\nprepared\n", ".npmrc": "registry=http://" + index + "/\n",
 			"package.json":      `{"name":"shop","version":"1.0.0","scripts":{"prepare":"mkdir -p node_modules/own && pwd > prepared"},"dependencies":{"left":"1.0.0"}}`,

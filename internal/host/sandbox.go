@@ -150,7 +150,7 @@ func realPath(path string) (string, bool) {
 }
 
 // caches are the variables that name them.
-var caches = []string{"GOCACHE", "npm_config_cache", "npm_config_store_dir", "YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR"}
+var caches = []string{"GOCACHE", "npm_config_cache", "npm_config_store_dir", "pnpm_config_store_dir", "pnpm_config_cache_dir", "YARN_CACHE_FOLDER", "YARN_GLOBAL_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR"}
 
 // use gives a command the caches of this user to read, each with the changes on
 // top where the system can do that, and else ones that begin empty.
@@ -176,6 +176,9 @@ func (c cache) use(spec *sandbox.Spec) error {
 		}
 		keep := filepath.Join(top, name)
 		spec.Env[i] = name + "=" + real
+		if slices.ContainsFunc(spec.Layers, func(l sandbox.Layer) bool { return l.Path == real && l.At == "" }) {
+			continue // another variable names it, too
+		}
 		spec.Layers = append(spec.Layers, sandbox.Layer{Path: real, Keep: keep})
 		if err := os.MkdirAll(keep, 0o700); err != nil {
 			return err

@@ -56,13 +56,13 @@ func LookAtSetup(ctx context.Context, p Project) ([]SetupStep, error) {
 	for _, s := range setup.Plan(p.wants(), os.DirFS(dir)) {
 		step := SetupStep{Command: s.Command, For: s.For, Keeps: s.Keep.Makes}
 		step.need(s.Manager(), p)
-		for _, name := range s.Leavings() {
-			ignored, err := git.Ignores(ctx, dir, name)
+		for _, name := range s.Leaves {
+			spared, err := git.Spared(ctx, dir, name)
 			if err != nil {
 				return nil, err
 			}
-			if !ignored {
-				step.lack("no .gitignore of branch "+branch+" names "+name+"/", "add "+name+"/ to .gitignore, or it would become part of every change")
+			if !spared {
+				step.lack("no .gitignore of branch "+branch+" names "+name, "add "+name+" to .gitignore, or it would become part of every change")
 			}
 		}
 		steps = append(steps, step)
@@ -103,7 +103,13 @@ func (s *SetupStep) need(m setup.Manager, p Project) {
 	if !tool.OnPath(m.Program) {
 		s.lack(m.Program+" is not on the PATH", "install it where the host's user finds it")
 	}
-	if m.Cache == "" || len(p.Registries) > 0 || fetched(m.Cache) {
+	switch {
+	case len(p.Registries) > 0 || m.Cache != "" && fetched(m.Cache):
+		return
+	case m.Cache == "" && m.Asks:
+		s.lack(m.Program+" asks an index even for what it has fetched", fmt.Sprintf("name registries, such as --setup-registry %[1]s=pypi.org --setup-registry %[1]s=files.pythonhosted.org", p.ID))
+		return
+	case m.Cache == "":
 		return
 	}
 	do := fmt.Sprintf("fetch once as this user, in any checkout, or name registries with --setup-registry %s=HOST", p.ID)

@@ -2,17 +2,20 @@ package git
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // whole are the files of a sketch that have their content.
-var whole = []string{".gitignore", "npm-shrinkwrap.json", "package.json", "package-lock.json"}
+var whole = []string{".gitignore", "npm-shrinkwrap.json", "package.json", "package-lock.json", ".yarnrc.yml"}
 
 // Sketch makes a repository in dir, which must not exist or be empty, that has the
 // files at the top of a commit: empty, but for .gitignore and those that say what
-// npm installs. It shows what the commit's checkout would be without writing one.
+// npm and Yarn install. It shows what the commit's checkout would be without writing one.
 func (r *Repository) Sketch(ctx context.Context, commit, dir string) error {
 	out, err := r.git().run(ctx, "ls-tree", "-z", "--full-tree", commit)
 	if err != nil {
@@ -35,11 +38,18 @@ func (r *Repository) Sketch(ctx context.Context, commit, dir string) error {
 	return Create(ctx, dir, "main", "sketch", files)
 }
 
-// Ignores reports whether git ignores a directory of a sketch, by the files of the
-// repository alone. It makes the directory.
-func Ignores(ctx context.Context, dir, name string) (bool, error) {
-	if err := writeFile(dir, File{Path: name + "/file"}); err != nil {
-		return false, err
+// Spared reports whether a change would not have what a command makes in a sketch,
+// a directory if name ends with a slash: git has it already, or ignores it by the
+// files of the repository alone. It makes it.
+func Spared(ctx context.Context, dir, name string) (bool, error) {
+	made := name
+	if strings.HasSuffix(name, "/") {
+		made += "file"
+	}
+	if _, err := os.Lstat(filepath.Join(dir, made)); errors.Is(err, fs.ErrNotExist) {
+		if err := writeFile(dir, File{Path: made}); err != nil {
+			return false, err
+		}
 	}
 	out, err := call{gitDir: filepath.Join(dir, ".git"), workTree: dir}.run(ctx, "ls-files", "--others", "--exclude-per-directory=.gitignore", "-z", "--", name)
 	return len(out) == 0, err

@@ -112,7 +112,11 @@ func named(w Wants) Step {
 	if len(w.Commands) > 1 {
 		command = "( " + strings.Join(w.Commands, "\n) && ( ") + "\n)"
 	}
-	return Step{Command: command, Keep: Keep{Reads: slices.Concat(w.Reads, choosers), Makes: w.Makes}}
+	step := Step{Command: command, Keep: Keep{Reads: slices.Concat(w.Reads, choosers), Makes: w.Makes}}
+	for _, dir := range w.Makes {
+		step.Leaves = append(step.Leaves, dir+"/")
+	}
+	return step
 }
 
 // keepNode says what npm's result depends on: packages as they were published. What

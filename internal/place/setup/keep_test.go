@@ -66,7 +66,7 @@ func TestREAL02_NamedCommandsMakeOneResult(t *testing.T) {
 	if len(plan) != 1 || plan[0].Command != "( cd tools && make\n) && ( make deps # all\n)" {
 		t.Fatalf("the plan is %+v", plan)
 	}
-	if diff := cmp.Diff([]string{"deps", "tools/out"}, plan[0].Leavings()); diff != "" {
+	if diff := cmp.Diff([]string{"deps/", "tools/out/"}, plan[0].Leaves); diff != "" {
 		t.Errorf("what git must ignore (-want +got):\n%s", diff)
 	}
 	if onto := plan[0].Onto(); !strings.Contains(onto, "git ls-files -- 'tools/out'") || strings.Contains(onto, "make deps") {

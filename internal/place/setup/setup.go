@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -18,11 +19,13 @@ type Step struct {
 	Command string
 	// For is the file that asks for it; empty for a command that a project names.
 	For string
-	// Leaves is the directory that it makes, which git must ignore. Empty where
-	// that is not known.
-	Leaves string
+	// Leaves is what it makes, by path, as far as that is known: git must ignore it.
+	// What does not end with a slash is a file, which git may also have.
+	Leaves []string
 	// Keep says what of its result can be kept.
 	Keep Keep
+
+	committed bool // what it would fetch can be in the repository
 }
 
 // Manager is the package manager that a step needs.
@@ -30,19 +33,26 @@ type Manager struct {
 	// Program is what must be on the PATH, Cache the variable that names where it
 	// keeps what it has fetched; empty where it needs neither.
 	Program, Cache string
+	// Asks says that it asks an index even for what it has fetched.
+	Asks bool
 }
 
 // Manager returns the package manager of a step that a lock file asks for, and the
 // zero Manager for a command that a project names.
 func (s Step) Manager() Manager {
-	if path.Ext(s.For) == ".txt" {
-		return Manager{"python3", "PIP_FIND_LINKS"} // pip asks an index even for what it has cached
+	switch {
+	case path.Ext(s.For) == ".txt":
+		return Manager{"python3", "PIP_FIND_LINKS", true}
+	case s.committed:
+		return Manager{Program: "yarn"}
+	case strings.HasSuffix(s.Command, modernInstall):
+		return Manager{Program: "yarn", Cache: "YARN_GLOBAL_FOLDER"}
 	}
 	return map[string]Manager{
-		"npm-shrinkwrap.json": {"npm", "npm_config_cache"}, "package-lock.json": {"npm", "npm_config_cache"},
-		"pnpm-lock.yaml": {"pnpm", "npm_config_store_dir"}, "yarn.lock": {"yarn", "YARN_CACHE_FOLDER"},
-		"uv.lock": {"uv", "UV_CACHE_DIR"}, "poetry.lock": {"poetry", ""}, "Gemfile.lock": {"bundle", ""},
-		"Cargo.lock": {"cargo", "CARGO_HOME"}, "mix.lock": {"mix", "HEX_HOME"},
+		"npm-shrinkwrap.json": {"npm", "npm_config_cache", false}, "package-lock.json": {"npm", "npm_config_cache", false},
+		"pnpm-lock.yaml": {"pnpm", "npm_config_store_dir", false}, "yarn.lock": {"yarn", "YARN_CACHE_FOLDER", false},
+		"uv.lock": {"uv", "UV_CACHE_DIR", false}, "poetry.lock": {"poetry", "", true}, "Gemfile.lock": {"bundle", "", false},
+		"Cargo.lock": {"cargo", "CARGO_HOME", false}, "mix.lock": {"mix", "HEX_HOME", false},
 	}[s.For]
 }
 
@@ -51,19 +61,15 @@ func (s Step) Manager() Manager {
 // become part of a change.
 func (s Step) Script() string { return s.guarded(s.Command) }
 
-// Leavings are the directories that a step makes as far as that is known, which git
-// must ignore.
-func (s Step) Leavings() []string {
-	if s.Leaves != "" {
-		return []string{s.Leaves}
-	}
-	return s.Keep.Makes
-}
-
+// guarded is a command after a look at what git knows of what it makes.
 func (s Step) guarded(command string) string {
 	script := ""
-	for _, dir := range s.Leavings() {
-		script += fmt.Sprintf("git check-ignore -q '%[1]s/' || { echo '%[2]s asks for %[1]s, and no .gitignore of the repository names it: add %[1]s/'; exit 1; }\n", dir, cmp.Or(s.For, "setup-makes"))
+	for _, name := range s.Leaves {
+		tracked := ""
+		if !strings.HasSuffix(name, "/") {
+			tracked = fmt.Sprintf("git ls-files --error-unmatch '%s' >/dev/null 2>&1 || ", name)
+		}
+		script += fmt.Sprintf("%[3]sgit check-ignore -q '%[1]s' || { echo '%[2]s asks for %[1]s, and no .gitignore of the repository names it: add %[1]s'; exit 1; }\n", name, cmp.Or(s.For, "setup-makes"), tracked)
 	}
 	for _, dir := range s.Keep.Makes { // a copy takes the place of all of it
 		script += fmt.Sprintf("[ -z \"$(git ls-files -- '%[1]s' | head -n 1)\" ] || { echo 'git tracks files in %[1]s, which the setup makes: remove them from git'; exit 1; }\n", dir)
@@ -108,21 +114,22 @@ func node(files fs.FS, online bool) Step {
 	if online {
 		offline, without = "--prefer-offline", ""
 	}
-	yarn := "yarn install --frozen-lockfile " + offline
+	modules := []string{"node_modules/"}
+	yarn := Step{Command: "yarn install --frozen-lockfile " + offline, For: "yarn.lock", Leaves: modules}
 	if has(files, ".yarnrc.yml") {
-		yarn = without + "yarn install --immutable"
+		yarn.Command = without + modernInstall
+		yarn.Leaves, yarn.committed = modernYarn(files)
 	}
 	ci := "npm ci " + offline + " --no-audit --no-fund"
 	for _, s := range []Step{
-		{Command: ci, For: "npm-shrinkwrap.json"},
-		{Command: ci, For: "package-lock.json"},
-		{Command: "pnpm install --frozen-lockfile " + offline, For: "pnpm-lock.yaml"},
-		{Command: yarn, For: "yarn.lock"},
+		{Command: ci, For: "npm-shrinkwrap.json", Leaves: modules},
+		{Command: ci, For: "package-lock.json", Leaves: modules},
+		{Command: "pnpm install --frozen-lockfile " + offline, For: "pnpm-lock.yaml", Leaves: modules},
+		yarn,
 	} {
 		if !has(files, s.For) || !has(files, "package.json") {
 			continue
 		}
-		s.Leaves = "node_modules"
 		if s.Command == ci {
 			s.Keep = keepNode(files, s.For, ci)
 		}
@@ -131,10 +138,33 @@ func node(files fs.FS, online bool) Step {
 	return Step{}
 }
 
+const modernInstall = "yarn install --immutable"
+
+// Lines of .yarnrc.yml: packages go into node_modules, and archives of them lie in
+// the checkout.
+var (
+	intoModules = regexp.MustCompile(`(?m)^nodeLinker:[ \t]*["']?(node-modules|pnpm)\b`)
+	ownCache    = regexp.MustCompile(`(?m)^(enableGlobalCache:[ \t]*["']?false|cacheFolder:)`)
+)
+
+// modernYarn is what Yarn 2 and later makes: archives that a loader reads, unless
+// the project asks for node_modules.
+func modernYarn(files fs.FS) (leaves []string, committed bool) {
+	rc, err := fs.ReadFile(files, ".yarnrc.yml")
+	if err != nil {
+		rc = nil // as if it said nothing
+	}
+	leaves = []string{".pnp.cjs", ".yarn/unplugged/"}
+	if intoModules.Match(rc) {
+		leaves = []string{"node_modules/"}
+	}
+	return append(leaves, ".yarn/install-state.gz"), ownCache.Match(rc)
+}
+
 // python is for a lock file, or else for lists of requirements, which go into a
 // virtual environment that sees the packages of the system.
 func python(files fs.FS, online bool) Step {
-	const venv = ".venv"
+	venv := []string{".venv/"}
 	switch {
 	case has(files, "uv.lock") && online:
 		return Step{Command: "uv sync --frozen", For: "uv.lock", Leaves: venv}
@@ -154,16 +184,22 @@ func python(files fs.FS, online bool) Step {
 	return Step{Command: install, For: lists[0], Leaves: venv}
 }
 
+// ruby is for Bundler's lock file. From a registry gems go into the checkout, and
+// with none from the archives of them that the repository has; otherwise those of
+// the user are there to read.
 func ruby(files fs.FS, online bool) Step {
-	if !has(files, "Gemfile.lock") {
+	switch {
+	case !has(files, "Gemfile.lock"):
 		return Step{}
+	case online:
+		return Step{Command: "BUNDLE_PATH=" + Bundle + " BUNDLE_FROZEN=true bundle install", For: "Gemfile.lock", Leaves: []string{Bundle + "/"}}
 	}
-	install := "BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install"
-	if !online {
-		install += " --local"
-	}
-	return Step{Command: install, For: "Gemfile.lock", Leaves: path.Join("vendor", "bundle")}
+	return Step{Command: "export BUNDLE_FROZEN=true; if [ -d vendor/cache ]; then BUNDLE_PATH=" + Bundle + " bundle install --local; else bundle check; fi", For: "Gemfile.lock"}
 }
+
+// Bundle is the directory of a checkout with the gems that its setup has installed
+// there: where it is there, Bundler finds them in it.
+const Bundle = "vendor/bundle"
 
 // rust fetches crates. From the user's caches they are looked for there alone, and
 // are then readable for every command; from a registry they go into the checkout.
@@ -172,7 +208,7 @@ func rust(files fs.FS, online bool) Step {
 	case !has(files, "Cargo.lock") || !has(files, "Cargo.toml"):
 		return Step{}
 	case online:
-		return Step{Command: `CARGO_HOME="$PWD/` + CargoHome + `" cargo fetch --locked`, For: "Cargo.lock", Leaves: CargoHome, Keep: keepCrates()}
+		return Step{Command: `CARGO_HOME="$PWD/` + CargoHome + `" cargo fetch --locked`, For: "Cargo.lock", Leaves: []string{CargoHome + "/"}, Keep: keepCrates()}
 	}
 	return Step{Command: "cargo fetch --locked --offline", For: "Cargo.lock"}
 }
@@ -189,7 +225,7 @@ func elixir(files fs.FS, online bool) Step {
 	if !online {
 		get = "HEX_OFFLINE=1 " + get
 	}
-	return Step{Command: get, For: "mix.lock", Leaves: "deps"}
+	return Step{Command: get, For: "mix.lock", Leaves: []string{"deps/"}}
 }
 
 func has(files fs.FS, name string) bool {
