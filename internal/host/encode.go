@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agents/tool"
 )
 
 // encode answers in the encoding that was asked in: JSON for JSON.
@@ -32,6 +33,7 @@ func downloads() (env []string) {
 		{"npm_config_store_dir", ".local/share/pnpm/store"},
 		{"pnpm_config_store_dir", ".local/share/pnpm/store"},
 		{"pnpm_config_cache_dir", ".cache/pnpm"},
+		{"COREPACK_HOME", ".cache/node/corepack"},
 		{"YARN_CACHE_FOLDER", ".cache/yarn"},
 		{"YARN_GLOBAL_FOLDER", ".yarn/berry"},
 		{"PIP_CACHE_DIR", ".cache/pip"},
@@ -68,6 +70,9 @@ func toolEnv() []string {
 	}
 	if home, err := os.UserHomeDir(); err == nil && os.Getenv("GOPATH") == "" {
 		env = append(env, "GOPATH="+filepath.Join(home, "go"))
+	}
+	if tool.OnPath("pnpm") { // it would fetch the version that package.json names, and commands have no network
+		env = append(env, "npm_config_manage_package_manager_versions=false", "pnpm_config_manage_package_manager_versions=false")
 	}
 	_, links := wheels()
 	return append(append(env, managersEnv()...), links...)

@@ -100,8 +100,8 @@ func managersEnv() (env []string) {
 	return env
 }
 
-// Starts are programs that managers keep versions of, and how to see that one of
-// them works: not only that it is there.
+// Starts are programs that managers keep versions of and what setups need, and how
+// to see that one of them works: not only that it is there.
 var Starts = [][]string{
 	{"python3", "-c", "import ssl, sqlite3"},
 	{"node", "-v"},
@@ -110,6 +110,12 @@ var Starts = [][]string{
 	{"ruby", "-ropenssl", "-e", "1"},
 	{"java", "-version"},
 	{"go", "version"},
+	{"pnpm", "--version"},
+	{"yarn", "--version"},
+	{"bundle", "--version"},
+	{"poetry", "--version"},
+	{"uv", "--version"},
+	{"mix", "--version"},
 }
 
 // hidden returns where those of Starts that are on the PATH really lie, if the

@@ -25,7 +25,7 @@ func installed(t *testing.T, h *Host, files map[string]string, index, hand, says
 	t.Helper()
 	ends := func(r tool.Result, from string) {
 		t.Helper()
-		if r.ExitCode != 0 || !strings.Contains(r.Output, "left is here\nclean\n") {
+		if r.ExitCode != 0 || !strings.Contains(r.Output, "left is here\n") || !strings.Contains(r.Output, "\nclean\n") {
 			t.Errorf("from %s: %s: %s", from, r.Summary, r.Output)
 		}
 	}
@@ -83,11 +83,12 @@ func TestREAL02_PnpmMakesItsSetup(t *testing.T) {
 	}
 	index, integrity := published(t, `{"name":"left","version":"1.0.0"}`, `module.exports = "left is here"`)
 	installed(t, h, map[string]string{
-		".gitignore": "node_modules/\n", ".npmrc": "registry=http://" + index + "/\n", "package.json": wantsLeft,
+		".gitignore": "node_modules/\n", ".npmrc": "registry=http://" + index + "/\n",
+		"package.json": strings.Replace(wantsLeft, "{", "{\n  \"packageManager\": \"pnpm@10.0.0\",", 1), // not the one that is here
 		"pnpm-lock.yaml": "lockfileVersion: '9.0'\nsettings:\n  autoInstallPeers: true\n  excludeLinksFromLockfile: false\n" +
 			"importers:\n  .:\n    dependencies:\n      left:\n        specifier: 1.0.0\n        version: 1.0.0\n" +
 			"packages:\n  left@1.0.0:\n    resolution: {integrity: " + integrity + "}\nsnapshots:\n  left@1.0.0: {}\n",
-	}, index, "pnpm install --frozen-lockfile", asksLeft)
+	}, index, "npm_config_manage_package_manager_versions=false pnpm install --frozen-lockfile", asksLeft+" && pnpm --version")
 }
 
 func TestREAL02_ClassicYarnMakesItsSetup(t *testing.T) {

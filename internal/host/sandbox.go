@@ -150,7 +150,7 @@ func realPath(path string) (string, bool) {
 }
 
 // caches are the variables that name them.
-var caches = []string{"GOCACHE", "npm_config_cache", "npm_config_store_dir", "pnpm_config_store_dir", "pnpm_config_cache_dir", "YARN_CACHE_FOLDER", "YARN_GLOBAL_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR"}
+var caches = []string{"GOCACHE", "npm_config_cache", "npm_config_store_dir", "pnpm_config_store_dir", "pnpm_config_cache_dir", "COREPACK_HOME", "YARN_CACHE_FOLDER", "YARN_GLOBAL_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR"}
 
 // use gives a command the caches of this user to read, each with the changes on
 // top where the system can do that, and else ones that begin empty.

@@ -99,6 +99,7 @@ func (h *Host) tryPlace(ctx context.Context, repository string) (trialPlace, err
 
 // run runs a program in the place and returns why it does not work.
 func (p trialPlace) run(ctx context.Context, argv []string) error {
-	_, err := p.policy.Ask(ctx, tool.Program{Argv: argv, Dir: p.dir, Env: tool.Environment("/tmp", p.policy.Env), Most: 64 << 10})
+	env := append(tool.Environment("/tmp", p.policy.Env), "COREPACK_ENABLE_NETWORK=0") // a link to Corepack would fetch what it stands for
+	_, err := p.policy.Ask(ctx, tool.Program{Argv: argv, Dir: p.dir, Env: env, Most: 64 << 10})
 	return err
 }

@@ -75,7 +75,7 @@ func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loo
 		return nil, err
 	}
 	for i, step := range steps {
-		id, command := fmt.Sprintf("%s-%d", prefix, i+1), step.Script()
+		id, command := fmt.Sprintf("%s-%d", prefix, i+1), step.Command
 		var last tool.Result
 		perform := func(*loomv1.ToolCall) tool.Result {
 			last = r.makeReady(ctx, set, ws.Root, id, step, shared)
@@ -180,9 +180,9 @@ func setupText(step setup.Step, res tool.Result) string {
 	p.section("Setup")
 	p.WriteString("The runtime made the checkout ready for its own code before anything runs in it.\n")
 	if ranWell(res) {
-		fmt.Fprintf(&p, "done: %s\n", step.Script())
+		fmt.Fprintf(&p, "done: %s\n", step.Command)
 	} else {
-		fmt.Fprintf(&p, "failed (exit %d): %s\n", res.ExitCode, step.Script())
+		fmt.Fprintf(&p, "failed (exit %d): %s\n", res.ExitCode, step.Command)
 	}
 	p.data(strings.TrimSpace(res.Output))
 	return p.String()
