@@ -141,7 +141,7 @@ func (m *member) open() func() {
 }
 
 // Ask implements actors.Elsewhere.
-func (f *fleet) Ask(ctx context.Context, n int, r *loomv1.PartitionRequest) (*loomv1.PartitionReply, error) {
+func (f *fleet) Ask(ctx context.Context, n int, r *loomv1.CellRequest) (*loomv1.CellReply, error) {
 	f.mu.Lock()
 	opened := slices.Clone(f.opened)
 	f.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,7 +38,9 @@ type keeper struct {
 	snaps   *snapshotter
 	serial  uint64
 	waiting []*propose
-	flying  []*propose // in the append under way; nil when there is none
+	flying  []*propose        // in the append under way; nil when there is none
+	over    map[string]uint64 // by project, the newest of its lives that has ended
+	ending  []*endLife        // that wait for the append under way
 	broken  bool
 	sure    bool // nobody else can append after head: an append of an earlier tenure may still be on its way until ours is in
 }
@@ -45,17 +48,29 @@ type keeper struct {
 // propose asks the keeper to make events durable. Without events it asks to be
 // told when everything proposed before is durable.
 type propose struct {
-	from   *actor.PID
-	ticket uint64
-	events []*loomv1.Event
-	work   []*loomv1.Assignment
-	size   int
+	from    *actor.PID
+	project string
+	life    uint64
+	ticket  uint64
+	events  []*loomv1.Event
+	work    []*loomv1.Assignment
+	size    int // of the events, encoded
 }
 
-// acked tells a project that what it proposed is durable.
-type acked struct {
-	ticket uint64
-	head   journal.Head
+// endLife asks the keeper to drop what a life of a project has proposed, but for what
+// is being appended; nothing of it is taken afterwards. It answers with lifeEnded
+// once the append under way is settled.
+type endLife struct {
+	from    *actor.PID
+	project string
+	life    uint64
+}
+
+// lifeEnded says that the journal has all that it will ever have of a life: what
+// stands in it up to head.
+type lifeEnded struct {
+	life uint64
+	head journal.Head
 }
 
 // appended is the outcome of an append.
@@ -74,11 +89,37 @@ type journalFailed struct {
 func (k *keeper) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *propose:
-		k.waiting = append(k.waiting, m)
-		k.next(c)
+		if m.life > k.over[m.project] {
+			k.waiting = append(k.waiting, m)
+			k.next(c)
+		}
+	case *endLife:
+		k.endLife(c, m)
 	case *appended:
 		k.settled(c, m)
 	}
+}
+
+// endLife drops what a life has proposed.
+func (k *keeper) endLife(c actor.Context, m *endLife) {
+	if k.over == nil {
+		k.over = map[string]uint64{}
+	}
+	k.over[m.project] = max(k.over[m.project], m.life)
+	k.waiting = slices.DeleteFunc(k.waiting, func(p *propose) bool { return p.project == m.project && p.life <= m.life })
+	k.ending = append(k.ending, m)
+	k.tellEnded(c)
+}
+
+// tellEnded answers those who wait for the end of a life, unless an append is under way.
+func (k *keeper) tellEnded(c actor.Context) {
+	if k.flying != nil || k.broken {
+		return
+	}
+	for _, m := range k.ending {
+		c.Send(m.from, &lifeEnded{m.life, k.head})
+	}
+	k.ending = nil
 }
 
 // next begins an append of what waits, unless one is under way.
@@ -110,7 +151,6 @@ func (k *keeper) next(c actor.Context) {
 func (k *keeper) take() []*propose {
 	size := 0
 	for i, p := range k.waiting {
-		p.size = sizeOf(p.events)
 		if size += p.size; i > 0 && size > batchAim {
 			batch := k.waiting[:i:i]
 			k.waiting = k.waiting[i:]
@@ -217,6 +257,7 @@ func (k *keeper) settled(c actor.Context, m *appended) {
 	}
 	k.publish(batch)
 	k.ack(c, batch)
+	k.tellEnded(c)
 	k.next(c)
 }
 
@@ -233,6 +274,6 @@ func (k *keeper) publish(batch []*propose) {
 
 func (k *keeper) ack(c actor.Context, batch []*propose) {
 	for _, p := range batch {
-		c.Send(p.from, &acked{ticket: p.ticket, head: k.head})
+		c.Send(p.from, &acked{life: p.life, ticket: p.ticket, head: k.head, events: len(p.events)})
 	}
 }

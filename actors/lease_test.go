@@ -48,7 +48,7 @@ func TestP6_ATenureThatNobodyHearsOfIsLetGo(t *testing.T) {
 	ends := map[string]func(sys *System, partition *actor.PID, l *lender){
 		"it stops": func(sys *System, partition *actor.PID, _ *lender) { _ = sys.sys.Root.StopFuture(partition).Wait() },
 		"it starts again": func(sys *System, partition *actor.PID, l *lender) {
-			sys.sys.Root.Send(partition, &list{reply: func(*loomv1.PartitionReply) { panic("planted") }})
+			sys.sys.Root.Send(partition, &list{reply: func(*loomv1.CellReply) { panic("planted") }})
 			<-l.lent // it recovers for the second time
 		},
 	}

@@ -94,12 +94,3 @@ func fromHost(project, host string, cmd *loomv1.Command) *loomv1.Command {
 	cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: host}
 	return cmd
 }
-
-// bereave frees what hosts that are gone held.
-func (p *projectActor) bereave(c actor.Context, m *membersChanged) {
-	for _, cmd := range freeing(p.id, p.host, p.state, p.state.Hosts(), m.members) {
-		if !p.over {
-			p.decide(c, &request{cmd: cmd, reply: func(*loomv1.Answer) {}})
-		}
-	}
-}

@@ -81,7 +81,12 @@ type Partition struct {
 	Format format.Build
 	Agreed func() format.Agreed
 
-	here *atomic.Bool // whether this host serves it
+	// TurnMost is how long a turn may last before the project's state is given up
+	// and folded anew. Zero means 5 s.
+	TurnMost time.Duration
+
+	here      *atomic.Bool // whether this host serves it
+	addresses *addresses   // where the cells of its projects are, while it serves
 }
 
 // Partition returns the properties of a partition actor.
@@ -92,7 +97,10 @@ func (s *System) partitionProps(ctx context.Context, p Partition) *actor.Props {
 	if p.Sweep == 0 {
 		p.Sweep = 10 * time.Second
 	}
-	return actor.PropsFromProducer(func() actor.Actor { return &partition{Partition: p, sys: s, host: ctx} }, actor.WithSupervisor(stops{}))
+	if p.TurnMost == 0 {
+		p.TurnMost = 5 * time.Second
+	}
+	return actor.PropsFromProducer(func() actor.Actor { return &partition{Partition: p, sys: s, host: ctx, poison: &poison{}} }, actor.WithSupervisor(stops{}))
 }
 
 // partition recovers the projects of one partition and routes to them.
@@ -115,7 +123,7 @@ type partition struct {
 	keeper      *actor.PID
 	projects    map[string]*actor.PID
 	quarantined map[string]error
-	poison      poison
+	poison      *poison
 	snaps       *snapshotter
 	ready       []chan<- error
 }
@@ -134,7 +142,7 @@ type look struct {
 }
 
 // list asks a partition that serves for the ids of its projects.
-type list struct{ reply func(*loomv1.PartitionReply) }
+type list struct{ reply func(*loomv1.CellReply) }
 
 // awaitReady asks to be told when the partition serves, or why it never will.
 type awaitReady struct{ done chan<- error }
@@ -185,8 +193,8 @@ func (p *partition) Receive(c actor.Context) {
 		p.await(m)
 	case *journalFailed:
 		p.fail(c, m.from, m.err)
-	case *projectFailed:
-		p.poisoned(c, m)
+	case *projectLost:
+		p.projectLost(c, m)
 	case *leaseLost:
 		p.lost(c, m)
 	case *membersChanged:
@@ -292,8 +300,9 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 		snaps: snaps, sure: p.Lease == nil,
 		log: p.Log, head: m.head, epoch: p.Epoch, writer: fmt.Sprintf("%s.%d.%d", p.Host, p.Start, p.incarnation),
 		out: p.out, parent: c.Self(), slog: p.Logger, ctx: p.ctx, aside: p.beside.aside,
-	})
+	}, stops{})
 	p.projects = map[string]*actor.PID{}
+	p.beside.aside(func() { p.watchTurns(ctx) })
 	for id, s := range m.states {
 		p.adopt(c, id, s, m.tail[id])
 	}
@@ -316,6 +325,7 @@ func (p *partition) open(c actor.Context) {
 func (p *partition) unserve() {
 	p.serving = false
 	p.here.Store(false)
+	p.addresses.byID.Clear()
 	if p.shut != nil {
 		p.shut()
 		p.shut = nil
@@ -329,19 +339,27 @@ func (p *partition) tellReady(err error) {
 	p.ready = nil
 }
 
-// adopt spawns the actor of a project, which frees what dead starts of this host
-// held in it and hears which agents there are before it does anything else.
+// adopt spawns the actor of a project, whose work cell frees what dead starts of
+// this host held in it and hears which agents there are before it does anything else.
 func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved int) *actor.PID {
-	pid := p.child(c, "project-"+id, &projectActor{
-		id: id, host: p.Host, state: s, keeper: p.keeper, parent: c.Self(), clock: p.Clock, log: p.Logger, snaps: p.snaps, every: p.SnapshotEvery, unsaved: unsaved,
-		first: p.firstCommands(id, s), agreed: p.Agreed,
-	})
+	at, tenure, root := &address{}, p.tenure, c.ActorSystem().Root
+	a := &projectActor{
+		domainConfig: domainConfig{
+			id: id, host: p.Host, clock: p.Clock, root: root, keeper: p.keeper, snaps: p.snaps, every: p.SnapshotEvery, agreed: p.Agreed,
+			holds: func() bool { return tenure == nil || tenure.Valid() }, poison: p.poison, serial: &p.sys.proposals,
+		},
+		address: at, parent: c.Self(), log: p.Logger, sys: p.sys, aside: p.beside.aside, ctx: p.ctx, state: s, unsaved: unsaved,
+		first: p.firstCommands(id, s), condemn: p.condemn,
+		refold: func(ctx context.Context, head journal.Head) (*project.State, error) { return p.refold(ctx, id, head) },
+	}
+	pid := p.child(c, "project-"+id, a, cellRestarts)
 	p.projects[id] = pid
+	p.addresses.byID.Store(id, at)
 	return pid
 }
 
-func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PID {
-	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithSupervisor(stops{})), name+"$")
+func (p *partition) child(c actor.Context, name string, a actor.Actor, children actor.SupervisorStrategy) *actor.PID {
+	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithSupervisor(children)), name+"$")
 	c.Watch(pid)
 	return pid
 }
@@ -349,9 +367,6 @@ func (p *partition) child(c actor.Context, name string, a actor.Actor) *actor.PI
 func (p *partition) route(c actor.Context, m *request) {
 	id := m.cmd.GetProject()
 	pid, err := p.find(id)
-	if err == nil {
-		err = p.poison.refuse(m.cmd)
-	}
 	if err == nil && pid == nil {
 		if m.cmd.GetRegisterProject() == nil && (id != project.System || !ofSystem(m.cmd)) {
 			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
@@ -429,7 +444,7 @@ func unavailable(partition int) *fault.Error {
 
 func (p *partition) list(m *list) {
 	if !p.serving || !p.holds() {
-		m.reply(&loomv1.PartitionReply{Error: p.away().Proto()})
+		m.reply(&loomv1.CellReply{Error: p.away().Proto()})
 		return
 	}
 	ids := make([]string, 0, len(p.projects))

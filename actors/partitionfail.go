@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // fail drops all working state of the partition and begins again from the
@@ -15,19 +17,26 @@ func (p *partition) fail(c actor.Context, who *actor.PID, err error) {
 	}
 }
 
-// poisoned sets a command aside and begins again at once: since the command
-// will not come a second time, nobody else need wait for its sake. What comes
-// again by itself is recovered from with a pause.
-func (p *partition) poisoned(c actor.Context, m *projectFailed) {
-	if !p.drop(c, m.from, m.err) {
+// condemn sets aside a command that made its project fail, and reports whether it can
+// come again all the same. It may be called from anywhere.
+func (p *partition) condemn(cmd *loomv1.Command, err error) (again bool) {
+	p.tell(Trouble{Project: cmd.GetProject(), Kind: "poison", Message: fmt.Sprintf("a command made its project fail: %s", err)}, cmd)
+	return cmd == nil || !p.poison.add(cmd, err)
+}
+
+// projectLost sets a project aside that cannot be folded from its journal; the others
+// of the partition go on.
+func (p *partition) projectLost(c actor.Context, m *projectLost) {
+	if !m.from.Equal(p.projects[m.id]) {
 		return
 	}
-	p.tell(Trouble{Project: m.cmd.GetProject(), Kind: "poison", Message: fmt.Sprintf("a command made its project fail: %s", m.err)}, m.cmd)
-	if p.poison.add(m.cmd, m.err) {
-		p.recover(c)
-		return
-	}
-	p.retry(c)
+	p.Logger.Error("project quarantined", "project", m.id, "error", m.err)
+	p.tell(Trouble{Kind: "quarantined", Message: fmt.Sprintf("project %q cannot be replayed and is set aside: %s", m.id, m.err)}, nil)
+	p.addresses.byID.Delete(m.id)
+	delete(p.projects, m.id)
+	p.quarantined[m.id] = m.err
+	c.Unwatch(m.from)
+	c.Stop(m.from)
 }
 
 // drop stops all that works on this recovery's state, if who is part of it.

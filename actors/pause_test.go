@@ -99,7 +99,6 @@ func TestWF09_AgentsGiveBackWhatIsPausedAndGoOnWhenItIsResumed(t *testing.T) {
 // What can be of no project is refused all the same, and that is recorded.
 func TestWF09_ACommandForNoProjectIsOnRecord(t *testing.T) {
 	r := newRig(t).start().register("shop", "researcher")
-	desk := r.sys.StartDesk(r.ctx, r.projects)
 	for what, tt := range map[string]struct {
 		payload proto.Message
 		want    string
@@ -115,7 +114,7 @@ func TestWF09_ACommandForNoProjectIsOnRecord(t *testing.T) {
 			}
 		}
 		n := len(r.events())
-		answer := desk.Decide(r.ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: what}, &loomv1.SignedCommand{Payload: payload})
+		answer := r.projects.Decide(r.ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: what}, &loomv1.SignedCommand{Payload: payload})
 		wantCode(t, what, fault.FromProto(answer.GetError()), tt.want)
 		all := r.events()[n:]
 		if len(all) != 1 || all[0].Project != project.System || all[0].GetCommandRefused() == nil || all[0].Actor.GetName() != what {

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"crypto/sha256"
+	"sync"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
@@ -13,8 +15,11 @@ import (
 const mostPoison = 256
 
 // poison knows commands again that made a project fail, so that one which is
-// sent again and again does not take its partition down each time.
+// sent again and again does not end a life of the project each time. It is safe for
+// concurrent use.
 type poison struct {
+	mu      sync.Mutex
+	any     atomic.Bool
 	reasons map[[sha256.Size]byte]error
 	order   [][sha256.Size]byte // oldest first
 }
@@ -22,6 +27,8 @@ type poison struct {
 // add remembers cmd, and reports whether that will keep it from coming again.
 func (p *poison) add(cmd *loomv1.Command, reason error) bool {
 	digest, ok := digestOf(cmd)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if _, known := p.reasons[digest]; !ok || known {
 		return false
 	}
@@ -34,15 +41,18 @@ func (p *poison) add(cmd *loomv1.Command, reason error) bool {
 	}
 	p.reasons[digest] = reason
 	p.order = append(p.order, digest)
+	p.any.Store(true)
 	return true
 }
 
 // refuse returns an error for a command that made its project fail before.
 func (p *poison) refuse(cmd *loomv1.Command) error {
-	if len(p.order) == 0 {
+	if !p.any.Load() {
 		return nil
 	}
 	digest, _ := digestOf(cmd)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	reason, bad := p.reasons[digest]
 	if !bad {
 		return nil

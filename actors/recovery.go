@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -147,6 +148,20 @@ func (p *partition) stateAt(ctx context.Context, index *loomv1.SnapshotIndex, id
 		return nil, fmt.Errorf("journal of partition %d has another batch at %d than the one that was acknowledged", p.Log.Partition(), head.Sequence)
 	}
 	return s.Surrender(), nil
+}
+
+// refold returns the state of a project as of a head that was acknowledged. A snapshot
+// that cannot be used costs time, never state.
+func (p *partition) refold(ctx context.Context, id string, head journal.Head) (*project.State, error) {
+	kept, err := p.stateAt(ctx, p.snaps.current(), id, head)
+	if err != nil && ctx.Err() == nil && fault.Status(err) != fault.Unavailable {
+		p.Logger.Warn("snapshot is not usable; reading the journal from its beginning", "project", id, "error", err)
+		kept, err = p.stateAt(ctx, p.nothing().index, id, head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return project.Adopt(p.config(id), kept)
 }
 
 // newestKept returns the state that the index has of a project, and up to which

@@ -25,10 +25,10 @@ type snapshotter struct {
 	partition int
 	epoch     uint64
 	log       *slog.Logger
-	index     *loomv1.SnapshotIndex // of run alone
 	wake      chan struct{}
 
 	mu      sync.Mutex
+	index   *loomv1.SnapshotIndex   // is replaced, never changed, and only by run
 	pending map[string]journal.Head // what to save, and as of where
 	open    map[string]*uncovered   // projects with events that no kept snapshot has
 	newest  uint64                  // sequence of the newest snapshot that is kept
@@ -110,7 +110,8 @@ func (s *snapshotter) run(ctx context.Context) {
 // write saves the snapshot first and the index that names it after, so that
 // the index never promises what is not kept.
 func (s *snapshotter) write(ctx context.Context, id string, head journal.Head) error {
-	state, err := s.stateAt(ctx, s.index, id, head)
+	last := s.current()
+	state, err := s.stateAt(ctx, last, id, head)
 	if err != nil {
 		s.failed(id, head.Sequence)
 		return err
@@ -121,7 +122,7 @@ func (s *snapshotter) write(ctx context.Context, id string, head journal.Head) e
 		s.failed(id, snap.Sequence)
 		return err
 	}
-	index := proto.CloneOf(s.index)
+	index := proto.CloneOf(last)
 	if index.Projects == nil { // a clone of an empty map
 		index.Projects = map[string]*loomv1.SnapshotRef{}
 	}
@@ -133,9 +134,18 @@ func (s *snapshotter) write(ctx context.Context, id string, head journal.Head) e
 		s.failed(id, snap.Sequence)
 		return err
 	}
+	s.mu.Lock()
 	s.index = index
+	s.mu.Unlock()
 	s.kept(id, snap.Sequence)
 	return nil
+}
+
+// current returns the index of the snapshots that are kept. It must not be changed.
+func (s *snapshotter) current() *loomv1.SnapshotIndex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.index
 }
 
 // failed notes that a snapshot was not kept: its events are still uncovered.

@@ -21,7 +21,9 @@ type System struct {
 	stop   sync.Once
 	over   chan struct{}  // closed once it has stopped
 	beside sync.WaitGroup // what actors have running beside themselves
-	serial atomic.Uint64  // newest incarnation of any partition
+	serial atomic.Uint64  // newest incarnation of any partition, and newest life of any project
+
+	proposals atomic.Uint64 // of all projects
 }
 
 // NewSystem starts an actor system with its one root actor. onLost is told of

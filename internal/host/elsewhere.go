@@ -19,12 +19,12 @@ func partitionName(n int) string { return fmt.Sprintf("partition-%02d", n) }
 type others struct{ h *Host }
 
 // Ask implements actors.Elsewhere. All that it asks can be asked twice.
-func (o others) Ask(ctx context.Context, partition int, r *loomv1.PartitionRequest) (*loomv1.PartitionReply, error) {
+func (o others) Ask(ctx context.Context, partition int, r *loomv1.CellRequest) (*loomv1.CellReply, error) {
 	m, err := o.h.fleet.wire.Call(ctx, partitionName(partition), r)
 	if err != nil {
 		return nil, err
 	}
-	reply, ok := m.(*loomv1.PartitionReply)
+	reply, ok := m.(*loomv1.CellReply)
 	if !ok {
 		return nil, fault.New("host/unavailable", "whoever serves partition %d answers with %T", partition, m)
 	}
@@ -71,13 +71,13 @@ func (h *Host) bear(ctx context.Context, partition int) {
 
 // asked answers another host.
 func (h *Host) asked(ctx context.Context, partition int, m proto.Message) proto.Message {
-	r, ok := m.(*loomv1.PartitionRequest)
+	r, ok := m.(*loomv1.CellRequest)
 	projects := h.way()
 	switch {
 	case !ok:
-		return &loomv1.PartitionReply{Error: fault.New("command/malformed", "a partition understands no %T", m).Proto()}
+		return &loomv1.CellReply{Error: fault.New("command/malformed", "a partition understands no %T", m).Proto()}
 	case projects == nil:
-		return &loomv1.PartitionReply{Error: fault.New("host/unavailable", "this host is starting").Proto()}
+		return &loomv1.CellReply{Error: fault.New("host/unavailable", "this host is starting").Proto()}
 	}
 	reply := projects.Serve(ctx, partition, r)
 	if reply.GetAnswer() == nil {
@@ -85,7 +85,7 @@ func (h *Host) asked(ctx context.Context, partition int, m proto.Message) proto.
 	}
 	answer, err := pack(ctx, reply.GetAnswer(), h.blobs.Put)
 	if err != nil {
-		return &loomv1.PartitionReply{Error: fault.From(err).Proto()}
+		return &loomv1.CellReply{Error: fault.From(err).Proto()}
 	}
-	return &loomv1.PartitionReply{Error: reply.Error, Body: &loomv1.PartitionReply_Answer{Answer: answer}}
+	return &loomv1.CellReply{Error: reply.Error, Body: &loomv1.CellReply_Answer{Answer: answer}}
 }

@@ -69,7 +69,6 @@ type Host struct {
 	system   *actors.System
 	projects *actors.Projects
 	intake   *actors.Intake
-	desk     *actors.Desk
 	pools    *actors.Pools
 	repos    repositories
 	own      *ownErrors

@@ -288,7 +288,6 @@ const (
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
 	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.fit, h.log)
-	h.desk = h.system.StartDesk(h.ctx, h.projects)
 	h.own.done.Go(h.fileOwn)
 	services := h.services()
 	if err := endpoint.Complete(slices.Collect(maps.Keys(services))); err != nil {
@@ -338,7 +337,7 @@ func (h *Host) serveCEO(ctx context.Context, c call) proto.Message {
 	if rest := subject.After(subject.Must("ceo"), c.subject); len(rest) > 0 {
 		from.Name = rest[0]
 	}
-	answer := h.desk.Decide(ctx, from, cmd)
+	answer := h.projects.Decide(ctx, from, cmd)
 	if answer.Error == nil {
 		if err := h.rotated(ctx, cmd); err != nil {
 			return &loomv1.Answer{Error: fault.From(err).Proto()}

@@ -1,6 +1,7 @@
 // Package fact reads what the contract says of each kind of event, where the kind
-// is declared: who folds it, from which format on builds read it, and the sentence
-// of its notice. The options stand in loom.v1.Event, and are described in
+// is declared: which cores fold it, from which format on builds read it, and the
+// sentence of its notice; and of each kind of command the core that decides it. The
+// options stand in loom.v1.Event and loom.v1.Command, and are described in
 // proto/loom/v1/fact.proto.
 //
 // It promises one [Kind] for each kind of event that this build knows, made once and
@@ -78,6 +79,30 @@ func Of(e *loomv1.Event) *Kind {
 		return nil
 	}
 	return byNumber[f.Number()]
+}
+
+// deciders are the cores that decide commands, by the number of the command's field.
+var deciders = func() map[protoreflect.FieldNumber]loomv1.Core {
+	fields := commands.Fields()
+	list := map[protoreflect.FieldNumber]loomv1.Core{}
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		core, _ := proto.GetExtension(f.Options(), loomv1.E_DecidedBy).(loomv1.Core)
+		list[f.Number()] = cmp.Or(core, loomv1.Core_CORE_PROJECT)
+	}
+	return list
+}()
+
+var commands = (*loomv1.Command)(nil).ProtoReflect().Descriptor().Oneofs().ByName("body")
+
+// DecidedBy returns the core whose cell decides a command: CORE_PROJECT, the work
+// cell, where the contract names none and for a command without a body.
+func DecidedBy(cmd *loomv1.Command) loomv1.Core {
+	f := cmd.ProtoReflect().WhichOneof(commands)
+	if f == nil {
+		return loomv1.Core_CORE_PROJECT
+	}
+	return deciders[f.Number()]
 }
 
 // All returns every kind there is, in the order of the contract. Nobody may change

@@ -32,7 +32,8 @@ var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions,
 // MaxListed is the most that a list has.
 const MaxListed = 1000
 
-// Look answers a query from the present state. The answer is a copy.
+// Look answers a query from the present state. The answer is a copy, but for the
+// parts of a decision graph, which are not to be changed.
 func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 	limit := int(min(cmp.Or(q.Limit, 100), MaxListed))
 	out := &loomv1.View{}
@@ -49,8 +50,10 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 	case Inbox:
 		return out, s.lookInbox(out, q, limit)
 	case Graph:
-		out.Graph = CutGraph(s.graph, q)
-		return out, nil
+		if err := s.Knows(q.Id); err != nil {
+			return nil, err
+		}
+		return ViewGraph(s.graph, s.Number(), q), nil
 	case Staffing:
 		out.Staffing = proto.CloneOf(s.p.Staffing)
 		return out, nil
@@ -77,6 +80,17 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, nil
 	}
 	return nil, fault.New("usage/argument", "no view %q", v)
+}
+
+// Ask answers a question to the decision graph as it is now. The messages in the
+// answer are the graph's own and are not to be changed.
+func (s *State) Ask(q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	for _, id := range []string{q.GetBead(), q.GetExecution()} {
+		if err := s.Knows(id); err != nil {
+			return nil, err
+		}
+	}
+	return AskAt(s.graph, s.Number(), s.Time(), q)
 }
 
 // Knows refuses an id that is neither a bead's nor an execution's; an empty

@@ -4803,7 +4803,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x8a\x14\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xde\x14\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4832,30 +4832,30 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"scale_role\x18\x13 \x01(\v2\x12.loom.v1.ScaleRoleH\x00R\tscaleRole\x123\n" +
 	"\n" +
-	"drain_host\x18\x14 \x01(\v2\x12.loom.v1.DrainHostH\x00R\tdrainHost\x129\n" +
-	"\facquire_lock\x18\x15 \x01(\v2\x14.loom.v1.AcquireLockH\x00R\vacquireLock\x123\n" +
+	"drain_host\x18\x14 \x01(\v2\x12.loom.v1.DrainHostH\x00R\tdrainHost\x12?\n" +
+	"\facquire_lock\x18\x15 \x01(\v2\x14.loom.v1.AcquireLockB\x04\x90\xb5\x18\x05H\x00R\vacquireLock\x129\n" +
 	"\n" +
-	"renew_lock\x18\x16 \x01(\v2\x12.loom.v1.RenewLockH\x00R\trenewLock\x129\n" +
-	"\frelease_lock\x18\x17 \x01(\v2\x14.loom.v1.ReleaseLockH\x00R\vreleaseLock\x129\n" +
-	"\fadd_decision\x18\x18 \x01(\v2\x14.loom.v1.AddDecisionH\x00R\vaddDecision\x12<\n" +
-	"\rlink_decision\x18\x19 \x01(\v2\x15.loom.v1.LinkDecisionH\x00R\flinkDecision\x12K\n" +
-	"\x12supersede_decision\x18\x1a \x01(\v2\x1a.loom.v1.SupersedeDecisionH\x00R\x11supersedeDecision\x126\n" +
-	"\vopen_ballot\x18\x1b \x01(\v2\x13.loom.v1.OpenBallotH\x00R\n" +
-	"openBallot\x120\n" +
-	"\tcast_vote\x18\x1c \x01(\v2\x11.loom.v1.CastVoteH\x00R\bcastVote\x120\n" +
+	"renew_lock\x18\x16 \x01(\v2\x12.loom.v1.RenewLockB\x04\x90\xb5\x18\x05H\x00R\trenewLock\x12?\n" +
+	"\frelease_lock\x18\x17 \x01(\v2\x14.loom.v1.ReleaseLockB\x04\x90\xb5\x18\x05H\x00R\vreleaseLock\x12?\n" +
+	"\fadd_decision\x18\x18 \x01(\v2\x14.loom.v1.AddDecisionB\x04\x90\xb5\x18\x04H\x00R\vaddDecision\x12B\n" +
+	"\rlink_decision\x18\x19 \x01(\v2\x15.loom.v1.LinkDecisionB\x04\x90\xb5\x18\x04H\x00R\flinkDecision\x12Q\n" +
+	"\x12supersede_decision\x18\x1a \x01(\v2\x1a.loom.v1.SupersedeDecisionB\x04\x90\xb5\x18\x04H\x00R\x11supersedeDecision\x12<\n" +
+	"\vopen_ballot\x18\x1b \x01(\v2\x13.loom.v1.OpenBallotB\x04\x90\xb5\x18\x04H\x00R\n" +
+	"openBallot\x126\n" +
+	"\tcast_vote\x18\x1c \x01(\v2\x11.loom.v1.CastVoteB\x04\x90\xb5\x18\x04H\x00R\bcastVote\x120\n" +
 	"\x06signed\x18\x1d \x01(\v2\x16.loom.v1.SignedCommandH\x00R\x06signed\x12#\n" +
 	"\x04tick\x18\x1e \x01(\v2\r.loom.v1.TickH\x00R\x04tick\x12<\n" +
 	"\rnote_security\x18\x1f \x01(\v2\x15.loom.v1.NoteSecurityH\x00R\fnoteSecurity\x12?\n" +
-	"\x0eask_permission\x18  \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x123\n" +
+	"\x0eask_permission\x18  \x01(\v2\x16.loom.v1.AskPermissionH\x00R\raskPermission\x129\n" +
 	"\n" +
-	"form_train\x18! \x01(\v2\x12.loom.v1.FormTrainH\x00R\tformTrain\x129\n" +
-	"\frecord_train\x18\" \x01(\v2\x14.loom.v1.RecordTrainH\x00R\vrecordTrain\x129\n" +
-	"\fsettle_train\x18# \x01(\v2\x14.loom.v1.SettleTrainH\x00R\vsettleTrain\x12?\n" +
-	"\x0esettle_landing\x18$ \x01(\v2\x16.loom.v1.SettleLandingH\x00R\rsettleLanding\x12?\n" +
+	"form_train\x18! \x01(\v2\x12.loom.v1.FormTrainB\x04\x90\xb5\x18\x05H\x00R\tformTrain\x12?\n" +
+	"\frecord_train\x18\" \x01(\v2\x14.loom.v1.RecordTrainB\x04\x90\xb5\x18\x05H\x00R\vrecordTrain\x12?\n" +
+	"\fsettle_train\x18# \x01(\v2\x14.loom.v1.SettleTrainB\x04\x90\xb5\x18\x05H\x00R\vsettleTrain\x12E\n" +
+	"\x0esettle_landing\x18$ \x01(\v2\x16.loom.v1.SettleLandingB\x04\x90\xb5\x18\x05H\x00R\rsettleLanding\x12?\n" +
 	"\x0etell_execution\x18% \x01(\v2\x16.loom.v1.TellExecutionH\x00R\rtellExecution\x12-\n" +
-	"\bask_team\x18& \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12E\n" +
-	"\x10abandon_decision\x18' \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\x0fabandonDecision\x12E\n" +
-	"\x10import_decisions\x18( \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x0fimportDecisions\x129\n" +
+	"\bask_team\x18& \x01(\v2\x10.loom.v1.AskTeamH\x00R\aaskTeam\x12K\n" +
+	"\x10abandon_decision\x18' \x01(\v2\x18.loom.v1.AbandonDecisionB\x04\x90\xb5\x18\x04H\x00R\x0fabandonDecision\x12K\n" +
+	"\x10import_decisions\x18( \x01(\v2\x18.loom.v1.ImportDecisionsB\x04\x90\xb5\x18\x04H\x00R\x0fimportDecisions\x129\n" +
 	"\freserve_call\x18) \x01(\v2\x14.loom.v1.ReserveCallH\x00R\vreserveCall\x126\n" +
 	"\vsettle_call\x18* \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCall\x12-\n" +
@@ -5433,6 +5433,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_event_proto_init()
+	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_permission_proto_init()

@@ -161,12 +161,25 @@ var file_loom_v1_fact_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,50001,opt,name=kind",
 		Filename:      "loom/v1/fact.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*Core)(nil),
+		Field:         50002,
+		Name:          "loom.v1.decided_by",
+		Tag:           "varint,50002,opt,name=decided_by,enum=loom.v1.Core",
+		Filename:      "loom/v1/fact.proto",
+	},
 }
 
 // Extension fields to descriptorpb.FieldOptions.
 var (
 	// optional loom.v1.FactKind kind = 50001;
 	E_Kind = &file_loom_v1_fact_proto_extTypes[0]
+	// Of a kind of command: the core whose cell decides it. Unset is CORE_PROJECT, the
+	// work cell.
+	//
+	// optional loom.v1.Core decided_by = 50002;
+	E_DecidedBy = &file_loom_v1_fact_proto_extTypes[1]
 )
 
 var File_loom_v1_fact_proto protoreflect.FileDescriptor
@@ -186,7 +199,9 @@ const file_loom_v1_fact_proto_rawDesc = "" +
 	"\n" +
 	"CORE_GRAPH\x10\x04\x12\r\n" +
 	"\tCORE_LOCK\x10\x05:F\n" +
-	"\x04kind\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\v2\x11.loom.v1.FactKindR\x04kindB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x04kind\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\v2\x11.loom.v1.FactKindR\x04kind:M\n" +
+	"\n" +
+	"decided_by\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\x0e2\r.loom.v1.CoreR\tdecidedByB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_fact_proto_rawDescOnce sync.Once
@@ -210,11 +225,13 @@ var file_loom_v1_fact_proto_goTypes = []any{
 var file_loom_v1_fact_proto_depIdxs = []int32{
 	0, // 0: loom.v1.FactKind.cores:type_name -> loom.v1.Core
 	2, // 1: loom.v1.kind:extendee -> google.protobuf.FieldOptions
-	1, // 2: loom.v1.kind:type_name -> loom.v1.FactKind
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	2, // [2:3] is the sub-list for extension type_name
-	1, // [1:2] is the sub-list for extension extendee
+	2, // 2: loom.v1.decided_by:extendee -> google.protobuf.FieldOptions
+	1, // 3: loom.v1.kind:type_name -> loom.v1.FactKind
+	0, // 4: loom.v1.decided_by:type_name -> loom.v1.Core
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	3, // [3:5] is the sub-list for extension type_name
+	1, // [1:3] is the sub-list for extension extendee
 	0, // [0:1] is the sub-list for field type_name
 }
 
@@ -230,7 +247,7 @@ func file_loom_v1_fact_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_fact_proto_rawDesc), len(file_loom_v1_fact_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   1,
-			NumExtensions: 1,
+			NumExtensions: 2,
 			NumServices:   0,
 		},
 		GoTypes:           file_loom_v1_fact_proto_goTypes,

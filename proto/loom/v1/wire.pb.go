@@ -169,7 +169,7 @@ type Envelope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
 	Kind EnvelopeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loom.v1.EnvelopeKind" json:"kind,omitempty"`
-	// Full name of the message in body, for example "loom.v1.PartitionRequest".
+	// Full name of the message in body, for example "loom.v1.CellRequest".
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// The message, encoded.
 	Body []byte `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`

@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: loom/v1/partition.proto
+// source: loom/v1/cell.proto
 
 package loomv1
 
@@ -21,36 +21,37 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PartitionRequest is what a host asks of the one that serves a partition. All
-// of it may be sent again.
-type PartitionRequest struct {
+// CellRequest asks a cell of a project: the actor that decides the commands of one
+// core, and answers reads of it. All requests are idempotent. The host that serves
+// the project's partition answers with a CellReply.
+type CellRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
 	//
-	//	*PartitionRequest_Command
-	//	*PartitionRequest_View
-	//	*PartitionRequest_Graph
-	//	*PartitionRequest_List
-	Body          isPartitionRequest_Body `protobuf_oneof:"body"`
+	//	*CellRequest_Command
+	//	*CellRequest_View
+	//	*CellRequest_Graph
+	//	*CellRequest_List
+	Body          isCellRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PartitionRequest) Reset() {
-	*x = PartitionRequest{}
-	mi := &file_loom_v1_partition_proto_msgTypes[0]
+func (x *CellRequest) Reset() {
+	*x = CellRequest{}
+	mi := &file_loom_v1_cell_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PartitionRequest) String() string {
+func (x *CellRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PartitionRequest) ProtoMessage() {}
+func (*CellRequest) ProtoMessage() {}
 
-func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_partition_proto_msgTypes[0]
+func (x *CellRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_cell_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -61,85 +62,85 @@ func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PartitionRequest.ProtoReflect.Descriptor instead.
-func (*PartitionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_partition_proto_rawDescGZIP(), []int{0}
+// Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
+func (*CellRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_cell_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *PartitionRequest) GetBody() isPartitionRequest_Body {
+func (x *CellRequest) GetBody() isCellRequest_Body {
 	if x != nil {
 		return x.Body
 	}
 	return nil
 }
 
-func (x *PartitionRequest) GetCommand() *Command {
+func (x *CellRequest) GetCommand() *Command {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionRequest_Command); ok {
+		if x, ok := x.Body.(*CellRequest_Command); ok {
 			return x.Command
 		}
 	}
 	return nil
 }
 
-func (x *PartitionRequest) GetView() *ViewRequest {
+func (x *CellRequest) GetView() *ViewRequest {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionRequest_View); ok {
+		if x, ok := x.Body.(*CellRequest_View); ok {
 			return x.View
 		}
 	}
 	return nil
 }
 
-func (x *PartitionRequest) GetGraph() *GraphRequest {
+func (x *CellRequest) GetGraph() *GraphRequest {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionRequest_Graph); ok {
+		if x, ok := x.Body.(*CellRequest_Graph); ok {
 			return x.Graph
 		}
 	}
 	return nil
 }
 
-func (x *PartitionRequest) GetList() *ListProjects {
+func (x *CellRequest) GetList() *ListProjects {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionRequest_List); ok {
+		if x, ok := x.Body.(*CellRequest_List); ok {
 			return x.List
 		}
 	}
 	return nil
 }
 
-type isPartitionRequest_Body interface {
-	isPartitionRequest_Body()
+type isCellRequest_Body interface {
+	isCellRequest_Body()
 }
 
-type PartitionRequest_Command struct {
-	// A command for a project of the partition.
+type CellRequest_Command struct {
+	// A command, decided by the cell that its kind names.
 	Command *Command `protobuf:"bytes,1,opt,name=command,proto3,oneof"`
 }
 
-type PartitionRequest_View struct {
-	// A view of a project.
+type CellRequest_View struct {
+	// A view of a project, given by the cell of the core that it shows.
 	View *ViewRequest `protobuf:"bytes,2,opt,name=view,proto3,oneof"`
 }
 
-type PartitionRequest_Graph struct {
+type CellRequest_Graph struct {
 	// A question to a project's decision graph.
 	Graph *GraphRequest `protobuf:"bytes,3,opt,name=graph,proto3,oneof"`
 }
 
-type PartitionRequest_List struct {
-	// Which projects there are.
+type CellRequest_List struct {
+	// Which projects a partition has; asks no cell.
 	List *ListProjects `protobuf:"bytes,4,opt,name=list,proto3,oneof"`
 }
 
-func (*PartitionRequest_Command) isPartitionRequest_Body() {}
+func (*CellRequest_Command) isCellRequest_Body() {}
 
-func (*PartitionRequest_View) isPartitionRequest_Body() {}
+func (*CellRequest_View) isCellRequest_Body() {}
 
-func (*PartitionRequest_Graph) isPartitionRequest_Body() {}
+func (*CellRequest_Graph) isCellRequest_Body() {}
 
-func (*PartitionRequest_List) isPartitionRequest_Body() {}
+func (*CellRequest_List) isCellRequest_Body() {}
 
 // ViewRequest asks for a view of a project.
 type ViewRequest struct {
@@ -153,7 +154,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_loom_v1_partition_proto_msgTypes[1]
+	mi := &file_loom_v1_cell_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -165,7 +166,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_partition_proto_msgTypes[1]
+	mi := &file_loom_v1_cell_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -178,7 +179,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_partition_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_cell_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ViewRequest) GetView() string {
@@ -204,7 +205,7 @@ type ListProjects struct {
 
 func (x *ListProjects) Reset() {
 	*x = ListProjects{}
-	mi := &file_loom_v1_partition_proto_msgTypes[2]
+	mi := &file_loom_v1_cell_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +217,7 @@ func (x *ListProjects) String() string {
 func (*ListProjects) ProtoMessage() {}
 
 func (x *ListProjects) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_partition_proto_msgTypes[2]
+	mi := &file_loom_v1_cell_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,40 +230,40 @@ func (x *ListProjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjects.ProtoReflect.Descriptor instead.
 func (*ListProjects) Descriptor() ([]byte, []int) {
-	return file_loom_v1_partition_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_cell_proto_rawDescGZIP(), []int{2}
 }
 
-// PartitionReply answers a PartitionRequest. Error says that the partition
-// cannot be asked; what a project refuses stands in its own answer.
-type PartitionReply struct {
+// CellReply answers a CellRequest. Error says that the cell cannot be asked; what
+// the cell refuses stands in its own answer.
+type CellReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
-	//	*PartitionReply_Answer
-	//	*PartitionReply_View
-	//	*PartitionReply_Graph
-	//	*PartitionReply_Projects
-	Body          isPartitionReply_Body `protobuf_oneof:"body"`
+	//	*CellReply_Answer
+	//	*CellReply_View
+	//	*CellReply_Graph
+	//	*CellReply_Projects
+	Body          isCellReply_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PartitionReply) Reset() {
-	*x = PartitionReply{}
-	mi := &file_loom_v1_partition_proto_msgTypes[3]
+func (x *CellReply) Reset() {
+	*x = CellReply{}
+	mi := &file_loom_v1_cell_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PartitionReply) String() string {
+func (x *CellReply) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PartitionReply) ProtoMessage() {}
+func (*CellReply) ProtoMessage() {}
 
-func (x *PartitionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_partition_proto_msgTypes[3]
+func (x *CellReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_cell_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -273,88 +274,88 @@ func (x *PartitionReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PartitionReply.ProtoReflect.Descriptor instead.
-func (*PartitionReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_partition_proto_rawDescGZIP(), []int{3}
+// Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
+func (*CellReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_cell_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *PartitionReply) GetError() *Error {
+func (x *CellReply) GetError() *Error {
 	if x != nil {
 		return x.Error
 	}
 	return nil
 }
 
-func (x *PartitionReply) GetBody() isPartitionReply_Body {
+func (x *CellReply) GetBody() isCellReply_Body {
 	if x != nil {
 		return x.Body
 	}
 	return nil
 }
 
-func (x *PartitionReply) GetAnswer() *Answer {
+func (x *CellReply) GetAnswer() *Answer {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionReply_Answer); ok {
+		if x, ok := x.Body.(*CellReply_Answer); ok {
 			return x.Answer
 		}
 	}
 	return nil
 }
 
-func (x *PartitionReply) GetView() *View {
+func (x *CellReply) GetView() *View {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionReply_View); ok {
+		if x, ok := x.Body.(*CellReply_View); ok {
 			return x.View
 		}
 	}
 	return nil
 }
 
-func (x *PartitionReply) GetGraph() *GraphReply {
+func (x *CellReply) GetGraph() *GraphReply {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionReply_Graph); ok {
+		if x, ok := x.Body.(*CellReply_Graph); ok {
 			return x.Graph
 		}
 	}
 	return nil
 }
 
-func (x *PartitionReply) GetProjects() *ProjectIds {
+func (x *CellReply) GetProjects() *ProjectIds {
 	if x != nil {
-		if x, ok := x.Body.(*PartitionReply_Projects); ok {
+		if x, ok := x.Body.(*CellReply_Projects); ok {
 			return x.Projects
 		}
 	}
 	return nil
 }
 
-type isPartitionReply_Body interface {
-	isPartitionReply_Body()
+type isCellReply_Body interface {
+	isCellReply_Body()
 }
 
-type PartitionReply_Answer struct {
+type CellReply_Answer struct {
 	Answer *Answer `protobuf:"bytes,2,opt,name=answer,proto3,oneof"`
 }
 
-type PartitionReply_View struct {
+type CellReply_View struct {
 	View *View `protobuf:"bytes,3,opt,name=view,proto3,oneof"`
 }
 
-type PartitionReply_Graph struct {
+type CellReply_Graph struct {
 	Graph *GraphReply `protobuf:"bytes,4,opt,name=graph,proto3,oneof"`
 }
 
-type PartitionReply_Projects struct {
+type CellReply_Projects struct {
 	Projects *ProjectIds `protobuf:"bytes,5,opt,name=projects,proto3,oneof"`
 }
 
-func (*PartitionReply_Answer) isPartitionReply_Body() {}
+func (*CellReply_Answer) isCellReply_Body() {}
 
-func (*PartitionReply_View) isPartitionReply_Body() {}
+func (*CellReply_View) isCellReply_Body() {}
 
-func (*PartitionReply_Graph) isPartitionReply_Body() {}
+func (*CellReply_Graph) isCellReply_Body() {}
 
-func (*PartitionReply_Projects) isPartitionReply_Body() {}
+func (*CellReply_Projects) isCellReply_Body() {}
 
 // ProjectIds are projects, unsorted.
 type ProjectIds struct {
@@ -366,7 +367,7 @@ type ProjectIds struct {
 
 func (x *ProjectIds) Reset() {
 	*x = ProjectIds{}
-	mi := &file_loom_v1_partition_proto_msgTypes[4]
+	mi := &file_loom_v1_cell_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -378,7 +379,7 @@ func (x *ProjectIds) String() string {
 func (*ProjectIds) ProtoMessage() {}
 
 func (x *ProjectIds) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_partition_proto_msgTypes[4]
+	mi := &file_loom_v1_cell_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -391,7 +392,7 @@ func (x *ProjectIds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectIds.ProtoReflect.Descriptor instead.
 func (*ProjectIds) Descriptor() ([]byte, []int) {
-	return file_loom_v1_partition_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_cell_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ProjectIds) GetIds() []string {
@@ -401,12 +402,12 @@ func (x *ProjectIds) GetIds() []string {
 	return nil
 }
 
-var File_loom_v1_partition_proto protoreflect.FileDescriptor
+var File_loom_v1_cell_proto protoreflect.FileDescriptor
 
-const file_loom_v1_partition_proto_rawDesc = "" +
+const file_loom_v1_cell_proto_rawDesc = "" +
 	"\n" +
-	"\x17loom/v1/partition.proto\x12\aloom.v1\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\"\xd0\x01\n" +
-	"\x10PartitionRequest\x12,\n" +
+	"\x12loom/v1/cell.proto\x12\aloom.v1\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\"\xcb\x01\n" +
+	"\vCellRequest\x12,\n" +
 	"\acommand\x18\x01 \x01(\v2\x10.loom.v1.CommandH\x00R\acommand\x12*\n" +
 	"\x04view\x18\x02 \x01(\v2\x14.loom.v1.ViewRequestH\x00R\x04view\x12-\n" +
 	"\x05graph\x18\x03 \x01(\v2\x15.loom.v1.GraphRequestH\x00R\x05graph\x12+\n" +
@@ -415,8 +416,8 @@ const file_loom_v1_partition_proto_rawDesc = "" +
 	"\vViewRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12$\n" +
 	"\x05query\x18\x02 \x01(\v2\x0e.loom.v1.QueryR\x05query\"\x0e\n" +
-	"\fListProjects\"\xee\x01\n" +
-	"\x0ePartitionReply\x12$\n" +
+	"\fListProjects\"\xe9\x01\n" +
+	"\tCellReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12)\n" +
 	"\x06answer\x18\x02 \x01(\v2\x0f.loom.v1.AnswerH\x00R\x06answer\x12#\n" +
 	"\x04view\x18\x03 \x01(\v2\r.loom.v1.ViewH\x00R\x04view\x12+\n" +
@@ -428,43 +429,43 @@ const file_loom_v1_partition_proto_rawDesc = "" +
 	"\x03ids\x18\x01 \x03(\tR\x03idsB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
-	file_loom_v1_partition_proto_rawDescOnce sync.Once
-	file_loom_v1_partition_proto_rawDescData []byte
+	file_loom_v1_cell_proto_rawDescOnce sync.Once
+	file_loom_v1_cell_proto_rawDescData []byte
 )
 
-func file_loom_v1_partition_proto_rawDescGZIP() []byte {
-	file_loom_v1_partition_proto_rawDescOnce.Do(func() {
-		file_loom_v1_partition_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_loom_v1_partition_proto_rawDesc), len(file_loom_v1_partition_proto_rawDesc)))
+func file_loom_v1_cell_proto_rawDescGZIP() []byte {
+	file_loom_v1_cell_proto_rawDescOnce.Do(func() {
+		file_loom_v1_cell_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_loom_v1_cell_proto_rawDesc), len(file_loom_v1_cell_proto_rawDesc)))
 	})
-	return file_loom_v1_partition_proto_rawDescData
+	return file_loom_v1_cell_proto_rawDescData
 }
 
-var file_loom_v1_partition_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
-var file_loom_v1_partition_proto_goTypes = []any{
-	(*PartitionRequest)(nil), // 0: loom.v1.PartitionRequest
-	(*ViewRequest)(nil),      // 1: loom.v1.ViewRequest
-	(*ListProjects)(nil),     // 2: loom.v1.ListProjects
-	(*PartitionReply)(nil),   // 3: loom.v1.PartitionReply
-	(*ProjectIds)(nil),       // 4: loom.v1.ProjectIds
-	(*Command)(nil),          // 5: loom.v1.Command
-	(*GraphRequest)(nil),     // 6: loom.v1.GraphRequest
-	(*Query)(nil),            // 7: loom.v1.Query
-	(*Error)(nil),            // 8: loom.v1.Error
-	(*Answer)(nil),           // 9: loom.v1.Answer
-	(*View)(nil),             // 10: loom.v1.View
-	(*GraphReply)(nil),       // 11: loom.v1.GraphReply
+var file_loom_v1_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_loom_v1_cell_proto_goTypes = []any{
+	(*CellRequest)(nil),  // 0: loom.v1.CellRequest
+	(*ViewRequest)(nil),  // 1: loom.v1.ViewRequest
+	(*ListProjects)(nil), // 2: loom.v1.ListProjects
+	(*CellReply)(nil),    // 3: loom.v1.CellReply
+	(*ProjectIds)(nil),   // 4: loom.v1.ProjectIds
+	(*Command)(nil),      // 5: loom.v1.Command
+	(*GraphRequest)(nil), // 6: loom.v1.GraphRequest
+	(*Query)(nil),        // 7: loom.v1.Query
+	(*Error)(nil),        // 8: loom.v1.Error
+	(*Answer)(nil),       // 9: loom.v1.Answer
+	(*View)(nil),         // 10: loom.v1.View
+	(*GraphReply)(nil),   // 11: loom.v1.GraphReply
 }
-var file_loom_v1_partition_proto_depIdxs = []int32{
-	5,  // 0: loom.v1.PartitionRequest.command:type_name -> loom.v1.Command
-	1,  // 1: loom.v1.PartitionRequest.view:type_name -> loom.v1.ViewRequest
-	6,  // 2: loom.v1.PartitionRequest.graph:type_name -> loom.v1.GraphRequest
-	2,  // 3: loom.v1.PartitionRequest.list:type_name -> loom.v1.ListProjects
+var file_loom_v1_cell_proto_depIdxs = []int32{
+	5,  // 0: loom.v1.CellRequest.command:type_name -> loom.v1.Command
+	1,  // 1: loom.v1.CellRequest.view:type_name -> loom.v1.ViewRequest
+	6,  // 2: loom.v1.CellRequest.graph:type_name -> loom.v1.GraphRequest
+	2,  // 3: loom.v1.CellRequest.list:type_name -> loom.v1.ListProjects
 	7,  // 4: loom.v1.ViewRequest.query:type_name -> loom.v1.Query
-	8,  // 5: loom.v1.PartitionReply.error:type_name -> loom.v1.Error
-	9,  // 6: loom.v1.PartitionReply.answer:type_name -> loom.v1.Answer
-	10, // 7: loom.v1.PartitionReply.view:type_name -> loom.v1.View
-	11, // 8: loom.v1.PartitionReply.graph:type_name -> loom.v1.GraphReply
-	4,  // 9: loom.v1.PartitionReply.projects:type_name -> loom.v1.ProjectIds
+	8,  // 5: loom.v1.CellReply.error:type_name -> loom.v1.Error
+	9,  // 6: loom.v1.CellReply.answer:type_name -> loom.v1.Answer
+	10, // 7: loom.v1.CellReply.view:type_name -> loom.v1.View
+	11, // 8: loom.v1.CellReply.graph:type_name -> loom.v1.GraphReply
+	4,  // 9: loom.v1.CellReply.projects:type_name -> loom.v1.ProjectIds
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
@@ -472,41 +473,41 @@ var file_loom_v1_partition_proto_depIdxs = []int32{
 	0,  // [0:10] is the sub-list for field type_name
 }
 
-func init() { file_loom_v1_partition_proto_init() }
-func file_loom_v1_partition_proto_init() {
-	if File_loom_v1_partition_proto != nil {
+func init() { file_loom_v1_cell_proto_init() }
+func file_loom_v1_cell_proto_init() {
+	if File_loom_v1_cell_proto != nil {
 		return
 	}
 	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
 	file_loom_v1_service_proto_init()
-	file_loom_v1_partition_proto_msgTypes[0].OneofWrappers = []any{
-		(*PartitionRequest_Command)(nil),
-		(*PartitionRequest_View)(nil),
-		(*PartitionRequest_Graph)(nil),
-		(*PartitionRequest_List)(nil),
+	file_loom_v1_cell_proto_msgTypes[0].OneofWrappers = []any{
+		(*CellRequest_Command)(nil),
+		(*CellRequest_View)(nil),
+		(*CellRequest_Graph)(nil),
+		(*CellRequest_List)(nil),
 	}
-	file_loom_v1_partition_proto_msgTypes[3].OneofWrappers = []any{
-		(*PartitionReply_Answer)(nil),
-		(*PartitionReply_View)(nil),
-		(*PartitionReply_Graph)(nil),
-		(*PartitionReply_Projects)(nil),
+	file_loom_v1_cell_proto_msgTypes[3].OneofWrappers = []any{
+		(*CellReply_Answer)(nil),
+		(*CellReply_View)(nil),
+		(*CellReply_Graph)(nil),
+		(*CellReply_Projects)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_partition_proto_rawDesc), len(file_loom_v1_partition_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_cell_proto_rawDesc), len(file_loom_v1_cell_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_loom_v1_partition_proto_goTypes,
-		DependencyIndexes: file_loom_v1_partition_proto_depIdxs,
-		MessageInfos:      file_loom_v1_partition_proto_msgTypes,
+		GoTypes:           file_loom_v1_cell_proto_goTypes,
+		DependencyIndexes: file_loom_v1_cell_proto_depIdxs,
+		MessageInfos:      file_loom_v1_cell_proto_msgTypes,
 	}.Build()
-	File_loom_v1_partition_proto = out.File
-	file_loom_v1_partition_proto_goTypes = nil
-	file_loom_v1_partition_proto_depIdxs = nil
+	File_loom_v1_cell_proto = out.File
+	file_loom_v1_cell_proto_goTypes = nil
+	file_loom_v1_cell_proto_depIdxs = nil
 }
