@@ -71,7 +71,7 @@ func (a *agentActor) loop(ctx, taking context.Context, root *actor.RootContext, 
 		}
 	}()
 	for taking.Err() == nil {
-		d, err := a.pool.Queue.Pull(taking, a.pool.Role)
+		d, err := a.pull(taking)
 		if err != nil {
 			a.pause(taking, err)
 			continue
@@ -81,6 +81,17 @@ func (a *agentActor) loop(ctx, taking context.Context, root *actor.RootContext, 
 	if ctx.Err() == nil {
 		root.Send(self, &agentRetired{})
 	}
+}
+
+func (a *agentActor) pull(ctx context.Context) (Delivery, error) {
+	if q, ok := a.pool.Queue.(grants); ok {
+		return q.pullAs(ctx, a.pool.Role, a.claimant())
+	}
+	return a.pool.Queue.Pull(ctx, a.pool.Role)
+}
+
+func (a *agentActor) claimant() *loomv1.Claimant {
+	return &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start}
 }
 
 // pause waits a moment after a failed pull.
@@ -102,25 +113,44 @@ const notForMe = "attempt/own-work"
 // work.
 const toOthers = time.Second
 
-// handle claims what is most urgent, has it worked on, and answers until it is
-// heard. The delivery is a ticket, which is used up when the claim is durable.
+// handle claims what is most urgent, unless the delivery is claimed already, has it
+// worked on, and answers until it is heard; and so on with what it claims with its
+// answer. The delivery is a ticket, which is used up when the claim is durable.
 func (a *agentActor) handle(ctx context.Context, d Delivery) {
 	a.pool.busy.add(0, 1)
 	defer a.pool.busy.add(0, -1)
 	w := d.Assignment()
+	who := a.claimant()
+	seat := &seat{projects: a.pool.sit(w.Project, who), project: w.Project, who: who}
+	brief := briefOf(d)
+	if brief == nil {
+		if brief = a.claim(ctx, seat, d); brief == nil {
+			return
+		}
+	}
+	for brief != nil {
+		seat.attempt = brief.GetAttempt().GetId()
+		brief = a.work(ctx, seat, brief)
+	}
+}
+
+// claim claims with a ticket; nil where that comes to nothing.
+func (a *agentActor) claim(ctx context.Context, seat *seat, d Delivery) *loomv1.Brief {
+	w := d.Assignment()
 	if a.pool.Serves != nil && !a.pool.Serves(w.Project) {
 		_ = d.Nak(toOthers)
-		return
+		return nil
 	}
-	who := &loomv1.Claimant{Agent: a.name, Host: a.pool.Host, Epoch: a.pool.Start}
-	seat := &seat{projects: a.pool.sit(w.Project, who), project: w.Project, who: who}
+	if h, ok := a.pool.Queue.(*Handover); ok {
+		h.serves(w.Project)
+	}
 	stop := keepAlive(d)
 	brief, err := seat.claim(ctx, w)
 	stop()
 	switch {
 	case err == nil:
 		_ = d.Ack(context.WithoutCancel(ctx))
-		a.work(ctx, seat, brief)
+		return brief
 	case fault.Status(err) == fault.Unavailable:
 		_ = d.Nak(0)
 	case fault.Code(err) == notForMe:
@@ -129,9 +159,12 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 		a.pool.Logger.Debug("nothing to claim", "agent", a.name, "ticket", w.Attempt, "error", err)
 		_ = d.Ack(context.WithoutCancel(ctx))
 	}
+	return nil
 }
 
-func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
+// work has an attempt worked on and answers. It returns the brief of the attempt that
+// was claimed with the answer, if one was.
+func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *loomv1.Brief) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.crashed(ctx, fmt.Sprint(r), where(debug.Stack()))
@@ -155,32 +188,43 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) {
 		if err != nil {
 			out = failure(err)
 		}
-		a.answer(ctx, s, b, out)
+		return a.answer(ctx, s, b, out)
 	}
+	return nil
 }
 
 // grace is how much longer than its attempt an agent works: by then the journal
 // has ended the attempt, whose time alone counts.
 const grace = 2 * time.Second
 
-// answer repeats the outcome until the journal has it or nobody wants it.
-func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *loomv1.Outcome) {
-	err := s.answer(ctx, out)
-	if err == nil {
-		return
+// answer repeats the outcome until the journal has it or nobody wants it. Where work of
+// the project waits for the role, and nobody else comes first, the next attempt is
+// claimed with it.
+func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *loomv1.Outcome) *loomv1.Brief {
+	var ticket Delivery
+	if q, ok := a.pool.Queue.(grants); ok && !a.retired.Load() && ctx.Err() == nil {
+		ticket = q.next(s.project, a.pool.Role)
+	}
+	next, err := s.answer(ctx, out, ticket)
+	switch {
+	case err == nil:
+		return next
+	case ticket != nil:
+		_ = ticket.Nak(0)
 	}
 	if gone(err) {
 		a.tellLanding(ctx, s, b, out.GetLanding())
-		return
+		return nil
 	}
 	if ctx.Err() != nil {
 		s.giveBack(ctx, "host is stopping")
-		return
+		return nil
 	}
 	a.pool.Logger.Warn("outcome refused", "agent", a.name, "attempt", s.attempt, "error", err)
-	if err := s.answer(ctx, failure(err)); err != nil && !gone(err) {
+	if _, err := s.answer(ctx, failure(err), nil); err != nil && !gone(err) {
 		s.crashed(ctx, "outcome refused: "+err.Error(), "") // or it would be worked on, and refused, for ever
 	}
+	return nil
 }
 
 // where is a stack without what runs the recovery from a panic: from the place

@@ -124,8 +124,11 @@ func (c *cell) read(ctx actor.Context, f func(*project.State) error, then func()
 // acked ends the conversation about a proposal. One of before a restart of the cell
 // has nobody waiting; its facts count all the same.
 func (c *cell) acked(m *acked) {
-	if d := c.domain.Load(); d.life == m.life && m.events > 0 {
-		d.acknowledged(m.head, m.events)
+	if d := c.domain.Load(); d.life == m.life {
+		d.settleGrants(m.ticket, true)
+		if m.events > 0 {
+			d.acknowledged(m.head, m.events)
+		}
 	}
 	if done, ok := c.waiting[m.ticket]; ok {
 		delete(c.waiting, m.ticket)

@@ -40,6 +40,11 @@ type domain struct {
 
 	timer atomic.Pointer[time.Timer]
 
+	granted struct {
+		sync.Mutex
+		by map[uint64][]grant // by ticket
+	}
+
 	saved struct {
 		sync.Mutex
 		beads  int          // as of the last turn
@@ -62,6 +67,7 @@ type domainConfig struct {
 	poison *poison              // commands that are set aside
 	serial *atomic.Uint64       // of proposals
 	failed func(*lifeFailed)    // is told once of a life that cannot go on
+	agents *Handover            // of this host, that may be given work in the turn; nil where there are none
 	work   func() *actor.PID    // the work cell
 }
 
@@ -90,7 +96,12 @@ func newDomain(c domainConfig, life uint64, s *project.State, unsaved int) *doma
 // end ends the life: whoever waits for the turn is refused. It may be called from
 // anywhere, and more than once.
 func (d *domain) end() {
-	d.ended.Do(func() { close(d.over) })
+	d.ended.Do(func() {
+		close(d.over)
+		for ticket := range d.allGrants() {
+			d.settleGrants(ticket, false)
+		}
+	})
 	if t := d.timer.Load(); t != nil {
 		t.Stop()
 	}
@@ -169,8 +180,15 @@ func (d *domain) decide(cell *actor.PID, name loomv1.Core, cmd *loomv1.Command) 
 	if size > batchMost {
 		panic(fmt.Sprintf("events of %d bytes do not fit into a batch", size))
 	}
-	if claim := cmd.GetClaimAttempt(); claim != nil && answer.GetError().GetCode() != notForMe {
-		d.tickets.Spent(claim)
+	switch c := cmd.Body.(type) {
+	case *loomv1.Command_ClaimAttempt:
+		if answer.GetError().GetCode() != notForMe {
+			d.tickets.Spent(c.ClaimAttempt)
+		}
+	case *loomv1.Command_AnswerAttempt:
+		if next := c.AnswerAttempt.Next; next != nil && answer.Error == nil {
+			d.tickets.Spent(&loomv1.ClaimAttempt{Attempt: next.Attempt, Generation: next.Generation})
+		}
 	}
 	if answer.Error == nil {
 		answer.Number = d.state.Number()
@@ -205,13 +223,20 @@ func (d *domain) offerAgain(cell *actor.PID, name loomv1.Core) (ticket uint64, r
 // unless the turn took so long that its life was ended meanwhile.
 func (d *domain) propose(cell *actor.PID, events []*loomv1.Event, size int, work ...*loomv1.Assignment) uint64 {
 	work = append(work, d.tickets.Offer(d.state)...)
+	var given []grant
+	if d.agents != nil && len(work) > 0 {
+		work, given, events, size = d.grant(work, events, size)
+	}
 	d.state.Rest()
 	d.arm()
 	d.saved.Lock()
 	d.saved.beads = d.state.Beads()
 	d.saved.Unlock()
 	ticket := d.serial.Add(1)
-	if !d.isOver() { // if it ends now, the keeper drops the proposal
+	d.keepGrants(ticket, given)
+	if d.isOver() {
+		d.settleGrants(ticket, false)
+	} else { // if it ends now, the keeper drops the proposal
 		d.root.Send(d.keeper, &propose{from: cell, project: d.id, life: d.life, ticket: ticket, events: events, work: work, size: size})
 	}
 	return ticket

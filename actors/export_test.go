@@ -1,6 +1,11 @@
 package actors
 
-import loomv1 "github.com/loomrun/loom/proto/loom/v1"
+import (
+	"runtime"
+	"strings"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
 
 // FailCell has the shell of a cell panic when the keeper has acknowledged something.
 func (p *Projects) FailCell(id string, name loomv1.Core) {
@@ -11,4 +16,31 @@ func (p *Projects) FailCell(id string, name loomv1.Core) {
 // Life returns which life a project has.
 func (p *Projects) Life(id string) uint64 {
 	return p.addresses[p.of(id)].find(id).domain.Load().life
+}
+
+// AwaitIdle waits until an agent of a role waits for work.
+func AwaitIdle(h *Handover, role string) {
+	for {
+		h.mu.Lock()
+		n := len(h.role(role).agents)
+		h.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// Kept reports whether an assignment of a bead waits in memory.
+func (h *Handover) Kept(bead string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.roles {
+		for _, a := range w.work {
+			if strings.HasPrefix(a.Attempt, bead+"-") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -35,6 +35,8 @@ type rig struct {
 	snaps    journal.Snapshots
 	clock    *clock
 	queue    *queue
+	work     actors.Work  // nil is queue
+	pull     actors.Queue // nil is queue
 	notices  *notices
 	config   actors.Partition // what a test changes before start
 	sys      *actors.System
@@ -58,6 +60,9 @@ func (r *rig) start() *rig {
 	r.sys = actors.NewSystem(slog.New(slog.DiscardHandler), func(name string) { r.lost <- name })
 	p := r.config
 	p.Snapshots, p.Notices, p.Work, p.Clock = r.snaps, r.notices, r.queue, r.clock
+	if r.work != nil {
+		p.Work = r.work
+	}
 	if p.Log == nil {
 		p.Log = r.log
 	}
@@ -123,8 +128,12 @@ func file(project, key string) *loomv1.Command {
 
 // agents starts a pool of a role.
 func (r *rig) agents(role string, n int, work worker) *actors.Pools {
+	var q actors.Queue = r.queue
+	if r.pull != nil {
+		q = r.pull
+	}
 	pools := r.sys.StartPools(r.ctx, []actors.Pool{{
-		Role: role, Agents: n, Host: "h1", Start: r.config.Start, Queue: r.queue, Projects: r.projects, Worker: work,
+		Role: role, Agents: n, Host: "h1", Start: r.config.Start, Queue: q, Projects: r.projects, Worker: work,
 		Logger: slog.New(slog.DiscardHandler), RestartMax: 10, RestartWithin: time.Minute, RestartBackoff: time.Millisecond,
 	}})
 	r.t.Cleanup(pools.Stop)

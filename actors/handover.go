@@ -19,6 +19,10 @@ import (
 // What it holds is in no queue: when the host dies it is derived from the journal
 // again, as the queue itself is. Agents get the assignments of a role in the order
 // in which they came.
+//
+// While no other host takes part, an agent that waits can also be given its work in
+// the very turn in which it is dispatched, with the claim ([Handover.idle]), and one
+// that answers can claim its next with the answer.
 type Handover struct {
 	queue  Queue
 	work   Work
@@ -28,16 +32,23 @@ type Handover struct {
 
 	mu      sync.Mutex
 	roles   map[string]*waiting
-	running sync.WaitGroup // pulls
+	served  map[string]bool // projects that agents of this host have worked on
+	running sync.WaitGroup  // pulls
 }
 
 // waiting are the agents of a role that wait for work, or the work of a role that
 // waits for agents.
 type waiting struct {
-	agents  []chan handed // the longest first
-	pulling bool          // for one of them
+	agents  []*waiter // the longest first
+	pulling bool      // for one of them
 	work    []*loomv1.Assignment
 	known   map[string]bool // what is in work, by attempt and generation
+}
+
+// waiter is an agent that waits.
+type waiter struct {
+	by  *loomv1.Claimant // nil where it claims for itself
+	got chan handed      // has room for one, and gets one
 }
 
 // handed is what ends the waiting of an agent.
@@ -50,7 +61,7 @@ type handed struct {
 // no other host takes part in the deployment.
 func NewHandover(q Queue, w Work, alone func() bool) *Handover {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Handover{queue: q, work: w, alone: alone, ctx: ctx, cancel: cancel, roles: map[string]*waiting{}}
+	return &Handover{queue: q, work: w, alone: alone, ctx: ctx, cancel: cancel, roles: map[string]*waiting{}, served: map[string]bool{}}
 }
 
 // Stop ends all that wait, and returns when no pull is under way any more.
@@ -108,7 +119,7 @@ func (h *Handover) keep(a *loomv1.Assignment) bool {
 	defer h.mu.Unlock()
 	w := h.role(a.Role)
 	switch key := keyOf(a); {
-	case w.hand(handed{delivery: &local{a, h}}) || w.known[key]:
+	case w.hand(handed{delivery: &local{assignment: a, from: h}}) || w.known[key]:
 	case len(w.work) == mostQueued:
 		return false
 	default:
@@ -136,7 +147,7 @@ func (w *waiting) hand(what handed) bool {
 	if len(w.agents) == 0 {
 		return false
 	}
-	w.agents[0] <- what // which has room for one, and gets one
+	w.agents[0].got <- what
 	w.agents = w.agents[1:]
 	return true
 }
@@ -150,12 +161,18 @@ func (h *Handover) hand(role string, what handed) bool {
 
 // Pull implements [Queue].
 func (h *Handover) Pull(ctx context.Context, role string) (Delivery, error) {
-	mine := make(chan handed, 1)
+	return h.pullAs(ctx, role, nil)
+}
+
+// pullAs is Pull for an agent that may be given its assignment claimed. Where it is,
+// the delivery is to be worked on or given back although ctx has ended.
+func (h *Handover) pullAs(ctx context.Context, role string, by *loomv1.Claimant) (Delivery, error) {
+	mine := &waiter{by: by, got: make(chan handed, 1)}
 	h.mu.Lock()
 	w := h.role(role)
 	if a := w.take(); a != nil {
 		h.mu.Unlock()
-		return &local{a, h}, nil
+		return &local{assignment: a, from: h}, nil
 	}
 	w.agents = append(w.agents, mine)
 	if !w.pulling && h.ctx.Err() == nil {
@@ -164,13 +181,17 @@ func (h *Handover) Pull(ctx context.Context, role string) (Delivery, error) {
 	}
 	h.mu.Unlock()
 	select {
-	case got := <-mine:
+	case got := <-mine.got:
 		return got.delivery, got.err
 	case <-ctx.Done():
 	case <-h.ctx.Done():
 	}
 	if !h.leave(role, mine) { // it crossed with the end
-		if got := <-mine; got.delivery != nil {
+		got := <-mine.got
+		if got.delivery != nil && briefOf(got.delivery) != nil {
+			return got.delivery, nil
+		}
+		if got.delivery != nil {
 			_ = got.delivery.Nak(0)
 		}
 	}
@@ -180,8 +201,8 @@ func (h *Handover) Pull(ctx context.Context, role string) (Delivery, error) {
 	return nil, ctx.Err()
 }
 
-// leave has an agent wait no longer; false when it was handed something.
-func (h *Handover) leave(role string, mine chan handed) bool {
+// leave has an agent wait no longer; false when it was handed something, or will be.
+func (h *Handover) leave(role string, mine *waiter) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w := h.role(role)
@@ -191,6 +212,58 @@ func (h *Handover) leave(role string, mine chan handed) bool {
 	}
 	w.agents = slices.Delete(w.agents, i, i+1)
 	return true
+}
+
+// serves notes that agents of this host can work on a project.
+func (h *Handover) serves(project string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.served[project] = true
+}
+
+// idle takes the agent of a role that has waited longest from those that wait, so
+// that work of a project is claimed for it; nil where there is none, or where another
+// host could have it. Whoever takes it hands it something, once. It never blocks.
+func (h *Handover) idle(project, role string) *waiter {
+	if h == nil || !h.alone() {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.role(role)
+	if len(w.agents) == 0 || w.agents[0].by == nil || !h.served[project] {
+		return nil
+	}
+	first := w.agents[0]
+	w.agents = w.agents[1:]
+	return first
+}
+
+// putBack has an agent wait again that was taken in vain, before the others.
+func (h *Handover) putBack(role string, agent *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.role(role)
+	if a := w.take(); a != nil {
+		agent.got <- handed{delivery: &local{assignment: a, from: h}}
+		return
+	}
+	w.agents = slices.Insert(w.agents, 0, agent)
+}
+
+// next takes the assignment of a role that has waited longest, if it is of a project,
+// and no other host could have it.
+func (h *Handover) next(project, role string) Delivery {
+	if !h.alone() {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.role(role)
+	if len(w.work) == 0 || w.work[0].Project != project {
+		return nil
+	}
+	return &local{assignment: w.take(), from: h}
 }
 
 // pull pulls for the agents of a role until none of them waits. What comes when
@@ -223,7 +296,16 @@ func (h *Handover) enough(role string) bool {
 // local is an assignment that was handed over in memory.
 type local struct {
 	assignment *loomv1.Assignment
+	brief      *loomv1.Brief // where it is claimed
 	from       *Handover
+}
+
+// briefOf returns what a delivery was claimed with, or nil where it is to be claimed.
+func briefOf(d Delivery) *loomv1.Brief {
+	if l, ok := d.(*local); ok {
+		return l.brief
+	}
+	return nil
 }
 
 // Assignment implements [Delivery].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -269,5 +270,121 @@ func TestACT05_HandoversLoseNothing(t *testing.T) {
 	agents.Wait()
 	if q.has() != "" {
 		t.Errorf("the queue has %q", q.has())
+	}
+}
+
+// batchOf returns the sequence of the batch that has the first event that is as wanted.
+func (r *rig) batchOf(is func(*loomv1.Event) bool) (sequence uint64) {
+	r.t.Helper()
+	err := r.log.Memory.Read(context.Background(), 1, func(seq uint64, b *loomv1.Batch) error {
+		if sequence == 0 && slices.ContainsFunc(b.Events, is) {
+			sequence = seq
+		}
+		return nil
+	})
+	if err != nil || sequence == 0 {
+		r.t.Fatalf("no batch has the event: %v", err)
+	}
+	return sequence
+}
+
+// handing gives a rig the handover of a host that is alone while alone says so.
+func (r *rig) handing(alone func() bool) *actors.Handover {
+	h := actors.NewHandover(r.queue, r.queue, alone)
+	r.t.Cleanup(h.Stop)
+	r.config.Agents, r.work, r.pull = h, h, h
+	return h
+}
+
+// TestACT05_WorkIsClaimedWhereItIsDispatched has an agent wait when work is filed: the
+// claim is in the batch of the dispatch. When there is more work than agents, the next
+// claim is in the batch of the answer.
+func TestACT05_WorkIsClaimedWhereItIsDispatched(t *testing.T) {
+	r := newRig(t)
+	h := r.handing(func() bool { return true })
+	r.start().register("shop", "researcher")
+	begun, goOn := make(chan string, 10), make(chan struct{}, 10)
+	r.agents("researcher", 1, func(_ context.Context, b *loomv1.Brief, _ actors.Seat) (*loomv1.Outcome, error) {
+		begun <- b.Bead.Id
+		<-goOn
+		return done(t.Context(), b, nil)
+	})
+	first := r.must(file("shop", "first")).GetSubmit().Bead // by a ticket: that the project is served is not known yet
+	<-begun
+	goOn <- struct{}{}
+	r.ended(first)
+	actors.AwaitIdle(h, "researcher")
+	beads := []string{r.must(file("shop", "a")).GetSubmit().Bead}
+	<-begun
+	for _, key := range []string{"b", "c"} {
+		beads = append(beads, r.must(file("shop", key)).GetSubmit().Bead)
+	}
+	for range beads {
+		goOn <- struct{}{}
+	}
+	for _, bead := range beads {
+		r.ended(bead)
+	}
+	of := func(bead string, kind func(*loomv1.Event) bool) uint64 {
+		return r.batchOf(func(e *loomv1.Event) bool { return e.Bead == bead && kind(e) })
+	}
+	dispatched := func(e *loomv1.Event) bool { return e.GetAttemptDispatched() != nil }
+	claimed := func(e *loomv1.Event) bool { return e.GetAttemptClaimed() != nil }
+	answered := func(e *loomv1.Event) bool { return e.GetAttemptEnded() != nil }
+	if d, c := of(beads[0], dispatched), of(beads[0], claimed); d != c {
+		t.Errorf("an agent waits: dispatched in batch %d, claimed in %d; want one batch", d, c)
+	}
+	for i := range beads[1:] {
+		if a, c := of(beads[i], answered), of(beads[i+1], claimed); a != c {
+			t.Errorf("work waits: answered in batch %d, the next claimed in %d; want one batch", a, c)
+		}
+	}
+}
+
+// TestACT05_AnAnswerPassesNobodyOver has work of two projects wait for one agent: the
+// project whose work came first is served first, whatever the agent worked on; and
+// where another host takes part nothing is claimed but by tickets.
+func TestACT05_AnAnswerPassesNobodyOver(t *testing.T) {
+	r := newRig(t)
+	var others atomic.Bool
+	h := r.handing(func() bool { return !others.Load() })
+	r.start().register("shop", "researcher").register("farm", "researcher")
+	begun, goOn := make(chan string, 10), make(chan struct{}, 10)
+	r.agents("researcher", 1, func(_ context.Context, b *loomv1.Brief, _ actors.Seat) (*loomv1.Outcome, error) {
+		begun <- b.Bead.Id
+		<-goOn
+		return done(t.Context(), b, nil)
+	})
+	var want, got []string
+	for i, project := range []string{"shop", "farm", "shop", "farm"} {
+		want = append(want, r.must(file(project, fmt.Sprint("k", i))).GetSubmit().Bead)
+		if i == 0 {
+			got = append(got, <-begun)
+		} else {
+			for !h.Kept(want[i]) { // the outbox hands it over
+				runtime.Gosched()
+			}
+		}
+	}
+	for range want {
+		goOn <- struct{}{}
+		if len(got) < len(want) {
+			got = append(got, <-begun)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("worked on %q, want %q: in the order in which it came", got, want)
+	}
+	r.ended(want[3])
+	others.Store(true)
+	last := r.must(file("shop", "last")).GetSubmit().Bead
+	goOn <- struct{}{}
+	<-begun
+	r.ended(last)
+	of := func(is func(*loomv1.Event) bool) uint64 {
+		return r.batchOf(func(e *loomv1.Event) bool { return e.Bead == last && is(e) })
+	}
+	if d, c := of(func(e *loomv1.Event) bool { return e.GetAttemptDispatched() != nil }), of(func(e *loomv1.Event) bool { return e.GetAttemptClaimed() != nil }); d == c {
+		t.Error("with other hosts the work was claimed where it was dispatched")
 	}
 }

@@ -32,6 +32,10 @@ type Partition struct {
 	// begins with its first batch. Nil means that it never was cut.
 	Base func(ctx context.Context) (*loomv1.JournalBase, error)
 
+	// Agents are those of this host that wait for work, to whom it can be given in the
+	// turn in which it is dispatched. Nil means that all goes through Work.
+	Agents *Handover
+
 	// Deployment, CEO and LockLease go to the projects' cores.
 	Deployment string
 	CEO        ed25519.PublicKey
@@ -346,7 +350,7 @@ func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved 
 	a := &projectActor{
 		domainConfig: domainConfig{
 			id: id, host: p.Host, clock: p.Clock, root: root, keeper: p.keeper, snaps: p.snaps, every: p.SnapshotEvery, agreed: p.Agreed,
-			holds: func() bool { return tenure == nil || tenure.Valid() }, poison: p.poison, serial: &p.sys.proposals,
+			holds: func() bool { return tenure == nil || tenure.Valid() }, poison: p.poison, serial: &p.sys.proposals, agents: p.Agents,
 		},
 		address: at, parent: c.Self(), log: p.Logger, sys: p.sys, aside: p.beside.aside, ctx: p.ctx, state: s, unsaved: unsaved,
 		first: p.firstCommands(id, s), condemn: p.condemn,

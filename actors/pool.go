@@ -21,6 +21,16 @@ type Queue interface {
 	Pull(ctx context.Context, role string) (Delivery, error)
 }
 
+// grants is a [Queue] of which an agent can have an assignment that is claimed for it
+// already.
+type grants interface {
+	// pullAs is Pull for an agent that is known by name.
+	pullAs(ctx context.Context, role string, by *loomv1.Claimant) (Delivery, error)
+	// next returns an assignment of a project that waits for a role, for an agent that
+	// is about to answer: nil where none waits, or where others come first.
+	next(project, role string) Delivery
+}
+
 // Delivery is one assignment from the queue. It comes again, to somebody, if
 // it is neither acknowledged nor kept alive.
 type Delivery interface {

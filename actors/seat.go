@@ -83,9 +83,7 @@ type seat struct {
 const lastWord = 2 * time.Second
 
 func (s *seat) do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer, error) {
-	cmd.Project = s.project
-	cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: s.who.Agent + "@" + s.who.Host}
-	return s.projects.Do(ctx, cmd)
+	return s.projects.Do(ctx, agentsCommand(s.project, s.who, cmd))
 }
 
 // claim takes the most urgent attempt of the role that a ticket is for; the
@@ -111,11 +109,15 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	return longer, func() { stop(); cancel() }
 }
 
-func (s *seat) answer(ctx context.Context, out *loomv1.Outcome) error {
-	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{
-		Attempt: s.attempt, Claimant: s.who, Outcome: out,
-	}}})
-	return err
+// answer tells the outcome. With a ticket it claims the next attempt of the role, and
+// returns its brief if there was one.
+func (s *seat) answer(ctx context.Context, out *loomv1.Outcome, ticket Delivery) (*loomv1.Brief, error) {
+	cmd := &loomv1.AnswerAttempt{Attempt: s.attempt, Claimant: s.who, Outcome: out}
+	if ticket != nil {
+		cmd.Next = &loomv1.Ticket{Attempt: ticket.Assignment().Attempt, Generation: ticket.Assignment().Generation}
+	}
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: cmd}})
+	return answer.GetBrief(), err
 }
 
 // giveBack releases the attempt, however long its project is away. When the

@@ -258,7 +258,7 @@ func (h *Host) startActors(ctx context.Context) error {
 
 func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.Manifest, ceo ed25519.PublicKey) actors.Partition {
 	p := actors.Partition{
-		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Clock: actors.NewClock(), Logger: h.log,
+		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Agents: h.handover, Clock: actors.NewClock(), Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}

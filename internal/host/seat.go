@@ -189,7 +189,7 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 	case *loomv1.Command_RecordTurn:
 		c.RecordTurn.Attempt, c.RecordTurn.Claimant = s.attempt, s.who
 	case *loomv1.Command_AnswerAttempt:
-		c.AnswerAttempt.Attempt, c.AnswerAttempt.Claimant = s.attempt, s.who
+		c.AnswerAttempt.Attempt, c.AnswerAttempt.Claimant, c.AnswerAttempt.Next = s.attempt, s.who, nil
 		s.bindLanding(ctx, c.AnswerAttempt.GetOutcome().GetLanding())
 	case *loomv1.Command_AcquireLock:
 		c.AcquireLock.Request, c.AcquireLock.Holder = s.attempt, s.who

@@ -137,7 +137,20 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 // maxOutcome bounds an outcome, so that all it leads to fits into one batch.
 const maxOutcome = 160 << 10
 
-func (d *decision) answer(c *loomv1.AnswerAttempt) error {
+// answer takes an outcome; the claimant may claim its next attempt with it. That
+// there is none for it is no refusal.
+func (d *decision) answer(c *loomv1.AnswerAttempt) (*loomv1.Answer, error) {
+	if err := d.outcome(c); err != nil || c.Next == nil {
+		return nil, err
+	}
+	next, err := d.claim(&loomv1.ClaimAttempt{Attempt: c.Next.Attempt, Generation: c.Next.Generation, Claimant: c.Claimant, Any: true})
+	if err != nil {
+		return nil, nil
+	}
+	return next, nil
+}
+
+func (d *decision) outcome(c *loomv1.AnswerAttempt) error {
 	if n := proto.Size(c.Outcome); n > maxOutcome {
 		return fault.New("outcome/invalid", "the outcome has %d bytes, the most is %d", n, maxOutcome).At("outcome")
 	}

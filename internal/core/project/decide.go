@@ -103,7 +103,7 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	case *loomv1.Command_ParkAttempt:
 		return nil, d.park(c.ParkAttempt)
 	case *loomv1.Command_AnswerAttempt:
-		return nil, d.answer(c.AnswerAttempt)
+		return d.answer(c.AnswerAttempt)
 	case *loomv1.Command_ReleaseAttempt:
 		return nil, d.release(c.ReleaseAttempt)
 	case *loomv1.Command_ReleaseHost:

@@ -1905,11 +1905,16 @@ func (x *ParkAttempt) GetBlock() *ModelBlock {
 }
 
 // AnswerAttempt gives the outcome of an attempt.
+//
+// Answer: done; or, where it claims the next attempt, that one's brief, if there is one.
 type AnswerAttempt struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Claimant      *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	Outcome       *Outcome               `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Outcome  *Outcome               `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Once the outcome is taken, the claimant claims the most urgent attempt that waits
+	// for its role, with this ticket. Unset: it claims nothing.
+	Next          *Ticket `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1965,6 +1970,67 @@ func (x *AnswerAttempt) GetOutcome() *Outcome {
 	return nil
 }
 
+func (x *AnswerAttempt) GetNext() *Ticket {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+// Ticket stands for an attempt of a role that waits: whoever comes with it is given
+// what is the most urgent then.
+type Ticket struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Generation    uint32                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ticket) Reset() {
+	*x = Ticket{}
+	mi := &file_loom_v1_command_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ticket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ticket) ProtoMessage() {}
+
+func (x *Ticket) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
+func (*Ticket) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Ticket) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *Ticket) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 // ReleaseAttempt gives an attempt back unfinished, as a stopping host does.
 type ReleaseAttempt struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1979,7 +2045,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2057,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2070,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -2048,7 +2114,7 @@ type AgentCrash struct {
 
 func (x *AgentCrash) Reset() {
 	*x = AgentCrash{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2126,7 @@ func (x *AgentCrash) String() string {
 func (*AgentCrash) ProtoMessage() {}
 
 func (x *AgentCrash) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2139,7 @@ func (x *AgentCrash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCrash.ProtoReflect.Descriptor instead.
 func (*AgentCrash) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AgentCrash) GetMessage() string {
@@ -2102,7 +2168,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2180,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2193,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -2156,7 +2222,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2234,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2247,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2214,7 +2280,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2292,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2305,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2274,7 +2340,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2352,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2365,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2330,7 +2396,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2408,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2421,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2401,7 +2467,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2479,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2492,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2484,7 +2550,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2562,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2575,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2545,7 +2611,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2623,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2636,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2599,7 +2665,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2677,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2690,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2657,7 +2723,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2735,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2748,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2712,7 +2778,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2790,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2803,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -2782,7 +2848,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2794,7 +2860,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2807,7 +2873,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -2918,7 +2984,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +2996,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3009,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -2984,7 +3050,7 @@ type SettleTrain struct {
 
 func (x *SettleTrain) Reset() {
 	*x = SettleTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3062,7 @@ func (x *SettleTrain) String() string {
 func (*SettleTrain) ProtoMessage() {}
 
 func (x *SettleTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3075,7 @@ func (x *SettleTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleTrain.ProtoReflect.Descriptor instead.
 func (*SettleTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SettleTrain) GetToken() uint64 {
@@ -3053,7 +3119,7 @@ type SettleLanding struct {
 
 func (x *SettleLanding) Reset() {
 	*x = SettleLanding{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3131,7 @@ func (x *SettleLanding) String() string {
 func (*SettleLanding) ProtoMessage() {}
 
 func (x *SettleLanding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3144,7 @@ func (x *SettleLanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
 func (*SettleLanding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SettleLanding) GetExecution() string {
@@ -3133,7 +3199,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3211,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3224,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3199,7 +3265,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3277,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3290,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3246,7 +3312,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3324,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3337,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3310,7 +3376,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3388,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3401,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3370,7 +3436,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3448,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3461,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3425,7 +3491,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3503,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3516,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3472,7 +3538,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +3550,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3497,7 +3563,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3523,7 +3589,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3601,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3614,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 // CeoCommand is what a CEO signs.
@@ -3584,7 +3650,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3662,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3675,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -3869,7 +3935,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +3947,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +3960,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -3924,7 +3990,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3936,7 +4002,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3949,7 +4015,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -3984,7 +4050,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3996,7 +4062,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4009,7 +4075,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4039,7 +4105,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4117,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4130,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4100,7 +4166,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4112,7 +4178,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4125,7 +4191,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4162,7 +4228,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4174,7 +4240,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4187,7 +4253,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4216,7 +4282,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4294,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4307,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4274,7 +4340,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4352,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4365,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4381,7 +4447,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4393,7 +4459,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4406,7 +4472,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4544,7 +4610,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4622,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4635,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4605,7 +4671,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4617,7 +4683,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4630,7 +4696,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4657,7 +4723,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4669,7 +4735,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4682,7 +4748,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4704,7 +4770,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4716,7 +4782,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4729,7 +4795,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4757,7 +4823,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4769,7 +4835,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4782,7 +4848,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -4934,11 +5000,17 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1b\n" +
 	"\twaits_for\x18\x03 \x01(\tR\bwaitsFor\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12)\n" +
-	"\x05block\x18\x05 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\"\x84\x01\n" +
+	"\x05block\x18\x05 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\"\xa9\x01\n" +
 	"\rAnswerAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12*\n" +
-	"\aoutcome\x18\x03 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\"\x9c\x01\n" +
+	"\aoutcome\x18\x03 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12#\n" +
+	"\x04next\x18\x04 \x01(\v2\x0f.loom.v1.TicketR\x04next\"B\n" +
+	"\x06Ticket\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\rR\n" +
+	"generation\"\x9c\x01\n" +
 	"\x0eReleaseAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x16\n" +
@@ -5164,7 +5236,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5185,244 +5257,246 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*CallVerdict)(nil),           // 16: loom.v1.CallVerdict
 	(*ParkAttempt)(nil),           // 17: loom.v1.ParkAttempt
 	(*AnswerAttempt)(nil),         // 18: loom.v1.AnswerAttempt
-	(*ReleaseAttempt)(nil),        // 19: loom.v1.ReleaseAttempt
-	(*AgentCrash)(nil),            // 20: loom.v1.AgentCrash
-	(*ReleaseHost)(nil),           // 21: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 22: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 23: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 24: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 25: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 26: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 27: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 28: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 29: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 30: loom.v1.FormTrain
-	(*Train)(nil),                 // 31: loom.v1.Train
-	(*TrainCar)(nil),              // 32: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 33: loom.v1.RecordTrain
-	(*SettleTrain)(nil),           // 34: loom.v1.SettleTrain
-	(*SettleLanding)(nil),         // 35: loom.v1.SettleLanding
-	(*AddDecision)(nil),           // 36: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 37: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 38: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 39: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 40: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 41: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 42: loom.v1.CastVote
-	(*Tick)(nil),                  // 43: loom.v1.Tick
-	(*CeoCommand)(nil),            // 44: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 45: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 46: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 47: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 48: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 49: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 50: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 51: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 52: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 53: loom.v1.Brief
-	(*AskPermission)(nil),         // 54: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 55: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 56: loom.v1.Permits
-	(*SetPermission)(nil),         // 57: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 58: loom.v1.RevokePermission
-	nil,                           // 59: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 60: loom.v1.Identity
-	(*ScaleRole)(nil),             // 61: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 62: loom.v1.DrainHost
-	(*SignedCommand)(nil),         // 63: loom.v1.SignedCommand
-	(*AskTeam)(nil),               // 64: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 65: loom.v1.RecordMembers
-	(*Error)(nil),                 // 66: loom.v1.Error
-	(*SubmitReply)(nil),           // 67: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 68: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 69: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 71: loom.v1.TeamReplies
-	(*Said)(nil),                  // 72: loom.v1.Said
-	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 74: loom.v1.Definition
-	(*Submission)(nil),            // 75: loom.v1.Submission
-	(*ErrorReport)(nil),           // 76: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 77: loom.v1.JournalCut
-	(*Claimant)(nil),              // 78: loom.v1.Claimant
-	(*Event)(nil),                 // 79: loom.v1.Event
-	(*CallReservation)(nil),       // 80: loom.v1.CallReservation
-	(*Usage)(nil),                 // 81: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 83: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 84: loom.v1.Outcome
-	(*HostRoles)(nil),             // 85: loom.v1.HostRoles
-	(*Bead)(nil),                  // 86: loom.v1.Bead
-	(*Execution)(nil),             // 87: loom.v1.Execution
-	(*Change)(nil),                // 88: loom.v1.Change
-	(*Candidate)(nil),             // 89: loom.v1.Candidate
-	(*Checkout)(nil),              // 90: loom.v1.Checkout
-	(*Landing)(nil),               // 91: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 93: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 94: loom.v1.Ballot
-	(*Vote)(nil),                  // 95: loom.v1.Vote
-	(*TrustTools)(nil),            // 96: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 97: loom.v1.DistrustTools
-	(PauseScope)(0),               // 98: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 100: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 101: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 102: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 104: loom.v1.DecisionContext
-	(*Permission)(nil),            // 105: loom.v1.Permission
-	(*FileClaim)(nil),             // 106: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 107: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 108: loom.v1.ToolCall
-	(*Permit)(nil),                // 109: loom.v1.Permit
-	(*Car)(nil),                   // 110: loom.v1.Car
+	(*Ticket)(nil),                // 19: loom.v1.Ticket
+	(*ReleaseAttempt)(nil),        // 20: loom.v1.ReleaseAttempt
+	(*AgentCrash)(nil),            // 21: loom.v1.AgentCrash
+	(*ReleaseHost)(nil),           // 22: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 23: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 24: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 25: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 26: loom.v1.ReopenBead
+	(*ForkExecution)(nil),         // 27: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 28: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 29: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 30: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 31: loom.v1.FormTrain
+	(*Train)(nil),                 // 32: loom.v1.Train
+	(*TrainCar)(nil),              // 33: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 34: loom.v1.RecordTrain
+	(*SettleTrain)(nil),           // 35: loom.v1.SettleTrain
+	(*SettleLanding)(nil),         // 36: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 37: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 38: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 39: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 40: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 41: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 42: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 43: loom.v1.CastVote
+	(*Tick)(nil),                  // 44: loom.v1.Tick
+	(*CeoCommand)(nil),            // 45: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 46: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 47: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 48: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 49: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 50: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 51: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 52: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 53: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 54: loom.v1.Brief
+	(*AskPermission)(nil),         // 55: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 56: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 57: loom.v1.Permits
+	(*SetPermission)(nil),         // 58: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 59: loom.v1.RevokePermission
+	nil,                           // 60: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 61: loom.v1.Identity
+	(*ScaleRole)(nil),             // 62: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 63: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 64: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 65: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 66: loom.v1.RecordMembers
+	(*Error)(nil),                 // 67: loom.v1.Error
+	(*SubmitReply)(nil),           // 68: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 69: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 70: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 72: loom.v1.TeamReplies
+	(*Said)(nil),                  // 73: loom.v1.Said
+	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 75: loom.v1.Definition
+	(*Submission)(nil),            // 76: loom.v1.Submission
+	(*ErrorReport)(nil),           // 77: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
+	(*Claimant)(nil),              // 79: loom.v1.Claimant
+	(*Event)(nil),                 // 80: loom.v1.Event
+	(*CallReservation)(nil),       // 81: loom.v1.CallReservation
+	(*Usage)(nil),                 // 82: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 83: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 84: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 85: loom.v1.Outcome
+	(*HostRoles)(nil),             // 86: loom.v1.HostRoles
+	(*Bead)(nil),                  // 87: loom.v1.Bead
+	(*Execution)(nil),             // 88: loom.v1.Execution
+	(*Change)(nil),                // 89: loom.v1.Change
+	(*Candidate)(nil),             // 90: loom.v1.Candidate
+	(*Checkout)(nil),              // 91: loom.v1.Checkout
+	(*Landing)(nil),               // 92: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 93: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 94: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 95: loom.v1.Ballot
+	(*Vote)(nil),                  // 96: loom.v1.Vote
+	(*TrustTools)(nil),            // 97: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 98: loom.v1.DistrustTools
+	(PauseScope)(0),               // 99: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 100: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 101: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 102: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 103: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 105: loom.v1.DecisionContext
+	(*Permission)(nil),            // 106: loom.v1.Permission
+	(*FileClaim)(nil),             // 107: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 108: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 109: loom.v1.ToolCall
+	(*Permit)(nil),                // 110: loom.v1.Permit
+	(*Car)(nil),                   // 111: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	60,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	61,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
 	8,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
 	9,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	23,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	24,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	25,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	26,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	24,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	25,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	26,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	27,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
 	12,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
 	13,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
 	17,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
 	18,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	19,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	21,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	22,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	61,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	62,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	27,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	28,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	29,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	36,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	37,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	38,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	41,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	42,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	63,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	43,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	20,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	22,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	23,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	62,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	63,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	28,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	29,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	30,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	37,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	38,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	39,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	42,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	43,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	64,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	44,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	54,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	30,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	33,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	34,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	35,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	55,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	31,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	34,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	35,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
+	36,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	64,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	39,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	40,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	65,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	40,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	41,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
 	14,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
 	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	65,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	66,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
+	66,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	67,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
 	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
-	67,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	53,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	68,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	69,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	56,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	70,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	31,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
-	71,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	68,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	54,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	69,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	70,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	57,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	71,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	32,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
+	72,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
 	16,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	72,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
-	73,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	74,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	75,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	76,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	66,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	77,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	78,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	78,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	79,  // 63: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	78,  // 64: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	80,  // 65: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	78,  // 66: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	81,  // 67: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	73,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
+	74,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	75,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	76,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	77,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	67,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	78,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	79,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	79,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	80,  // 63: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	79,  // 64: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	81,  // 65: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	79,  // 66: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	82,  // 67: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
 	0,   // 68: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	78,  // 69: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	82,  // 70: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	83,  // 71: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	78,  // 72: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	84,  // 73: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	78,  // 74: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	20,  // 75: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	85,  // 76: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	86,  // 77: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	87,  // 78: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	78,  // 79: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	78,  // 80: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	78,  // 81: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	78,  // 82: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	32,  // 83: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	88,  // 84: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	89,  // 85: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	90,  // 86: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	59,  // 87: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	78,  // 88: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	78,  // 89: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	91,  // 90: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	78,  // 91: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	91,  // 92: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	69,  // 93: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	92,  // 94: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	39,  // 95: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	92,  // 96: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	93,  // 97: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	94,  // 98: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	95,  // 99: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	82,  // 100: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	82,  // 101: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	52,  // 102: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	46,  // 103: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	47,  // 104: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	48,  // 105: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	49,  // 106: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	51,  // 107: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	50,  // 108: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	45,  // 109: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	57,  // 110: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	58,  // 111: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	39,  // 112: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	96,  // 113: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	97,  // 114: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	98,  // 115: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	98,  // 116: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	74,  // 117: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	99,  // 118: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	100, // 119: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	101, // 120: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	86,  // 121: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	87,  // 122: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	73,  // 123: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	102, // 124: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	69,  // 125: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	103, // 126: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	104, // 127: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	74,  // 128: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	105, // 129: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	106, // 130: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	107, // 131: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	90,  // 132: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	78,  // 133: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	55,  // 134: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	108, // 135: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	109, // 136: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	105, // 137: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	110, // 138: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	139, // [139:139] is the sub-list for method output_type
-	139, // [139:139] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	79,  // 69: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	83,  // 70: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	84,  // 71: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	79,  // 72: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	85,  // 73: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	19,  // 74: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	79,  // 75: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	21,  // 76: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	86,  // 77: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	87,  // 78: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	88,  // 79: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	79,  // 80: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	79,  // 81: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	79,  // 82: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	79,  // 83: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	33,  // 84: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	89,  // 85: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	90,  // 86: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	91,  // 87: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	60,  // 88: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	79,  // 89: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	79,  // 90: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	92,  // 91: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	79,  // 92: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	92,  // 93: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	70,  // 94: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	93,  // 95: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	40,  // 96: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	93,  // 97: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	94,  // 98: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	95,  // 99: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	96,  // 100: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	83,  // 101: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	83,  // 102: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	53,  // 103: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	47,  // 104: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	48,  // 105: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	49,  // 106: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	50,  // 107: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	52,  // 108: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	51,  // 109: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	46,  // 110: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	58,  // 111: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	59,  // 112: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	40,  // 113: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	97,  // 114: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	98,  // 115: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	99,  // 116: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	99,  // 117: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	75,  // 118: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	100, // 119: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	101, // 120: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	102, // 121: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	87,  // 122: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	88,  // 123: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	74,  // 124: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	103, // 125: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	70,  // 126: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	104, // 127: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	105, // 128: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	75,  // 129: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	106, // 130: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	107, // 131: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	108, // 132: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	91,  // 133: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	79,  // 134: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	56,  // 135: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	109, // 136: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	110, // 137: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	106, // 138: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	111, // 139: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	140, // [140:140] is the sub-list for method output_type
+	140, // [140:140] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5500,7 +5574,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Team)(nil),
 		(*Answer_Call)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[43].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[44].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5521,7 +5595,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
