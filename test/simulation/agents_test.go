@@ -196,6 +196,9 @@ func (a *agent) repeat() {
 		if ans.Error != nil {
 			a.w.broken(7, "an answer that was taken is refused when it comes again: %s", tellAnswer(ans))
 		}
+		if b := ans.GetBrief(); b != nil && a.phase == idle {
+			a.workOn(b)
+		}
 	})
 }
 
@@ -210,16 +213,19 @@ func (a *agent) claim() {
 			a.rest()
 			return
 		}
-		a.brief = ans.GetBrief()
-		a.turn = proto.CloneOf(a.brief.Turn)
-		if a.turn == nil {
-			a.turn = &loomv1.Turn{Attempt: a.brief.Attempt.Id}
-		}
-		if turn.Started(a.turn) {
-			a.w.see("turn resumed")
-		}
-		a.phase = turning
+		a.workOn(ans.GetBrief())
 	})
+}
+
+// workOn works on what was claimed.
+func (a *agent) workOn(b *loomv1.Brief) {
+	a.brief, a.turn, a.phase = b, proto.CloneOf(b.Turn), turning
+	if a.turn == nil {
+		a.turn = &loomv1.Turn{Attempt: a.brief.Attempt.Id}
+	}
+	if turn.Started(a.turn) {
+		a.w.see("turn resumed")
+	}
 }
 
 // record records the next step of a turn, or ends the turn.

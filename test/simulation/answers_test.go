@@ -23,14 +23,18 @@ func (a *agent) answer() {
 		return
 	}
 	cmd := &loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{
-		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Outcome: a.out,
+		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Outcome: a.out, Next: a.ticket(),
 	}}}
-	a.do(cmd, func(code string, _ *loomv1.Answer) {
+	a.do(cmd, func(code string, ans *loomv1.Answer) {
 		switch code {
 		case "":
 			a.w.oracle.answerTaken(cmd.GetAnswerAttempt().Attempt, a.sign())
 			a.answered = cmd
 			a.rest()
+			if b := ans.GetBrief(); b != nil {
+				a.w.see("claimed with an answer")
+				a.workOn(b)
+			}
 		case "outcome/invalid":
 			a.w.broken(0, "an outcome does not fit: %v for %v", a.out, a.brief.Node)
 		default:
@@ -38,6 +42,20 @@ func (a *agent) answer() {
 			a.gone("answer", code)
 		}
 	})
+}
+
+// ticket takes a ticket to claim the next attempt with, now and then. Whatever comes of
+// the answer, it is used up.
+func (a *agent) ticket() *loomv1.Ticket {
+	if !a.w.tickets || a.away || a.w.one(2) {
+		return nil
+	}
+	item := a.w.pull(a.role)
+	if item == nil {
+		return nil
+	}
+	a.w.ack(item)
+	return &loomv1.Ticket{Attempt: item.a.Attempt, Generation: item.a.Generation}
 }
 
 func (a *agent) release() {

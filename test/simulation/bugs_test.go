@@ -27,6 +27,7 @@ var bugs = append([]bug{
 	if err := r.mayHold`, `		return nil
 	}
 	if err := r.mayHold`, ""},
+	{"an answer that is refused claims all the same", whole + "attempt.go", `if err := d.outcome(c); err != nil || c.Next == nil {`, `if err := d.outcome(c); c.Next == nil {`, ""},
 	{"a cycle more than there are attempts", flow + "outcome.go", `if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {`, `if st := r.state(n); st.Attempts <= n.limit()+st.ExtraAttempts {`, ""},
 	{"cycles without bound", flow + "outcome.go", `if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {`, `if st := r.state(n); st != nil {`, ""},
 	{"an attempt more than there are", flow + "failure.go", `left := st.Attempts < n.limit()+st.ExtraAttempts`, `left := st.Attempts <= n.limit()+st.ExtraAttempts`, ""},

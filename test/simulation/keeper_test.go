@@ -113,6 +113,9 @@ func (k *keeper) decide(cmd *loomv1.Command) *call {
 	if claim := cmd.GetClaimAttempt(); claim != nil {
 		k.tickets.Spent(claim)
 	}
+	if next := cmd.GetAnswerAttempt().GetNext(); next != nil && answer.Error == nil {
+		k.tickets.Spent(&loomv1.ClaimAttempt{Attempt: next.Attempt, Generation: next.Generation})
+	}
 	return c
 }
 

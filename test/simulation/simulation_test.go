@@ -27,7 +27,7 @@ var sometimes = []string{
 	"command came twice", "duplicate submission", "same error again",
 	"assignment lost", "assignment twice", "sweep found an assignment",
 	"claim refused: attempt/stale", "claim refused: attempt/claimed", "claim refused: attempt/own-work",
-	"answer refused: attempt/stale", "answer repeated", "lie refused", "host started again", "host start repeated", "turn resumed",
+	"answer refused: attempt/stale", "answer repeated", "claimed with an answer", "lie refused", "host started again", "host start repeated", "turn resumed",
 	"parked", "unparked", "parked for a rate limit", "escalation: model/rate-limited", "lock taken by the CEO", "order refused: lock/stale", "lock queue of two", "lock lapsed and granted to the next", "lock taken over by the attempt's next agent",
 	"renewal refused: lock/stale", "late token refused by git", "target moved", "fresh candidate for a target that moved", "landing found again",
 	"approval refused: approval/digest", "approval refused: approval/signature", "approval refused: approval/identity",
