@@ -63,6 +63,18 @@ func cellOf(message any) loomv1.Core {
 	return loomv1.Core_CORE_PROJECT
 }
 
+// ofSystem says whether a command can be the first that belongs to no project:
+// a refusal, what is wanted of the deployment, what a host does less safely, or
+// which hosts there are.
+func ofSystem(cmd *loomv1.Command) bool {
+	switch cmd.Body.(type) {
+	case *loomv1.Command_RecordRejection, *loomv1.Command_Signed, *loomv1.Command_ScaleRole, *loomv1.Command_DrainHost, *loomv1.Command_NoteSecurity,
+		*loomv1.Command_RecordMembers:
+		return true
+	}
+	return false
+}
+
 // watchTurns gives up the state of projects whose turn does not end, until ctx ends.
 func (p *partition) watchTurns(ctx context.Context) {
 	look := time.NewTicker(p.TurnMost / 10)

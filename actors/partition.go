@@ -385,18 +385,6 @@ func (p *partition) route(c actor.Context, m *request) {
 	c.Send(pid, m)
 }
 
-// ofSystem says whether a command can be the first that belongs to no project:
-// a refusal, what is wanted of the deployment, what a host does less safely, or
-// which hosts there are.
-func ofSystem(cmd *loomv1.Command) bool {
-	switch cmd.Body.(type) {
-	case *loomv1.Command_RecordRejection, *loomv1.Command_Signed, *loomv1.Command_ScaleRole, *loomv1.Command_DrainHost, *loomv1.Command_NoteSecurity,
-		*loomv1.Command_RecordMembers:
-		return true
-	}
-	return false
-}
-
 func (p *partition) look(c actor.Context, m *look) {
 	if pid, err := p.known(m.query.GetProject()); err != nil {
 		m.reply(&loomv1.View{Error: fault.From(err).Proto()})
