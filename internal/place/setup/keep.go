@@ -144,11 +144,64 @@ func keepNode(files fs.FS, lock, command string) Keep {
 	}
 }
 
+// manifest is what package.json, and an entry of npm's lock file, says of packages
+// that are wanted: a range of versions, or a place.
+type manifest struct {
+	Dependencies, DevDependencies, OptionalDependencies, PeerDependencies map[string]string
+	Overrides                                                             any
+	Scripts                                                               map[string]string
+}
+
+// published reports whether everything that is wanted is a version of something that
+// was published. For anything else npm goes by the place that is named here, such as
+// an archive in the checkout, whatever its lock file says.
+func (m manifest) published() bool {
+	for _, list := range []map[string]string{m.Dependencies, m.DevDependencies, m.OptionalDependencies, m.PeerDependencies} {
+		for _, wanted := range list {
+			if !isVersion(wanted) {
+				return false
+			}
+		}
+	}
+	return areVersions(m.Overrides)
+}
+
+// areVersions is for overrides, which are nested.
+func areVersions(overrides any) bool {
+	switch o := overrides.(type) {
+	case nil:
+		return true
+	case string:
+		return strings.HasPrefix(o, "$") || isVersion(o) // another's of the same manifest
+	case map[string]any:
+		for _, value := range o {
+			if !areVersions(value) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+var (
+	versions = regexp.MustCompile(`^(npm:(@[A-Za-z0-9~_.-]+/)?[A-Za-z0-9~_.-]+(@|$))?([A-Za-z][A-Za-z0-9-]*|[ \t0-9A-Za-z.*+|<>=^~-]*)$`)
+	archives = regexp.MustCompile(`(?i)\.(tgz|tar|tar\.gz)$`)
+)
+
+// isVersion reports whether npm takes a text for versions of what was published, or
+// for an address: neither for a file nor for a repository.
+func isVersion(wanted string) bool {
+	return strings.HasPrefix(wanted, "https://") || strings.HasPrefix(wanted, "http://") ||
+		versions.MatchString(wanted) && !strings.HasPrefix(wanted, ".") && !strings.HasPrefix(wanted, "~/") && !archives.MatchString(wanted)
+}
+
 // fromIndex reports whether all packages of npm's lock file lie in node_modules and
 // were published, and the names of those with scripts for their installation.
 func fromIndex(files fs.FS, lock string) (indexed bool, scripted []string) {
 	var l struct {
 		Packages map[string]struct {
+			manifest
 			Link, HasInstallScript bool
 			Resolved               string
 		}
@@ -157,10 +210,13 @@ func fromIndex(files fs.FS, lock string) (indexed bool, scripted []string) {
 		return false, nil
 	}
 	for at, p := range l.Packages {
+		if !p.published() {
+			return false, nil
+		}
 		if at == "" {
 			continue
 		}
-		if !strings.HasPrefix(at, "node_modules/") || p.Link || p.Resolved != "" && !strings.HasPrefix(p.Resolved, "https:") && !strings.HasPrefix(p.Resolved, "http:") {
+		if !strings.HasPrefix(at, "node_modules/") || p.Link || p.Resolved != "" && !strings.HasPrefix(p.Resolved, "https://") && !strings.HasPrefix(p.Resolved, "http://") {
 			return false, nil
 		}
 		if name := at[strings.LastIndex(at, "node_modules/")+len("node_modules/"):]; p.HasInstallScript {
@@ -182,9 +238,11 @@ var packageName = regexp.MustCompile(`^(@[A-Za-z0-9~_][A-Za-z0-9~._-]*/)?[A-Za-z
 // after everything is installed, in its order.
 var installEvents = []string{"preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"}
 
+// rootScripts returns those that there are. A manifest that cannot be read, or wants
+// what was not published, is not sound.
 func rootScripts(files fs.FS) (present []string, sound bool) {
-	var p struct{ Scripts map[string]string }
-	if !readJSON(files, "package.json", &p) {
+	var p manifest
+	if !readJSON(files, "package.json", &p) || !p.published() {
 		return nil, false
 	}
 	for _, event := range installEvents {

@@ -35,6 +35,19 @@ func TestREAL02_WhatNpmMakesIsKept(t *testing.T) {
 		{"a link", `{}`, `{"packages":{"":{},"node_modules/own":{"link":true}}}`, "", false, ""},
 		{"a file", `{}`, `{"packages":{"":{},"node_modules/own":{"resolved":"file:own.tgz"}}}`, "", false, ""},
 		{"what is built", `{}`, plainLock, "binding.gyp", false, ""},
+		{"versions", `{"dependencies":{"left":"^1.2.3-rc.1 || >=2 <3","next":"latest","any":"","x":"1.x","old":"npm:@own/left@~1.0","tar":"https://example.com/left.tgz"},"overrides":{"left":{".":"1.0.0","right":"$left"}}}`, plainLock, "", true, ""},
+		// npm goes by the manifest where the lock file says something else.
+		{"an archive in the checkout", `{"dependencies":{"left":"file:left.tgz"}}`, plainLock, "", false, ""},
+		{"an archive by its name", `{"devDependencies":{"left":"left.tgz"}}`, plainLock, "", false, ""},
+		{"an archive like a version", `{"optionalDependencies":{"left":"1.0.tar.gz"}}`, plainLock, "", false, ""},
+		{"a path", `{"dependencies":{"left":"../left"}}`, plainLock, "", false, ""},
+		{"the directory itself", `{"dependencies":{"left":".."}}`, plainLock, "", false, ""},
+		{"the home directory", `{"dependencies":{"left":"~/left"}}`, plainLock, "", false, ""},
+		{"a repository by its short name", `{"dependencies":{"left":"own/left"}}`, plainLock, "", false, ""},
+		{"a repository by its address", `{"dependencies":{"left":"git+https://example.com/left.git"}}`, plainLock, "", false, ""},
+		{"a name for an archive", `{"dependencies":{"left":"npm:left@file:left.tgz"}}`, plainLock, "", false, ""},
+		{"an override", `{"overrides":{"left":{"right":"file:left.tgz"}}}`, plainLock, "", false, ""},
+		{"what a package of the lock file wants", `{}`, `{"packages":{"":{},"node_modules/left":{"resolved":"https://registry.npmjs.org/left","dependencies":{"right":"file:../../right.tgz"}},"node_modules/right":{"version":"1.0.0"}}}`, "", false, ""},
 	} {
 		files := fstest.MapFS{"package.json": {Data: []byte(tt.manifest)}, "package-lock.json": {Data: []byte(tt.lock)}}
 		if tt.beside != "" {
