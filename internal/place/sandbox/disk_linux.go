@@ -23,6 +23,7 @@ type disks struct {
 	began  time.Time
 	before map[uint64]int64 // bytes in use on each device at the start
 	next   time.Time        // when files may be looked for again
+	looked int64            // how much the devices had grown by when they were
 }
 
 // perEntry is what each file, directory or link counts for at least: a file system
@@ -55,11 +56,14 @@ func onDisk(place string) (device uint64, used int64, ok bool) {
 	return at.Dev, int64(info.Blocks-info.Bfree)*info.Bsize + int64(info.Files-info.Ffree)*perEntry, true
 }
 
-// restFor is how many times as long as files were looked for they are left alone.
+// restFor is how many times as long as files were looked for they are left alone,
+// unless there is meanwhile as much more on the disk as a command may write.
 const restFor = 10
 
-// over returns what the command has written when that is more than most.
-func (d *disks) over(most int64, unlinked map[uint64]int64) (written int64, over bool) {
+// over returns what the command has written when that is more than most. What is
+// nameless is told of files that are open and of whether others, of these places,
+// are mapped.
+func (d *disks) over(most int64, nameless func(places []string) (open map[file]int64, mapped bool)) (written int64, over bool) {
 	var grown int64 // of the device that has grown most
 	for _, place := range d.places {
 		if device, used, ok := onDisk(place); ok {
@@ -67,22 +71,24 @@ func (d *disks) over(most int64, unlinked map[uint64]int64) (written int64, over
 		}
 	}
 	began := time.Now()
-	if grown <= most || began.Before(d.next) {
+	if grown <= most || began.Before(d.next) && grown-d.looked <= most {
 		return 0, false
 	}
-	for device, size := range unlinked {
-		if _, own := d.before[device]; own {
+	open, hidden := nameless(d.places)
+	for f, size := range open {
+		if _, own := d.before[f.device]; own {
 			written += size
 		}
 	}
 	counted := map[file]bool{}
 	for _, place := range d.places {
-		size, hidden := d.changed(place, counted)
-		if written += size; hidden {
-			written = max(written, grown)
-		}
+		size, deep := d.changed(place, counted)
+		written, hidden = written+size, hidden || deep
 	}
-	d.next = time.Now().Add(restFor * time.Since(began))
+	if hidden {
+		written = max(written, grown)
+	}
+	d.next, d.looked = time.Now().Add(restFor*time.Since(began)), grown
 	return written, written > most
 }
 

@@ -220,6 +220,7 @@ func TestTOOL03_LimitsHold(t *testing.T) {
 		{"System V segments, detached", hoardSystemV, sandbox.Limits{Memory: 100 << 20}, sandbox.ExitLimit},
 		{"disk, many files", `for i in $(seq 8); do fallocate -l 64M f$i; done; sleep 600`, sandbox.Limits{Disk: 256 << 20}, sandbox.ExitLimit},
 		{"disk, files without a name", `perl -e 'for(1..8){open($f[$_],"+>","f") or exit 9; unlink "f"; for my $i (1..64){syswrite($f[$_],"x"x(1<<20)) or exit 9}} sleep 600'`, sandbox.Limits{Disk: 256 << 20}, sandbox.ExitLimit},
+		{"disk, files without a name that are mapped", hoardMapped, sandbox.Limits{Disk: 256 << 20}, sandbox.ExitLimit},
 		{"disk, empty files", `mkdir d && perl -e 'for(1..12000){open(my $f,">","d/$_") or exit 9} sleep 600'`, sandbox.Limits{Disk: 16 << 20}, sandbox.ExitLimit},
 		{"disk, directories", `mkdir d && perl -e 'for(1..12000){mkdir "d/$_" or exit 9} sleep 600'`, sandbox.Limits{Disk: 16 << 20}, sandbox.ExitLimit},
 		{"disk, below more than a path can name", `perl -e 'my $d="d"x200; for(1..40){mkdir $d; chdir $d or exit 9} for(1..8){open(my $f,">",$_) or exit 9; syswrite($f,"x"x(16<<20)) or exit 9} sleep 600'`, sandbox.Limits{Disk: 64 << 20}, sandbox.ExitLimit},
@@ -244,6 +245,13 @@ var hoardMemfd = fmt.Sprintf(`perl -e '
 my $name = "hoard"; for (1..4) { my $fd = syscall(%d, $name, 0); $fd >= 0 or exit 9; open(my $f, ">&=", $fd) or exit 9; push @all, $f;
   for (1..100) { syswrite($f, "x"x(1<<20)) or exit 9 } }
 sleep 600'`, unix.SYS_MEMFD_CREATE)
+
+// hoardMapped keeps 512 MiB in files that have no name and are not open: a page of
+// each is mapped.
+var hoardMapped = fmt.Sprintf(`perl -e '
+for (1..8) { open(my $f, "+>", "f") or exit 9; unlink "f"; for (1..64) { syswrite($f, "x"x(1<<20)) or exit 9 }
+  my $at = syscall(%d, 0, 4096, 1, 1, fileno($f), 0); $at > 0 or exit 9; close $f }
+sleep 600'`, unix.SYS_MMAP)
 
 // hoardSystemV fills segments of 400 MiB together and detaches from each.
 const hoardSystemV = `perl -e '

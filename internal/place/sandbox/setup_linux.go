@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -87,9 +88,7 @@ func setup() int {
 		w.keep()
 	}()
 	status := reap(pid)
-	if w.outOfMemory() {
-		return ExitLimit
-	}
+	w.lookAtGroup()
 	return status
 }
 
@@ -124,49 +123,67 @@ func reap(command int) int {
 type watch struct {
 	limits Limits
 	meter  meter
-	disks  *disks
 	events *os.File // of the control group; nil without
+
+	written func() (bytes int64, over bool) // to disk; may take long
+	end     func(reason string)             // ends everything; the first reason is told
 }
 
 func newWatch(o order) watch {
-	w := watch{limits: o.Spec.Limits, meter: newMeter(), disks: newDisks(o.Spec)}
+	w := watch{limits: o.Spec.Limits, meter: newMeter()}
+	disks := newDisks(o.Spec)
+	w.written = func() (int64, bool) { return disks.over(w.limits.Disk, w.meter.nameless) }
 	if o.Grouped {
 		w.events = os.NewFile(5, "events")
+	}
+	var once sync.Once
+	w.end = func(reason string) {
+		once.Do(func() {
+			fmt.Fprintf(os.Stderr, "sandbox: ended: %s\n", reason)
+			os.Exit(ExitLimit)
+		})
 	}
 	return w
 }
 
+// interval is how often each limit is looked at.
+const interval = 100 * time.Millisecond
+
+// keep watches until everything is ended. A look at the disk can take long, where
+// there are many files: memory and processes are watched beside it.
 func (w watch) keep() {
-	for range time.Tick(100 * time.Millisecond) {
+	go func() {
+		for range time.Tick(interval) {
+			w.lookAtDisk()
+		}
+	}()
+	for range time.Tick(interval) {
 		w.look()
 	}
 }
 
 func (w watch) look() {
 	u := w.meter.read()
-	written, full := w.disks.over(w.limits.Disk, u.unlinked)
 	switch {
 	case u.threads > w.limits.Processes:
-		fmt.Fprintf(os.Stderr, "sandbox: ended: %d processes and threads, the most is %d\n", u.threads, w.limits.Processes)
+		w.end(fmt.Sprintf("%d processes and threads, the most is %d", u.threads, w.limits.Processes))
 	case u.memory > w.limits.Memory:
-		fmt.Fprintf(os.Stderr, "sandbox: ended: %d MiB of memory, its files in memory counted, the most is %d\n", u.memory>>20, w.limits.Memory>>20)
-	case full:
-		fmt.Fprintf(os.Stderr, "sandbox: ended: it wrote %d MiB to disk, the most is %d\n", written>>20, w.limits.Disk>>20)
-	case w.outOfMemory():
-	default:
-		return
+		w.end(fmt.Sprintf("%d MiB of memory, its files in memory counted, the most is %d", u.memory>>20, w.limits.Memory>>20))
 	}
-	os.Exit(ExitLimit)
+	w.lookAtGroup()
 }
 
-// outOfMemory says whether the kernel has ended a process to keep the limit, and
-// says so.
-func (w watch) outOfMemory() bool {
-	if w.events == nil || !cgroup.Killed(w.events) {
-		return false
+// lookAtGroup ends everything when the kernel has ended a process to keep the limit.
+func (w watch) lookAtGroup() {
+	if w.events != nil && cgroup.Killed(w.events) {
+		w.end(fmt.Sprintf("it needs more memory, its files in memory counted, than the most of %d MiB", w.limits.Memory>>20))
 	}
-	fmt.Fprintf(os.Stderr, "sandbox: ended: it needs more memory, its files in memory counted, than the most of %d MiB\n", w.limits.Memory>>20)
-	return true
+}
+
+func (w watch) lookAtDisk() {
+	if written, over := w.written(); over {
+		w.end(fmt.Sprintf("it wrote %d MiB to disk, the most is %d", written>>20, w.limits.Disk>>20))
+	}
 }
 
 // build makes the world of a command around this process.

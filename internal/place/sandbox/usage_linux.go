@@ -17,8 +17,6 @@ type file struct{ device, inode uint64 }
 type used struct {
 	threads int
 	memory  int64 // bytes
-	// unlinked are the bytes, by device, of open files on it that have no name.
-	unlinked map[uint64]int64
 }
 
 // meter measures what the processes of a sandbox use, beside the first one.
@@ -41,13 +39,13 @@ func newMeter() meter {
 // share: the larger of what they have mapped and what lies in files in memory,
 // memfds that are open and System V segments, each of which can be the same.
 func (m meter) read() used {
-	u := used{unlinked: map[uint64]int64{}}
+	var u used
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return u
 	}
 	var private, mapped int64
-	counted := map[file]bool{}
+	counted := map[file]int64{}
 	files := onTmpfs("/tmp") + onTmpfs("/dev/shm") + systemV()
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err != nil || pid == os.Getpid() {
@@ -60,35 +58,83 @@ func (m meter) read() used {
 		u.threads += int(max(field(status, "Threads:"), 1))
 		private += field(status, "RssAnon:")<<10 + field(status, "VmSwap:")<<10
 		mapped += field(status, "RssShmem:") << 10
-		files += m.open("/proc/"+e.Name()+"/fd", counted, u.unlinked)
+		m.open("/proc/"+e.Name()+"/fd", counted)
+	}
+	for f, size := range counted {
+		if f.device == m.anonymous {
+			files += size
+		}
 	}
 	u.memory = private + max(mapped, files)
 	return u
 }
 
-// open returns the size of the memfds that a process has open, and adds its
-// unlinked files. Nothing is counted twice.
-func (m meter) open(dir string, counted map[file]bool, unlinked map[uint64]int64) (memory int64) {
+// nameless returns the bytes of open files that have no name, by file, and whether
+// processes have mapped others of these places: they need not be open, and how large
+// they are cannot be asked.
+func (m meter) nameless(places []string) (open map[file]int64, mapped bool) {
+	open = map[file]int64{}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return open, false
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != os.Getpid() {
+			m.open("/proc/"+e.Name()+"/fd", open)
+		}
+	}
+	inodes := map[uint64]bool{}
+	for f := range open {
+		inodes[f.inode] = true
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != os.Getpid() {
+			mapped = mapped || mapsNameless("/proc/"+e.Name()+"/maps", places, inodes)
+		}
+	}
+	return open, mapped
+}
+
+// mapsNameless reports whether a process has mapped a file of these places that has
+// no name any more, and is none of the known ones.
+func mapsNameless(maps string, places []string, known map[uint64]bool) bool {
+	data, err := os.ReadFile(maps)
+	if err != nil {
+		return false // it has ended
+	}
+	for line := range bytes.Lines(data) { // "from-to mode offset device inode path (deleted)"
+		words := bytes.Fields(line)
+		if len(words) < 7 || !bytes.Equal(words[len(words)-1], []byte("(deleted)")) {
+			continue
+		}
+		inode, err := strconv.ParseUint(string(words[4]), 10, 64)
+		at := bytes.IndexByte(line, '/')
+		if err != nil || known[inode] || at < 0 {
+			continue
+		}
+		for _, place := range places {
+			if bytes.HasPrefix(line[at:], []byte(place+"/")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// open adds the sizes of the memfds and of the unlinked files that a process has
+// open. Nothing is counted twice.
+func (m meter) open(dir string, counted map[file]int64) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return 0 // it has ended
+		return // it has ended
 	}
 	for _, e := range entries {
 		var info unix.Stat_t
 		if unix.Stat(dir+"/"+e.Name(), &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFREG || info.Nlink != 0 && info.Dev != m.anonymous {
 			continue
 		}
-		f := file{info.Dev, info.Ino}
-		switch size := info.Blocks * 512; {
-		case counted[f]:
-		case info.Dev == m.anonymous:
-			memory += size
-		default:
-			unlinked[info.Dev] += size
-		}
-		counted[f] = true
+		counted[file{info.Dev, info.Ino}] = info.Blocks * 512
 	}
-	return memory
 }
 
 // perInode is what the kernel needs of memory for a file in memory, beside its
