@@ -129,12 +129,14 @@ type Broker struct {
 
 // Start runs a server on the data directory and returns when it is ready: the
 // streams are as they must be, and writes are proven to be synced. It blocks
-// for some ten milliseconds, more when there is much to recover.
+// for some ten milliseconds, more when there is much to recover, and for some
+// seconds a GiB that is stored: all of it is checked before the server opens it.
 //
 // In a cluster it waits for the other hosts until ctx ends, and says in the log
 // what it waits for.
-// It returns host/port when the address is taken, data/sync when an
-// acknowledged write was not on the disk, data/stream-missing and
+// It returns host/port when the address is taken, data/damaged, journal/chain
+// or journal/behind when a stored stream is not what was written, data/sync when
+// an acknowledged write was not on the disk, data/stream-missing and
 // data/stream-drift with the stream's name, host/unavailable when the
 // server does not come up, and cluster/no-quorum when ctx ends before enough
 // hosts are there.
@@ -217,7 +219,7 @@ func loopback(host string) bool {
 const startWithin = 2 * time.Minute
 
 // serve starts the server.
-func (b *Broker) serve(context.Context) error {
+func (b *Broker) serve(ctx context.Context) error {
 	if b.config.External != nil {
 		return nil
 	}
@@ -225,6 +227,9 @@ func (b *Broker) serve(context.Context) error {
 		return fault.New("data/permissions", "the store cannot be made").At(b.config.Dir.Path("jetstream")).Because(err)
 	}
 	if err := errors.Join(b.dropRest(), b.completeDescriptions()); err != nil {
+		return err
+	}
+	if err := b.inspect(ctx); err != nil {
 		return err
 	}
 	options, err := b.config.options(b.gate, b.trust)

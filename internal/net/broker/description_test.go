@@ -66,8 +66,8 @@ func TestP2_OPS01_ADescriptionOfSomethingElseIsNotCompleted(t *testing.T) {
 			t.Fatalf("%s is not in %s", c.old, had)
 		}
 		put(t, file, spoilt)
-		if err := reopen(t, path, broker.Config{}); fault.Code(err) != "data/stream-missing" {
-			t.Errorf("%s: Start returns %v, want data/stream-missing", c.new, err)
+		if err := reopen(t, path, broker.Config{}); fault.Code(err) != "data/damaged" {
+			t.Errorf("%s: Start returns %v, want data/damaged", c.new, err)
 		}
 		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, spoilt) {
 			t.Errorf("%s: the description is changed: %v", c.new, err)

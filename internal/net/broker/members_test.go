@@ -2,17 +2,17 @@ package broker_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/membership"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/broker/brokertest"
 	"github.com/loomrun/loom/internal/store/datadir"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/journal/journaltest"
+	"github.com/loomrun/loom/internal/store/natsjournal"
 )
 
 const patience = 2 * time.Minute
@@ -27,21 +27,20 @@ func complete(t *testing.T, c *brokertest.Cluster, i int) {
 	}
 }
 
-// written appends so many messages to a journal and returns how many it has.
+// written appends so many batches to a journal.
 func written(t *testing.T, b *broker.Broker, n int) {
 	t.Helper()
-	js, err := jetstream.New(b.Core())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	log, err := natsjournal.New(ctx, b.Core(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range n {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		_, err := js.Publish(ctx, "loom.v1.journal.00", fmt.Append(nil, i), jetstream.WithRetryAttempts(100))
-		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
+	seq, newest, err := log.Last(ctx)
+	if err != nil {
+		t.Fatal(err)
 	}
+	journaltest.Fill(t, log, journal.Head{Sequence: seq, Epoch: newest.GetEpoch(), Hash: newest.GetHash()}, n)
 }
 
 // changed changes the hosts of a deployment, once the streams bear it and the

@@ -42,14 +42,16 @@ type Log interface {
 	Last(ctx context.Context) (uint64, *loomv1.Batch, error)
 
 	// Read calls fn for every batch from sequence from on, in order, and
-	// returns when the log has no more just now. It passes what it finds: a
-	// hole shows as a sequence that is left out, for [Check] to name. It
-	// returns fn's error as it is, and ctx's when it ends.
+	// returns when the log has no more just now. Where the log was cut, it
+	// begins with the first batch that is left. It passes on no batch that was
+	// altered, nor one behind a gap: it returns journal/chain, which names the
+	// sequence, in its place. It returns fn's error as it is, and ctx's when it
+	// ends.
 	Read(ctx context.Context, from uint64, fn func(seq uint64, b *loomv1.Batch) error) error
 
 	// Follow is Read that goes on for ever: it waits for batches to come and
-	// returns only fn's error, ctx's, or journal/closed. It delivers each
-	// batch once.
+	// returns only fn's error, ctx's, journal/chain or journal/closed. It
+	// delivers each batch once.
 	Follow(ctx context.Context, from uint64, fn func(seq uint64, b *loomv1.Batch) error) error
 }
 

@@ -198,15 +198,22 @@ func (m *Memory) decodeOr(seq uint64, none *loomv1.Batch) *loomv1.Batch {
 
 // Read is that of [Log].
 func (m *Memory) Read(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
-	_, err := m.read(ctx, max(from, 1), fn)
+	_, err := m.read(ctx, new(Reading), max(from, 1), fn)
 	return err
 }
 
 // read returns the sequence that would be next.
-func (m *Memory) read(ctx context.Context, seq uint64, fn func(uint64, *loomv1.Batch) error) (uint64, error) {
+func (m *Memory) read(ctx context.Context, r *Reading, seq uint64, fn func(uint64, *loomv1.Batch) error) (uint64, error) {
 	for seq = max(seq, m.oldest()); ; seq++ {
-		b, err := m.at(ctx, seq)
-		if b == nil || err != nil {
+		data, err := m.at(ctx, seq)
+		if data == nil || err != nil {
+			return seq, err
+		}
+		if err := r.Next(seq, data); err != nil {
+			return seq, err
+		}
+		b, err := Decode(seq, data)
+		if err != nil {
 			return seq, err
 		}
 		if err := fn(seq, b); err != nil {
@@ -221,22 +228,23 @@ func (m *Memory) oldest() uint64 {
 	return m.cut + 1
 }
 
-func (m *Memory) at(ctx context.Context, seq uint64) (*loomv1.Batch, error) {
+func (m *Memory) at(ctx context.Context, seq uint64) ([]byte, error) {
 	m.acquire()
 	defer m.release()
 	if err := m.open(ctx); err != nil || seq > uint64(len(m.batches)) {
 		return nil, err
 	}
-	return m.decode(seq), nil
+	return m.batches[seq-1], nil
 }
 
 // Follow is that of [Log].
 func (m *Memory) Follow(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
+	r := new(Reading)
 	for seq := max(from, 1); ; {
 		m.acquire()
 		grown := m.grown
 		m.release()
-		next, err := m.read(ctx, seq, fn)
+		next, err := m.read(ctx, r, seq, fn)
 		if err != nil {
 			return err
 		}

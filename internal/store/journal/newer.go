@@ -2,9 +2,7 @@ package journal
 
 import (
 	"bytes"
-	"crypto/sha256"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -24,7 +22,7 @@ func Told(seq uint64, data []byte, err error) error {
 	if proto.Unmarshal(data, b) != nil || !unknown(b.ProtoReflect()) || bytes.Equal(b.Hash, hash(b)) {
 		return err
 	}
-	if sum, ok := hashOf(data); !ok || !bytes.Equal(sum, b.Hash) {
+	if _, altered := seen(seq, data); altered != nil {
 		return err
 	}
 	return fault.New("journal/newer", "journal sequence %d: a newer build of Loom wrote batch %d", seq, seq).Want(wantNewer)
@@ -40,28 +38,6 @@ func Newer(e *loomv1.Event) error {
 }
 
 const wantNewer = "nothing is damaged; start the build that the other hosts have, or that ran here before"
-
-// hashOf returns the hash of an encoded batch: of all its bytes but those of
-// its hash.
-func hashOf(data []byte) (sum []byte, ok bool) {
-	field := (&loomv1.Batch{}).ProtoReflect().Descriptor().Fields().ByName("hash").Number()
-	h := sha256.New()
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return nil, false
-		}
-		m := protowire.ConsumeFieldValue(number, kind, data[n:])
-		if m < 0 {
-			return nil, false
-		}
-		if number != field {
-			h.Write(data[:n+m])
-		}
-		data = data[n+m:]
-	}
-	return h.Sum(nil), true
-}
 
 // unknown says whether a message, or one within it, has fields that this build
 // does not know.

@@ -41,6 +41,8 @@ type reader struct {
 	bounded   bool   // it reads what there is, and does not wait for more
 	delivered uint64 // of the consumer
 	pending   uint64 // batches behind the last one
+	reading   journal.Reading
+	begun     bool // a batch was passed on
 }
 
 // Read is that of [journal.Log].
@@ -234,6 +236,36 @@ func (r *reader) ended(ctx context.Context, err error) error {
 	return r.log.failed(ctx, err)
 }
 
+// follows returns journal/chain unless the message at seq is the batch that the
+// reader is to pass on next.
+func (r *reader) follows(seq uint64, data []byte) error {
+	if seq > r.next {
+		if err := r.cutBefore(seq); err != nil {
+			return err
+		}
+	}
+	r.begun = true
+	return r.reading.Next(seq, data)
+}
+
+// cutBefore returns nil for a read that begins at seq because the log does, and
+// otherwise why the batches before are not there: the log was cut meanwhile,
+// which a new read knows, or they are missing.
+func (r *reader) cutBefore(seq uint64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	defer cancel()
+	info, err := r.log.stream.Info(ctx)
+	switch {
+	case err != nil:
+		return r.log.failed(ctx, err)
+	case info.State.FirstSeq < seq:
+		return fault.New("journal/chain", "journal sequence %d: the batch is missing; the next one that can be read is %d", r.next, seq)
+	case r.begun:
+		return fault.New("host/unavailable", "journal of partition %d was cut at %d while it was read", r.log.partition, seq-1).Want("read it again")
+	}
+	return nil
+}
+
 // pass gives one message to fn, once.
 func (r *reader) pass(msg jetstream.Msg, fn visit) error {
 	meta, err := msg.Metadata()
@@ -244,6 +276,9 @@ func (r *reader) pass(msg jetstream.Msg, fn visit) error {
 		return errSkipped
 	}
 	seq := meta.Sequence.Stream
+	if err := r.follows(seq, msg.Data()); err != nil {
+		return err
+	}
 	b, err := journal.Decode(seq, msg.Data())
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,7 +106,7 @@ func (s *Stream) scan(blocks []uint32, fn func(Record) error) (Scan, error) {
 		if err != nil {
 			return found, damaged(s.name, "block %d cannot be read", number).Because(err)
 		}
-		b := block{stream: s.name, number: number, data: data, found: &found}
+		b := block{number: number, data: data, digest: digestOf(fmt.Sprintf("%s-%d", s.name, number)), found: &found}
 		if err := b.read(fn); err != nil {
 			return found, err
 		}
@@ -130,9 +131,9 @@ const (
 
 // block is a block that is being read.
 type block struct {
-	stream string
 	number uint32
 	data   []byte
+	digest hash.Hash // of its records, to be reset
 	found  *Scan
 }
 
@@ -207,8 +208,12 @@ func subjectBytes(raw []byte) int {
 // sum computes a record's checksum.
 func (b *block) sum(raw []byte) []byte {
 	subject := int(binary.LittleEndian.Uint16(raw[20:]))
-	key := fmt.Sprintf("%s-%d", b.stream, b.number)
-	return checksum(key, raw[4:20], raw[headBytes:headBytes+subject], raw[headBytes+subjectBytes(raw):len(raw)-sumBytes])
+	b.digest.Reset()
+	for _, part := range [][]byte{raw[4:20], raw[headBytes : headBytes+subject], raw[headBytes+subjectBytes(raw) : len(raw)-sumBytes]} {
+		_, _ = b.digest.Write(part)
+	}
+	var sum [sumBytes]byte
+	return b.digest.Sum(sum[:0])
 }
 
 // pass gives a sound record to fn, unless it stands for a deletion.

@@ -11,12 +11,12 @@
 package streamfile
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -125,14 +125,20 @@ func Sum(name string, description []byte) string {
 }
 
 // checksum is the sum that a server gives data of the object that key names.
-func checksum(key string, data ...[]byte) []byte {
+func checksum(key string, data []byte) []byte {
+	digest := digestOf(key)
+	_, _ = digest.Write(data)
+	return digest.Sum(nil)
+}
+
+// digestOf makes the sums of the object that key names.
+func digestOf(key string) hash.Hash {
 	seed := sha256.Sum256([]byte(key))
 	digest, err := highwayhash.NewDigest64(seed[:])
 	if err != nil {
 		panic("streamfile: a key of 32 bytes is refused: " + err.Error())
 	}
-	_, _ = digest.Write(bytes.Join(data, nil))
-	return digest.Sum(nil)
+	return digest
 }
 
 // Name returns the stream's name.

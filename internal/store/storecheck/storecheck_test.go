@@ -1,0 +1,181 @@
+package storecheck_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/store/datadir"
+	"github.com/loomrun/loom/internal/store/headmark"
+	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/store/journal/journaltest"
+	"github.com/loomrun/loom/internal/store/natsjournal"
+	"github.com/loomrun/loom/internal/store/storecheck"
+)
+
+// written returns a data directory whose journal 0 has n batches of some size,
+// and the head of it.
+func written(t testing.TB, n, size int) (string, journal.Head) {
+	t.Helper()
+	path := t.TempDir()
+	dir, err := datadir.Config{Path: path, Partitions: 1}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	b, err := broker.Start(t.Context(), broker.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := natsjournal.New(t.Context(), b.Core(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head journal.Head
+	for i := range n {
+		batch := journaltest.Batch(head, fmt.Sprintf("b-%d", i+1), strings.Repeat(string(rune('a'+i%26)), size))
+		seq, err := log.Append(t.Context(), head.Sequence, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head = journal.Head{Sequence: seq, Epoch: batch.Epoch, Hash: batch.Hash}
+	}
+	if err := b.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return path, head
+}
+
+const stream = "LOOM_J_00"
+
+func pass(path string, mark journal.Head) storecheck.Pass {
+	return storecheck.Pass{Path: path, Advice: "restore a backup", Streams: []storecheck.Stream{
+		{Account: "CORE", Name: stream, Journal: true, Mark: headmark.Mark{Head: mark}},
+		{Account: "CORE", Name: "OBJ_LOOM_BLOB"}, {Account: "CORE", Name: "NOT_THERE"},
+	}}
+}
+
+func run(t testing.TB, p storecheck.Pass) storecheck.Report {
+	t.Helper()
+	report, err := p.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// TestP3_EveryFlippedBitOfAJournalIsNamedBeforeAServerOpensIt flips a bit at
+// many places of the journal's block, the lengths of records included: each is
+// named with its stream and sequence, and no file is changed.
+func TestP3_EveryFlippedBitOfAJournalIsNamedBeforeAServerOpensIt(t *testing.T) {
+	path, head := written(t, 40, 300)
+	if report := run(t, pass(path, head)); report.Err() != nil || report.Bytes < 40*300 {
+		t.Fatalf("a sound journal of %d bytes: %v", report.Bytes, report.Err())
+	}
+	name := filepath.Join(path, "jetstream", "CORE", "streams", stream, "msgs", "1.blk")
+	sound, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(sound); at += len(sound)/300 + 1 {
+		spoilt := bytes.Clone(sound)
+		spoilt[at] ^= 1 << (at % 8)
+		write(t, name, spoilt)
+		before := files(t, path)
+		err := run(t, pass(path, head)).Err()
+		if fault.Status(err) != fault.Integrity || !strings.Contains(err.Error(), stream) || !strings.Contains(err.Error(), "sequence ") {
+			t.Errorf("byte %d: %v, want damage of %s with its sequence", at, err, stream)
+		}
+		if e := new(fault.Error); !errors.As(err, &e) || e.Hint == "" {
+			t.Errorf("byte %d: %v says nothing of what would be right", at, err)
+		}
+		if now := files(t, path); !maps.Equal(now, before) {
+			t.Errorf("byte %d: the pass has changed files", at)
+		}
+	}
+}
+
+// TestP3_JournalsThatAreSoundByThemselves has records with right checksums,
+// whose chain does not hold or which are not what was acknowledged.
+func TestP3_JournalsThatAreSoundByThemselves(t *testing.T) {
+	path, head := written(t, 6, 50)
+	beyond, other := head, head
+	beyond.Sequence++
+	other.Hash = bytes.Repeat([]byte{7}, 32)
+	for _, tt := range []struct {
+		name string
+		mark journal.Head
+		code string
+	}{
+		{"the mark is reached", head, ""},
+		{"nothing is known", journal.Head{}, ""},
+		{"the journal ends one before its mark", beyond, "journal/behind"},
+		{"another batch is at the mark", other, "journal/chain"},
+	} {
+		if err := run(t, pass(path, tt.mark)).Err(); fault.Code(err) != tt.code {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.code)
+		}
+	}
+	p := pass(path, beyond)
+	if p.Beside = true; run(t, p).Err() != nil {
+		t.Errorf("beside a server, which may write the marked batch just now: %v", run(t, p).Err())
+	}
+}
+
+// TestP3_WhatIsNoBatchIsNamed reads a stream of records that no journal wrote.
+func TestP3_WhatIsNoBatchIsNamed(t *testing.T) {
+	path, head := written(t, 3, 10)
+	p := pass(path, head)
+	p.Streams = []storecheck.Stream{{Account: "CORE", Name: "LOOM_PROOF", Journal: true}}
+	if err := run(t, p).Err(); fault.Code(err) != "journal/chain" || !strings.Contains(err.Error(), "LOOM_PROOF") {
+		t.Errorf("%v, want journal/chain of LOOM_PROOF", err)
+	}
+}
+
+func write(t testing.TB, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files returns the contents of all files of a directory.
+func files(t testing.TB, path string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(path, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || slices.Contains([]string{"lock"}, d.Name()) {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		all[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// BenchmarkPass reads a journal of some 64 MiB, in batches of 16 KiB, that is in
+// the page cache.
+func BenchmarkPass(b *testing.B) {
+	path, head := written(b, 4096, 16<<10)
+	p := pass(path, head)
+	b.SetBytes(run(b, p).Bytes)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := run(b, p).Err(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
