@@ -16,7 +16,10 @@ type Clock interface {
 // NewClock returns the journal clock of a partition. It starts at the wall
 // clock's time and is advanced by monotonic differences alone, so a jump of
 // the wall clock ends no lease.
-func NewClock() Clock { return &clock{base: time.Now().Round(0), since: time.Now()} }
+func NewClock() Clock { return NewClockAt(time.Now()) }
+
+// NewClockAt is NewClock of a machine whose wall clock says now.
+func NewClockAt(now time.Time) Clock { return &clock{base: now.Round(0), since: time.Now()} }
 
 type clock struct {
 	mu    sync.Mutex

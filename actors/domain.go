@@ -58,6 +58,7 @@ type domainConfig struct {
 	id     string
 	host   string // this one
 	clock  Clock
+	wall   func() time.Time // nil is the clock
 	root   *actor.RootContext
 	keeper *actor.PID
 	snaps  *snapshotter
@@ -172,7 +173,7 @@ func (d *domain) decide(cell *actor.PID, name loomv1.Core, cmd *loomv1.Command) 
 	if cmd.GetTick() != nil {
 		d.due = time.Time{} // the timer has fired
 	}
-	events, answer, err := d.state.Do(d.clock.Now(), cmd)
+	events, answer, err := d.state.Do(d.now(), cmd)
 	if err != nil {
 		panic(err)
 	}
@@ -216,7 +217,18 @@ func (d *domain) offerAgain(cell *actor.PID, name loomv1.Core) (ticket uint64, r
 	}
 	defer d.finish()
 	defer d.failing(name, nil, &refusal)
+	d.now() // the wall clock, which deadlines are of, may have been set
 	return d.propose(cell, nil, 0, d.tickets.Again()...), nil
+}
+
+// now returns the journal time, and tells the cores how far it is ahead of the wall
+// clock. It is called in a turn.
+func (d *domain) now() time.Time {
+	now := d.clock.Now()
+	if d.wall != nil {
+		d.state.Ahead(now.Sub(d.wall()))
+	}
+	return now
 }
 
 // propose sends the facts of this turn and the assignments that follow to the keeper,

@@ -42,7 +42,7 @@ func (d *domain) grant(work []*loomv1.Assignment, events []*loomv1.Event, size i
 			continue
 		}
 		claim := &loomv1.ClaimAttempt{Attempt: a.Attempt, Generation: a.Generation, Claimant: taken.by, Any: true}
-		facts, answer, err := d.state.Do(d.clock.Now(), agentsCommand(d.id, taken.by, &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: claim}}))
+		facts, answer, err := d.state.Do(d.now(), agentsCommand(d.id, taken.by, &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: claim}}))
 		if err != nil {
 			panic(err)
 		}

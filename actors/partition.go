@@ -26,7 +26,10 @@ type Partition struct {
 	Notices   Notices
 	Work      Work
 	Clock     Clock
-	Logger    *slog.Logger
+	// Wall says what the wall clock says, read anew each time: time that the
+	// machine slept counts. Nil means that it is what Clock says.
+	Wall   func() time.Time
+	Logger *slog.Logger
 
 	// Base returns what the journal begins with since it was cut, or nil when it
 	// begins with its first batch. Nil means that it never was cut.
@@ -349,7 +352,7 @@ func (p *partition) adopt(c actor.Context, id string, s *project.State, unsaved 
 	at, tenure, root := &address{}, p.tenure, c.ActorSystem().Root
 	a := &projectActor{
 		domainConfig: domainConfig{
-			id: id, host: p.Host, clock: p.Clock, root: root, keeper: p.keeper, snaps: p.snaps, every: p.SnapshotEvery, agreed: p.Agreed,
+			id: id, host: p.Host, clock: p.Clock, wall: p.Wall, root: root, keeper: p.keeper, snaps: p.snaps, every: p.SnapshotEvery, agreed: p.Agreed,
 			holds: func() bool { return tenure == nil || tenure.Valid() }, poison: p.poison, serial: &p.sys.proposals, agents: p.Agents,
 		},
 		address: at, parent: c.Self(), log: p.Logger, sys: p.sys, aside: p.beside.aside, ctx: p.ctx, state: s, unsaved: unsaved,

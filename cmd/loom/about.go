@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,12 +37,26 @@ func (a *app) status() *cobra.Command {
 func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
 	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h))
+	clocksText(w, h)
 	blocksText(w, h.Blocks)
 	roleTable(w, h.Roles)
 	if len(h.Disk) > 0 {
 		fmt.Fprintln(w)
 		diskTable(w, h.Disk)
 	}
+}
+
+// clocksText says that journal time is not what the host's clock says.
+func clocksText(w io.Writer, h *loomv1.HostReply) {
+	if h.ClocksApart == nil {
+		return
+	}
+	where, apart := "ahead of", h.ClocksApart.AsDuration().Round(time.Second)
+	if apart < 0 {
+		where = "behind"
+	}
+	fmt.Fprintf(w, "journal time is %s %s the host's clock: that was wrong once, or the machine slept;\n", apart.Abs(), where)
+	fmt.Fprint(w, "  signed commands and deadlines go by the clock, leases and timeouts by the journal\n\n")
 }
 
 // blocksText says which models cannot be asked, and what the operator can do.

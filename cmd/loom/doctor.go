@@ -89,7 +89,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 			m.Secrets = append(m.Secrets, doctor.Secret{Name: k.Name, From: k.From, File: a.secretFile(k.Name), Problem: k.err})
 		}
 	}
-	m.Hosts = a.hostsHere
+	m.Hosts, m.Host = a.hostsHere, a.hostHere
 	read, err := flags.GetStringArray("sandbox-read")
 	if err != nil {
 		return m, err
@@ -146,6 +146,16 @@ func (a *app) hostsHere(ctx context.Context) (*loomv1.HostsReply, error) {
 	}
 	defer c.Close()
 	return c.Hosts(ctx)
+}
+
+// hostHere asks the host that runs on the data directory about itself.
+func (a *app) hostHere(ctx context.Context) (*loomv1.HostReply, error) {
+	c, err := client.Dial(a.data)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Host(ctx)
 }
 
 // modelsOf adds each model that a role would have, once.

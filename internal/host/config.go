@@ -151,6 +151,10 @@ type Config struct {
 	// built-in rules for those in Projects, and leaves the others as they are.
 	Reporting *project.Reporting
 
+	// Now says what the wall clock says. Nil means [time.Now]; another one is for
+	// tests.
+	Now func() time.Time
+
 	// Model answers for every role that Models has no other for.
 	Model model.Provider
 

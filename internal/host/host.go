@@ -55,6 +55,7 @@ type Host struct {
 	space      *watermark.Watch
 	disk       disk
 	worked     *agent.Worker // who does the work here; nil where Config.Worker does
+	clocks     *clocks
 	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
 	projection *projection.DB
@@ -99,7 +100,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	}
 	secrets := redact.Of(c.Secrets)
 	h := &Host{
-		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(),
+		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(), clocks: newClocks(c.Now),
 		config: c, secrets: secrets, log: c.log(secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -107,7 +108,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
-		h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -258,7 +259,7 @@ func (h *Host) startActors(ctx context.Context) error {
 
 func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.Manifest, ceo ed25519.PublicKey) actors.Partition {
 	p := actors.Partition{
-		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Agents: h.handover, Clock: actors.NewClock(), Logger: h.log,
+		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Agents: h.handover, Clock: h.clocks.journal(), Wall: h.clocks.wall, Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}

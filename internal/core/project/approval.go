@@ -45,8 +45,10 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {
 		return cmd, fault.New("approval/identity", "command was signed for project %q of deployment %q", cmd.Project, cmd.Deployment)
 	}
-	if d.now.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !d.now.Before(asTime(cmd.NotAfter)) {
-		return cmd, fault.New("approval/expired", "signed command holds from %s to %s", asTime(cmd.IssuedAt).Format(time.RFC3339), asTime(cmd.NotAfter).Format(time.RFC3339))
+	if d.wall.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !d.wall.Before(asTime(cmd.NotAfter)) {
+		return cmd, fault.New("approval/expired", "signed command holds from %s to %s, and %s",
+			asTime(cmd.IssuedAt).Format(time.RFC3339), asTime(cmd.NotAfter).Format(time.RFC3339), d.clocks()).
+			Want("set the clock that is wrong, of the machine that signed or of the host, and sign again")
 	}
 	return cmd, nil
 }

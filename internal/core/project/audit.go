@@ -139,7 +139,7 @@ func (a *Auditor) check(e *loomv1.Event) error {
 	if cmd.Deployment != a.Deployment || cmd.Project != e.Project {
 		return fault.New("approval/identity", "it was signed for project %q of deployment %q", cmd.Project, cmd.Deployment)
 	}
-	if at := asTime(e.Time); at.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !at.Before(asTime(cmd.NotAfter)) {
+	if at := wallTime(e); at.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !at.Before(asTime(cmd.NotAfter)) {
 		return fault.New("approval/expired", "it was carried out outside the times that it was signed for")
 	}
 	if err := sameAs(e, cmd); err != nil {

@@ -20,10 +20,11 @@ import (
 // A refusal is an answer with an error. A Go error means that the state is
 // inconsistent: it must be thrown away and replayed.
 func (s *State) Do(now time.Time, cmd *loomv1.Command) ([]*loomv1.Event, *loomv1.Answer, error) {
+	wall := now.Add(-s.ahead)
 	if now.Before(s.Time()) {
 		now = s.Time()
 	}
-	d := &decision{s: s, now: now, at: timestamppb.New(now), actor: cmd.Actor}
+	d := &decision{s: s, now: now, wall: wall, at: timestamppb.New(now), actor: cmd.Actor}
 	answer, err := d.dispatch(cmd)
 	if err == nil {
 		err = d.catchUp()
@@ -49,7 +50,8 @@ func (s *State) Do(now time.Time, cmd *loomv1.Command) ([]*loomv1.Event, *loomv1
 // decision is one command being decided.
 type decision struct {
 	s     *State
-	now   time.Time
+	now   time.Time              // of the journal
+	wall  time.Time              // of the wall clock
 	at    *timestamppb.Timestamp // now, made once; nobody changes it
 	actor *loomv1.Identity       // nor this
 
@@ -212,6 +214,7 @@ func (d *decision) size() int {
 func (d *decision) stamp(e *loomv1.Event) {
 	e.Number = d.s.p.LastNumber + 1
 	e.Time = d.at
+	d.stampWall(e)
 	e.Project = d.s.cfg.ID
 	e.Bead = first(e.Bead, d.bead)
 	e.Team = d.s.team(e)

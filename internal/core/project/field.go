@@ -94,8 +94,8 @@ func checkDeadline(d *decision, b *loomv1.Bead) []*fault.Error {
 		return nil
 	case b.Deadline.CheckValid() != nil:
 		return problem(fault.New("submit/invalid-field", "deadline is not a time between the years 1 and 9999").At("deadline"))
-	case !b.Deadline.AsTime().After(d.now):
-		return problem(fault.New("submit/past-deadline", "deadline is not in the future").At("deadline").Got(b.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")))
+	case !b.Deadline.AsTime().After(d.wall):
+		return problem(fault.New("submit/past-deadline", "deadline is not in the future: %s", d.clocks()).At("deadline").Got(b.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")))
 	}
 	return nil
 }

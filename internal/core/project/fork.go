@@ -104,7 +104,7 @@ func (d *decision) twin(b *loomv1.Bead) *loomv1.Bead {
 		Description: b.Description, Context: b.Context, Priority: b.Priority, Labels: b.Labels, Budget: b.Budget,
 		Process: b.Process, Report: b.Report, Assignee: b.Assignee,
 	}
-	if asTime(b.Deadline).After(d.now) {
+	if asTime(b.Deadline).After(d.wall) {
 		t.Deadline = b.Deadline
 	}
 	return t

@@ -57,14 +57,11 @@ func most(budget, granted int64) int64 {
 	return max(budget, granted)
 }
 
-// limitAt returns the moment at which an execution that goes on reaches a limit
-// of time.
+// limitAt returns the moment of journal time at which an execution that goes on
+// has worked for as long as it may.
 func (s *State) limitAt(x *loomv1.Execution) (at time.Time, ok bool) {
 	if wall := s.allowed(x).WallSeconds; wall > 0 {
 		at, ok = asTime(x.StartedAt).Add(x.HeldFor.AsDuration()+seconds(wall)), true
-	}
-	if end := s.deadline(x); !end.IsZero() && (!ok || end.Before(at)) {
-		return end, true
 	}
 	return at, ok
 }
@@ -84,8 +81,9 @@ func (s *State) deadline(x *loomv1.Execution) time.Time {
 	return end
 }
 
-// passed returns the first limit that an execution has passed, and how.
-func (s *State) passed(x *loomv1.Execution, now time.Time) (code, why string) {
+// passed returns the first limit that an execution has passed, and how: at a
+// journal time, and by the wall clock.
+func (s *State) passed(x *loomv1.Execution, now, wall time.Time) (code, why string) {
 	most := s.allowed(x)
 	if most.Tokens > 0 || most.MicroUsd > 0 {
 		tokens, money := s.spentBy(x)
@@ -96,10 +94,10 @@ func (s *State) passed(x *loomv1.Execution, now time.Time) (code, why string) {
 			return overBudget, fmt.Sprintf("%.6f USD are spent, of %.6f", float64(money)/1e6, float64(most.MicroUsd)/1e6)
 		}
 	}
-	if wall := most.WallSeconds; wall > 0 && worked(x, now) >= seconds(wall) {
-		return overBudget, fmt.Sprintf("it took %s of wall time, of %s", worked(x, now).Round(time.Second), seconds(wall))
+	if long := most.WallSeconds; long > 0 && worked(x, now) >= seconds(long) {
+		return overBudget, fmt.Sprintf("it took %s of wall time, of %s", worked(x, now).Round(time.Second), seconds(long))
 	}
-	if end := s.deadline(x); !end.IsZero() && !now.Before(end) {
+	if end := s.deadline(x); !end.IsZero() && !wall.Before(end) {
 		return overDeadline, "it was to be done by " + end.UTC().Format(time.RFC3339)
 	}
 	return "", ""
@@ -112,7 +110,7 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 	if !running(x) || x.LimitApproval != "" {
 		return nil
 	}
-	code, why := d.s.passed(x, d.now)
+	code, why := d.s.passed(x, d.now, d.wall)
 	switch {
 	case code == "":
 		return nil
@@ -150,7 +148,7 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 	end := d.s.p.Beads[x.Bead].GetDeadline()
 	lifted := &loomv1.LimitLifted{DeadlineWaived: true, Deadline: end}
 	switch byDeadline := strings.HasPrefix(a.Reason, overDeadline+":"); {
-	case byDeadline && (end == nil || d.now.Before(asTime(end))):
+	case byDeadline && (end == nil || d.wall.Before(asTime(end))):
 		return nil
 	case !byDeadline:
 		if a.OfProject {

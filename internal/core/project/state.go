@@ -51,18 +51,21 @@ type State struct {
 	defs  map[string]*workflow.Compiled
 
 	// Derived from p, rebuilt by Restore.
-	open    map[string]bool   // running executions
-	prints  map[string]string // fingerprint of an open bug to its bead
-	timers  timers
-	recalls []recall            // remembered requests, oldest first
-	asked   map[string][]string // approvals of each execution, oldest first
-	queue   *queue
-	index   index
-	spent   amount          // by all model calls
-	thirsty map[string]bool // attempts that wait for room in a budget
-	shelf   shelf           // ended executions
+	open   map[string]bool   // running executions
+	prints map[string]string // fingerprint of an open bug to its bead
+	timers timers
+	// deadlines are the timers by the wall clock; their ready list is not used.
+	deadlines timers
+	recalls   []recall            // remembered requests, oldest first
+	asked     map[string][]string // approvals of each execution, oldest first
+	queue     *queue
+	index     index
+	spent     amount          // by all model calls
+	thirsty   map[string]bool // attempts that wait for room in a budget
+	shelf     shelf           // ended executions
 
 	agreed format.Agreed // what all hosts read
+	ahead  time.Duration // of journal time, before the wall clock
 }
 
 type recall struct {
@@ -187,7 +190,7 @@ func (s *State) derive() error {
 	}
 	s.recalls = sortedRecalls(s.p.Requests)
 	s.deriveSpent()
-	s.queue, s.timers = newQueue(), timers{}
+	s.queue, s.timers, s.deadlines = newQueue(), timers{}, timers{}
 	for id := range s.open { // in any order: queue and heap have their own
 		x := s.execution(id)
 		if s.rearm(x); !s.held(x) {
@@ -258,6 +261,9 @@ func (s *State) Next() (time.Time, bool) {
 		return s.Time(), true
 	}
 	at, ok := s.timers.next(s.wake)
+	if end, there := s.deadlines.next(s.due); there && (!ok || end.Add(s.ahead).Before(at)) {
+		at, ok = end.Add(s.ahead), true
+	}
 	for _, next := range []func() (time.Time, bool){s.locks.Next, s.graph.NextBallot} {
 		if other, there := next(); there && (!ok || other.Before(at)) {
 			at, ok = other, true

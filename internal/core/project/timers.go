@@ -64,8 +64,8 @@ func (t *timers) next(wake func(execution string) (time.Time, bool)) (time.Time,
 	return time.Time{}, false
 }
 
-// gather finds the executions whose time has come.
-func (t *timers) gather(now time.Time, wake func(execution string) (time.Time, bool)) {
+// gather kicks the executions whose time has come.
+func (t *timers) gather(now time.Time, wake func(execution string) (time.Time, bool), kick func(execution string)) {
 	for {
 		at, ok := t.next(wake)
 		if !ok || at.After(now) {
@@ -73,7 +73,7 @@ func (t *timers) gather(now time.Time, wake func(execution string) (time.Time, b
 		}
 		first := heap.Pop(&t.heap).(timer)
 		delete(t.pushed, first.execution)
-		t.kick(first.execution)
+		kick(first.execution)
 	}
 }
 
@@ -89,9 +89,9 @@ func (t *timers) take() (string, bool) {
 	return id, true
 }
 
-// wake returns when an execution wants a tick: at the end of a backoff, at an
-// attempt's deadline, when a role has had no live agent for too long, or at a
-// limit of its bead. One that is held wants none.
+// wake returns at which journal time an execution wants a tick: at the end of a
+// backoff, at an attempt's deadline, when a role has had no live agent for too
+// long, or at a limit of how long it works. One that is held wants none.
 func (s *State) wake(execution string) (time.Time, bool) {
 	x := s.execution(execution)
 	switch {
@@ -111,6 +111,8 @@ func (s *State) wake(execution string) (time.Time, bool) {
 func (s *State) rearm(x *loomv1.Execution) {
 	at, ok := s.wake(x.Id)
 	s.timers.set(x.Id, at, ok)
+	end, ok := s.due(x.Id)
+	s.deadlines.set(x.Id, end, ok)
 	s.requeue(x)
 }
 
@@ -131,7 +133,8 @@ func (d *decision) tick() error {
 	if err := d.tickBallots(); err != nil {
 		return err
 	}
-	d.s.timers.gather(d.now, d.s.wake)
+	d.s.timers.gather(d.now, d.s.wake, d.s.timers.kick)
+	d.s.deadlines.gather(d.wall, d.s.due, d.s.timers.kick)
 	busy := 0
 	for range tickVisits {
 		if busy >= tickBusy || d.size() >= tickBytes {

@@ -177,9 +177,13 @@ func (k *Key) Rotate(deployment, projectID string, r *loomv1.RotateKey) (*loomv1
 // Sign signs a command for a project of a deployment, to be used once, within
 // five minutes. It reads the verb of cmd and fills in everything else.
 func (k *Key) Sign(deployment, projectID string, cmd *loomv1.CeoCommand) (*loomv1.SignedCommand, error) {
+	return k.SignAt(time.Now(), deployment, projectID, cmd)
+}
+
+// SignAt is Sign on a machine whose clock says now.
+func (k *Key) SignAt(now time.Time, deployment, projectID string, cmd *loomv1.CeoCommand) (*loomv1.SignedCommand, error) {
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it never fails
-	now := time.Now()
 	payload, err := proto.MarshalOptions{Deterministic: true}.Marshal(&loomv1.CeoCommand{
 		Deployment: deployment, Project: projectID, Nonce: hex.EncodeToString(nonce),
 		IssuedAt: timestamppb.New(now), NotAfter: timestamppb.New(now.Add(validFor)),

@@ -111,6 +111,8 @@ type Machine struct {
 	// Hosts asks the host that runs on Data which hosts its deployment has. Nil
 	// asks nobody.
 	Hosts func(ctx context.Context) (*loomv1.HostsReply, error)
+	// Host asks the host that runs on Data about itself. Nil asks nobody.
+	Host func(ctx context.Context) (*loomv1.HostReply, error)
 }
 
 // check is one look at the machine.
@@ -125,6 +127,7 @@ var checks = []check{
 	{"system", system},
 	{"memory", memory},
 	{"clock", clock},
+	{"stored", stored},
 	{"open files", openFiles},
 	{"git", gitVersion},
 	{"projects", projects},

@@ -59,7 +59,8 @@ func memory(_ context.Context, _ *Machine, n *notes) {
 // epoch is before every build of this program.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func clock(_ context.Context, _ *Machine, n *notes) {
+func clock(ctx context.Context, m *Machine, n *notes) {
+	journalTime(ctx, m, n)
 	now := time.Now().UTC()
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

@@ -60,7 +60,8 @@ const stream = "LOOM_J_00"
 func pass(path string, mark journal.Head) storecheck.Pass {
 	return storecheck.Pass{Path: path, Advice: "restore a backup", Streams: []storecheck.Stream{
 		{Account: "CORE", Name: stream, Journal: true, Mark: headmark.Mark{Head: mark}},
-		{Account: "CORE", Name: "OBJ_LOOM_BLOB"}, {Account: "CORE", Name: "NOT_THERE"},
+		{Account: "CORE", Name: "OBJ_LOOM_BLOB"},
+		{Account: "CORE", Name: "NOT_THERE"},
 	}}
 }
 

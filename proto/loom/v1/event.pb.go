@@ -40,6 +40,8 @@ type Event struct {
 	Actor *Identity `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The outermost bead that the bead is a part of; unset where it is part of none.
 	Team string `protobuf:"bytes,9,opt,name=team,proto3" json:"team,omitempty"`
+	// What the wall clock said, where that was more than a minute away from time.
+	Wall *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=wall,proto3" json:"wall,omitempty"`
 	// The numbers below 20 are for what every event may have.
 	//
 	// Types that are valid to be assigned to Fact:
@@ -221,6 +223,13 @@ func (x *Event) GetTeam() string {
 		return x.Team
 	}
 	return ""
+}
+
+func (x *Event) GetWall() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Wall
+	}
+	return nil
 }
 
 func (x *Event) GetFact() isEvent_Fact {
@@ -5924,7 +5933,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa8L\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd8L\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5934,7 +5943,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\a \x01(\tR\aattempt\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12\x12\n" +
-	"\x04team\x18\t \x01(\tR\x04team\x12\xaf\x01\n" +
+	"\x04team\x18\t \x01(\tR\x04team\x12.\n" +
+	"\x04wall\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x04wall\x12\xaf\x01\n" +
 	"\x12project_registered\x18\x14 \x01(\v2\x1a.loom.v1.ProjectRegisteredBb\x8a\xb5\x18^\n" +
 	"\x01\x01\x1aYproject {project} registered, work lands on {.config.target_branch or its default branch}H\x00R\x11projectRegistered\x12\xb5\x01\n" +
 	"\x11definition_stored\x18\x15 \x01(\v2\x19.loom.v1.DefinitionStoredBk\x8a\xb5\x18g\n" +
@@ -6554,155 +6565,156 @@ var file_loom_v1_event_proto_goTypes = []any{
 var file_loom_v1_event_proto_depIdxs = []int32{
 	79,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
 	80,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	4,   // 2: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
-	5,   // 3: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	25,  // 4: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	26,  // 5: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	27,  // 6: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	28,  // 7: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	22,  // 8: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	23,  // 9: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	24,  // 10: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
-	1,   // 11: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
-	2,   // 12: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
-	6,   // 13: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	9,   // 14: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	7,   // 15: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
-	8,   // 16: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	81,  // 17: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	10,  // 18: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	11,  // 19: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	82,  // 20: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	83,  // 21: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	84,  // 22: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	21,  // 23: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	74,  // 24: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	75,  // 25: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	76,  // 26: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	77,  // 27: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	42,  // 28: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	43,  // 29: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	44,  // 30: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	45,  // 31: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	29,  // 32: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	17,  // 33: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	12,  // 34: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	70,  // 35: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	46,  // 36: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	30,  // 37: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	31,  // 38: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	40,  // 39: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	41,  // 40: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	13,  // 41: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	14,  // 42: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	18,  // 43: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	15,  // 44: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	16,  // 45: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	36,  // 46: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	37,  // 47: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	32,  // 48: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	33,  // 49: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	34,  // 50: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	35,  // 51: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	38,  // 52: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	39,  // 53: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	47,  // 54: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	48,  // 55: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	65,  // 56: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	49,  // 57: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	3,   // 58: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	67,  // 59: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	71,  // 60: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	72,  // 61: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	73,  // 62: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	68,  // 63: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	69,  // 64: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	19,  // 65: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	20,  // 66: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	50,  // 67: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	51,  // 68: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	52,  // 69: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	53,  // 70: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	54,  // 71: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	55,  // 72: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	56,  // 73: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	57,  // 74: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	58,  // 75: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	59,  // 76: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	60,  // 77: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	61,  // 78: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	62,  // 79: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	63,  // 80: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	66,  // 81: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	64,  // 82: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	85,  // 83: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	85,  // 84: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	86,  // 85: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	87,  // 86: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	88,  // 87: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	89,  // 88: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	90,  // 89: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	91,  // 90: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	92,  // 91: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	93,  // 92: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	88,  // 93: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	94,  // 94: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	78,  // 95: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	95,  // 96: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	96,  // 97: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	97,  // 98: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	79,  // 99: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	97,  // 100: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	98,  // 101: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	99,  // 102: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	100, // 103: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	101, // 104: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	79,  // 105: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	101, // 106: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	102, // 107: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	90,  // 108: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	79,  // 109: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	103, // 110: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	79,  // 111: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	85,  // 112: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	104, // 113: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	105, // 114: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	105, // 115: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	79,  // 116: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	106, // 117: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	107, // 118: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	89,  // 119: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	90,  // 120: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	108, // 121: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	109, // 122: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	110, // 123: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	86,  // 124: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	111, // 125: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	112, // 126: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	112, // 127: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	113, // 128: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	114, // 129: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	115, // 130: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	116, // 131: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	79,  // 132: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	117, // 133: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	79,  // 134: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	79,  // 135: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	118, // 136: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	119, // 137: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	120, // 138: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	121, // 139: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	121, // 140: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	122, // 141: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	123, // 142: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	124, // 143: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	125, // 144: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	126, // 145: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	146, // [146:146] is the sub-list for method output_type
-	146, // [146:146] is the sub-list for method input_type
-	146, // [146:146] is the sub-list for extension type_name
-	146, // [146:146] is the sub-list for extension extendee
-	0,   // [0:146] is the sub-list for field type_name
+	79,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
+	5,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
+	25,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	26,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	27,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	28,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	22,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	23,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	24,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
+	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
+	6,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
+	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	7,   // 16: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
+	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	81,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	82,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	83,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	84,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	21,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	74,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	75,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	76,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	77,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	42,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	43,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	44,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	45,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	29,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	17,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	70,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	46,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	30,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	31,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	40,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	41,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	13,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	14,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	18,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	15,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	16,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	36,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	37,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	32,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	33,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	34,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	35,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	38,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	39,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	47,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	48,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	65,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	49,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	3,   // 59: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	67,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	71,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	72,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	73,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	68,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	69,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	19,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	20,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	50,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	51,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	52,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	53,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	54,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	55,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	56,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	57,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	58,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	59,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	60,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	61,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	62,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	63,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	66,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	64,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	85,  // 84: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	85,  // 85: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	86,  // 86: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	87,  // 87: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	88,  // 88: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	89,  // 89: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	90,  // 90: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	91,  // 91: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	92,  // 92: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	93,  // 93: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	88,  // 94: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	94,  // 95: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	78,  // 96: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	95,  // 97: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	96,  // 98: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	97,  // 99: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	79,  // 100: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	97,  // 101: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	98,  // 102: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	99,  // 103: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	100, // 104: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	101, // 105: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	79,  // 106: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	101, // 107: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	102, // 108: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	90,  // 109: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	79,  // 110: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	103, // 111: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	79,  // 112: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	85,  // 113: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	104, // 114: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	105, // 115: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	105, // 116: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	79,  // 117: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	106, // 118: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	107, // 119: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	89,  // 120: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	90,  // 121: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	108, // 122: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	109, // 123: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	110, // 124: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	86,  // 125: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	111, // 126: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	112, // 127: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	112, // 128: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	113, // 129: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	114, // 130: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	115, // 131: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	116, // 132: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	79,  // 133: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	117, // 134: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	79,  // 135: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	79,  // 136: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	118, // 137: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	119, // 138: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	120, // 139: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	121, // 140: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	121, // 141: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	122, // 142: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	123, // 143: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	124, // 144: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	125, // 145: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	126, // 146: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	147, // [147:147] is the sub-list for method output_type
+	147, // [147:147] is the sub-list for method input_type
+	147, // [147:147] is the sub-list for extension type_name
+	147, // [147:147] is the sub-list for extension extendee
+	0,   // [0:147] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }

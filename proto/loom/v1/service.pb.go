@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -2385,7 +2386,14 @@ type HostReply struct {
 	Disk []*ProjectDisk `protobuf:"bytes,13,rep,name=disk,proto3" json:"disk,omitempty"`
 	// Why models cannot be asked for which work of its projects waits, each cause
 	// once. A project that does not answer in time adds none.
-	Blocks        []*ModelBlock `protobuf:"bytes,14,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Blocks []*ModelBlock `protobuf:"bytes,14,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	// How far the journals that it serves are ahead of its wall clock, less than
+	// zero where they are behind: of the one that differs most, where that is more
+	// than a minute.
+	ClocksApart *durationpb.Duration `protobuf:"bytes,15,opt,name=clocks_apart,json=clocksApart,proto3" json:"clocks_apart,omitempty"`
+	// What is damaged of what it has stored, as far as a check beside the running
+	// host has found.
+	Damage        []*Error `protobuf:"bytes,16,rep,name=damage,proto3" json:"damage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2514,6 +2522,20 @@ func (x *HostReply) GetDisk() []*ProjectDisk {
 func (x *HostReply) GetBlocks() []*ModelBlock {
 	if x != nil {
 		return x.Blocks
+	}
+	return nil
+}
+
+func (x *HostReply) GetClocksApart() *durationpb.Duration {
+	if x != nil {
+		return x.ClocksApart
+	}
+	return nil
+}
+
+func (x *HostReply) GetDamage() []*Error {
+	if x != nil {
+		return x.Damage
 	}
 	return nil
 }
@@ -3526,7 +3548,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -3734,7 +3756,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xd1\x03\n" +
+	"\vHostRequest\"\xb7\x04\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3753,7 +3775,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\vunsandboxed\x18\v \x01(\bR\vunsandboxed\x12\x18\n" +
 	"\asandbox\x18\f \x01(\tR\asandbox\x12(\n" +
 	"\x04disk\x18\r \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\x12+\n" +
-	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\"\xc3\x02\n" +
+	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x12<\n" +
+	"\fclocks_apart\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\vclocksApart\x12&\n" +
+	"\x06damage\x18\x10 \x03(\v2\x0e.loom.v1.ErrorR\x06damage\"\xc3\x02\n" +
 	"\vProjectDisk\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1c\n" +
 	"\tworktrees\x18\x02 \x01(\rR\tworktrees\x12%\n" +
@@ -3953,20 +3977,21 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Notice)(nil),                // 55: loom.v1.Notice
 	(*JournalCut)(nil),            // 56: loom.v1.JournalCut
 	(*Identity)(nil),              // 57: loom.v1.Identity
-	(DecisionType)(0),             // 58: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 59: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 60: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 61: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 62: loom.v1.Narrative
-	(*Pulse)(nil),                 // 63: loom.v1.Pulse
-	(*Ballot)(nil),                // 64: loom.v1.Ballot
-	(*AddDecision)(nil),           // 65: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 66: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 67: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 68: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 69: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 70: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 71: loom.v1.ImportDecisions
+	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
+	(DecisionType)(0),             // 59: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 60: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 61: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 62: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 63: loom.v1.Narrative
+	(*Pulse)(nil),                 // 64: loom.v1.Pulse
+	(*Ballot)(nil),                // 65: loom.v1.Ballot
+	(*AddDecision)(nil),           // 66: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 67: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 68: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 69: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 70: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 71: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 72: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	34, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -4026,39 +4051,41 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	34, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
 	24, // 55: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
 	51, // 56: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	34, // 57: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,  // 58: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	58, // 59: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	59, // 60: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	60, // 61: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	34, // 62: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 63: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	45, // 64: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	61, // 65: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	62, // 66: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	63, // 67: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	64, // 68: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	33, // 69: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	65, // 70: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	66, // 71: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	67, // 72: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	68, // 73: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	69, // 74: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	70, // 75: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	71, // 76: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 77: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	34, // 78: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	34, // 79: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 80: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	31, // 81: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	31, // 82: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	34, // 83: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 84: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	58, // 57: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	40, // 58: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	34, // 59: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,  // 60: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	59, // 61: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	60, // 62: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	61, // 63: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	34, // 64: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 65: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	45, // 66: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	62, // 67: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	63, // 68: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	64, // 69: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	65, // 70: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	33, // 71: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	66, // 72: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	67, // 73: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	68, // 74: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	69, // 75: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	70, // 76: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	71, // 77: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	72, // 78: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 79: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	34, // 80: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	34, // 81: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	40, // 82: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	31, // 83: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	31, // 84: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	34, // 85: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 86: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
