@@ -31,8 +31,14 @@ func AwaitIdle(h *Handover, role string) {
 	}
 }
 
-// Kept reports whether an assignment of a bead waits in memory.
-func (h *Handover) Kept(bead string) bool {
+// AwaitKept waits until an assignment of a bead waits in memory.
+func AwaitKept(h *Handover, bead string) {
+	for !h.kept(bead) {
+		runtime.Gosched()
+	}
+}
+
+func (h *Handover) kept(bead string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.roles {

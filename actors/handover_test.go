@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -318,6 +317,7 @@ func TestACT05_WorkIsClaimedWhereItIsDispatched(t *testing.T) {
 	<-begun
 	for _, key := range []string{"b", "c"} {
 		beads = append(beads, r.must(file("shop", key)).GetSubmit().Bead)
+		actors.AwaitKept(h, beads[len(beads)-1])
 	}
 	for range beads {
 		goOn <- struct{}{}
@@ -361,9 +361,7 @@ func TestACT05_AnAnswerPassesNobodyOver(t *testing.T) {
 		if i == 0 {
 			got = append(got, <-begun)
 		} else {
-			for !h.Kept(want[i]) { // the outbox hands it over
-				runtime.Gosched()
-			}
+			actors.AwaitKept(h, want[i]) // the outbox hands it over
 		}
 	}
 	for range want {
