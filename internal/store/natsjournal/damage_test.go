@@ -102,11 +102,11 @@ func restore(t *testing.T, path string, sound []byte) {
 // that is known.
 func verify(t *testing.T, path string, known journal.Head) error {
 	t.Helper()
+	defer unlock(t, path)
 	b, err := serve(t.Context(), path)
 	if err != nil {
 		return err
 	}
-	defer unlock(t, path)
 	defer func() { _ = b.Close(context.WithoutCancel(t.Context())) }()
 	log := open(t, b)
 	if h, err := head(t.Context(), log); err != nil || h.Sequence == known.Sequence {
