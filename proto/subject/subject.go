@@ -2,8 +2,8 @@
 // that have been parsed, so a subject that comes out is always sound; nothing
 // else in the module writes a subject.
 //
-//	loom.v1.task.PROJECT                          submission by JetStream publish        EDGE, stream TASKS
-//	loom.v1.error.SERVICE                         error report by JetStream publish      EDGE, stream TASKS
+//	loom.v1.task.PROJECT                          submission by JetStream publish        TASKS, imported into EDGE
+//	loom.v1.error.SERVICE                         error report by JetStream publish      TASKS, imported into EDGE
 //	loom.v1.svc.NAME                              request/reply services                 CORE, imported into EDGE
 //	loom.v1.notice.PROJECT.TEAM.BEAD.KIND.HOST.ROLE.AGENT  notices, not stored           CORE, imported into EDGE
 //	loom.v1.live.PROJECT.BEAD.ROLE.AGENT          streamed chunks, not stored            CORE, imported into EDGE
@@ -17,6 +17,10 @@
 //	loom.v1.hears                                 a host says which others it hears        CORE
 //	loom.v1.dlq.STREAM                            set aside, with the reason             CORE, stream DLQ
 //	loom.v1.ceo.USER.VERB                         signed commands of the CEO             CONTROL
+//	loom.v1.stray.>                               answers that were to look like notices EDGE, nobody listens
+//
+// What is said of EDGE is so of ANONYMOUS, the account of clients without
+// credentials.
 //
 // In a notice's subject "-" stands for what the notice is not about; it is the
 // one token that [Parse] does not accept.
@@ -156,6 +160,14 @@ func LivesOf(project Token) string { return join("live", project.s, ">") }
 
 // Lives matches every Live subject.
 func Lives() string { return join("live", ">") }
+
+// StrayNotices is where an answer goes whose reply subject is that of a notice.
+// Nobody may listen there.
+func StrayNotices() string { return join("stray", "notice", ">") }
+
+// StrayLives is where an answer goes whose reply subject is one of [Lives].
+// Nobody may listen there.
+func StrayLives() string { return join("stray", "live", ">") }
 
 // Journal is the one subject of a partition's journal.
 func Journal(partition int) string { return join("journal", number(partition)) }

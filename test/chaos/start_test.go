@@ -137,7 +137,7 @@ func TestOPS01_HostsThatCannotStart(t *testing.T) {
 			[]string{"LOOM_J_02", "[data/stream-missing]"},
 		},
 		{
-			"submissions that are gone", func(t *testing.T, p *place) { remove(t, p.stream("EDGE", "TASKS")) }, nil, fault.Integrity,
+			"submissions that are gone", func(t *testing.T, p *place) { remove(t, p.stream("TASKS", "TASKS")) }, nil, fault.Integrity,
 			[]string{"TASKS", "[data/stream-missing]"},
 		},
 		{"messages of journals that are gone", func(t *testing.T, p *place) {

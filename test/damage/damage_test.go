@@ -350,7 +350,7 @@ func TestP3_NoDamageIsSilent(t *testing.T) {
 		w.remove(journalFile), w.putBack(journalFile), w.flip(index, 0.5, 3), w.remove(index), w.putBack(index),
 		w.flip(meta, 0.5, 1), w.remove(meta), w.flip(blobs, 0.2, 2), w.cut(blobs, 0.6), w.flip(snapshots, 0.8, 4), w.remove(snapshots),
 		w.flip("manifest.json", 0.4, 0), w.cut("manifest.json", 0.7), w.remove("manifest.json"), w.putBack("manifest.json"),
-		w.flip(filepath.Join("jetstream", "EDGE", "streams", "TASKS", "obs", "intake", "meta.inf"), 0.2, 6), // obs/intake
+		w.flip(filepath.Join("jetstream", "TASKS", "streams", "TASKS", "obs", "intake", "meta.inf"), 0.2, 6), // obs/intake
 		w.flip("heads", 0.3, 1), w.cut("heads", 0.5), w.remove("heads"), w.putBack("heads"),
 		w.flip("projection.db", 0.01, 6), w.cut("projection.db", 0.4), w.remove("projection.db"), w.putBack("projection.db"),
 	})

@@ -146,7 +146,7 @@ func watch(t *testing.T, o open, stray chan string) {
 // settleDown waits until the services have answered what was sent before.
 func settleDown(t *testing.T, o open) {
 	t.Helper()
-	for _, nc := range []*nats.Conn{o.Core(), o.Edge(), o.Control()} {
+	for _, nc := range []*nats.Conn{o.Core(), o.Edge(), o.Tasked(), o.Control()} {
 		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func settleDown(t *testing.T, o open) {
 func states(t *testing.T, o open) map[string]jetstream.StreamState {
 	t.Helper()
 	all := map[string]jetstream.StreamState{}
-	for _, nc := range []*nats.Conn{o.Core(), o.Edge()} {
+	for _, nc := range []*nats.Conn{o.Core(), o.Tasked()} {
 		js, err := jetstream.New(nc)
 		if err != nil {
 			t.Fatal(err)

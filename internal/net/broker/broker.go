@@ -114,6 +114,7 @@ type Broker struct {
 	looked  atomic.Int64   // when identities were last asked for because of a key
 	running sync.WaitGroup // handlers of requests
 	workers workers
+	asides  *budget // of lines about tasks that are set aside
 
 	// deployment is what the hosts have agreed on, and trust whom the others
 	// are; nil for a host that is alone.
@@ -167,7 +168,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	}
 	b := &Broker{
 		config: config, log: config.Logger, users: users, gate: newGate(config.Logger, users), done: make(chan struct{}), broken: make(chan struct{}),
-		conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
+		asides: newBudget(strangeLines, strangeEvery), conns: map[string]*nats.Conn{}, js: map[string]jetstream.JetStream{}, workers: workers{made: map[string]bool{}},
 		trust: trust,
 	}
 	for _, step := range []func(context.Context) error{b.serve, b.connect, b.shareList, b.awaitQuorum, b.proveSync, b.agree, b.enlist, b.ensureStreams, b.plant, b.forgetIntake, b.watchIdentities, b.keepPort, b.announce} {
@@ -240,7 +241,7 @@ func (b *Broker) serve(ctx context.Context) error {
 	if err != nil {
 		return fault.New("host/unavailable", "the embedded server refuses its configuration").Because(err)
 	}
-	logger := &serverLog{log: b.log, ended: b.broken}
+	logger := newServerLog(b.log, b.broken)
 	s.SetLoggerV2(logger, false, false, false)
 	b.server = s
 	b.gate.guard(s)
@@ -317,7 +318,10 @@ func (b *Broker) complain(_ *nats.Conn, sub *nats.Subscription, err error) {
 // Core returns the host's connection to the account of journals and queues.
 func (b *Broker) Core() *nats.Conn { return b.conns[core] }
 
-// Edge returns the host's connection to the account of clients.
+// Tasked returns the host's connection to the account of what was published.
+func (b *Broker) Tasked() *nats.Conn { return b.conns[tasked] }
+
+// Edge returns the host's connection to the account of clients with credentials.
 func (b *Broker) Edge() *nats.Conn { return b.conns[edge] }
 
 // Control returns the host's connection to the account of the CEO.

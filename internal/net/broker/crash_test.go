@@ -123,7 +123,7 @@ func killHost(t *testing.T, path string, n int, note func(string)) {
 // its streams. The next one goes on where it was, and so does the one after it.
 func TestOPS01_AKillDuringTheFirstStartIsNoDamage(t *testing.T) {
 	midway := 0
-	for _, name := range []string{"CORE/streams/LOOM_J_00", "CORE/streams/LOOM_J_01/meta.inf", "CORE/streams/DLQ", "CORE/streams/OBJ_LOOM_BLOB", "EDGE/streams/TASKS"} {
+	for _, name := range []string{"CORE/streams/LOOM_J_00", "CORE/streams/LOOM_J_01/meta.inf", "CORE/streams/DLQ", "CORE/streams/OBJ_LOOM_BLOB", "TASKS/streams/TASKS"} {
 		path := t.TempDir()
 		killWhen(t, path, filepath.Join(path, "jetstream", name))
 		dir, err := datadir.Open(path)

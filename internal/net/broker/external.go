@@ -51,7 +51,7 @@ const externalFormat = 1
 
 // systems are the accounts in which a host on other servers has a key of its
 // own: in the last one it only asks how the servers keep streams.
-var systems = []string{edge, core, control, system}
+var systems = []string{edge, tasked, core, control, system}
 
 // locals are who the command line connects as on a host's machine.
 var locals = []user{
@@ -315,7 +315,7 @@ func Configuration(hosts []External, identities []identity.User) (string, error)
 			}
 		}
 	}
-	text := accountsText(hosts[0].Replicas, func(account string) string {
+	text := accountsText(hosts[0].Replicas, []string{edge}, func(account string) string {
 		return "users: [\n" + strings.Join(lines[account], "") + "]\n"
 	})
 	return fmt.Sprintf("# Accounts of Loom, deployment %s. Include it in the configuration of each\n"+

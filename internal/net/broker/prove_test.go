@@ -125,7 +125,7 @@ func TestOPS01_TheListOfListeners(t *testing.T) {
 }
 
 func TestOPS01_AServerThatGivesUpSaysWhy(t *testing.T) {
-	l := &serverLog{log: Config{}.withDefaults().Logger}
+	l := newServerLog(Config{}.withDefaults().Logger, make(chan struct{}))
 	if err := l.reason(); err != nil {
 		t.Errorf("reason before: %v", err)
 	}

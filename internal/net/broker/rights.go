@@ -36,7 +36,7 @@ var table = map[kind]func(user) rights{
 	// Clients without credentials are one user, and can read each other's
 	// answers; whoever minds has a key.
 	anonymous: func(u user) rights {
-		return rights{account: edge, publish: append(submissions(u), services(u, endpoint.Submit)...), subscribe: observations(u)}
+		return rights{account: strangers, publish: append(submissions(u), services(u, endpoint.Submit)...), subscribe: observations(u)}
 	},
 	publisher: func(u user) rights {
 		return rights{account: edge, publish: append(submissions(u), services(u, endpoint.Submit)...), subscribe: observations(u)}

@@ -8,18 +8,42 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // serverLog hands the server's log lines on, and keeps its reason for giving
 // up instead of ending the process.
 type serverLog struct {
 	log *slog.Logger
+	// strange bounds what clients without credentials have written.
+	strange *budget
 
 	mu    sync.Mutex
 	fatal string
 
 	end   sync.Once
 	ended chan struct{} // closed when the server said that it writes no more
+}
+
+// How much clients without credentials have written, together.
+const (
+	strangeLines = 20
+	strangeEvery = time.Minute
+)
+
+func newServerLog(log *slog.Logger, ended chan struct{}) *serverLog {
+	return &serverLog{log: log, ended: ended, strange: newBudget(strangeLines, strangeEvery)}
+}
+
+// ofStranger says whether a line is about a client that has no credentials, or
+// has not shown them: it begins with where the client is, and names the account
+// once there is one.
+func ofStranger(line string) bool {
+	_, rest, isClient := strings.Cut(line, " - cid:")
+	if !isClient {
+		return false
+	}
+	return strings.Contains(rest, `"`+strangers+`/`) || !strings.Contains(rest, "/user:")
 }
 
 // final are the words, in small letters, with which the server says that it
@@ -35,7 +59,17 @@ func (l *serverLog) heed(format string, v []any) {
 }
 
 func (l *serverLog) say(level slog.Level, format string, v []any) {
-	l.log.Log(context.Background(), level, "nats: "+fmt.Sprintf(format, v...))
+	line, held := fmt.Sprintf(format, v...), 0
+	if level > slog.LevelDebug && ofStranger(line) {
+		var ok bool
+		if held, ok = l.strange.take(); !ok {
+			return
+		}
+	}
+	if held > 0 {
+		l.log.Warn("nats: more about clients without credentials was left out", "lines", held)
+	}
+	l.log.Log(context.Background(), level, "nats: "+line)
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
@@ -45,7 +79,7 @@ func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, fo
 // Errorf says what a client was refused as a warning: nothing is wrong here.
 func (l *serverLog) Errorf(format string, v ...any) {
 	level := slog.LevelError
-	if strings.Contains(format, "authentication error") || strings.Contains(format, "Violation") {
+	if line := fmt.Sprintf(format, v...); strings.Contains(line, "authentication error") || strings.Contains(line, "Violation") {
 		level = slog.LevelWarn
 	}
 	l.heed(format, v)

@@ -45,7 +45,7 @@ type stream struct {
 func (c Config) streams() []stream {
 	partitions := c.Dir.Manifest().Partitions
 	all := []stream{
-		{edge, true, tasks()},
+		{tasked, true, tasks()},
 		{core, true, sealed(dlqStream, dlqBytes, subject.DLQs())},
 		{core, true, objects(blob.Bucket, c.BlobBytes)},
 		{core, false, objects(natsjournal.SnapshotBucket, snapBytes)},

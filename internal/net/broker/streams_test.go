@@ -104,7 +104,7 @@ func TestOPS01_MissingAndDriftedStreams(t *testing.T) {
 	}{
 		{"nothing", "CORE", func(*testing.T, jetstream.JetStream) {}, "", nil},
 		{"a journal is gone", "CORE", remove("LOOM_J_01"), "data/stream-missing", []string{"LOOM_J_01"}},
-		{"the tasks are gone", "EDGE", remove("TASKS"), "data/stream-missing", []string{"TASKS"}},
+		{"the tasks are gone", "TASKS", remove("TASKS"), "data/stream-missing", []string{"TASKS"}},
 		{"the blobs are gone", "CORE", remove("OBJ_LOOM_BLOB"), "data/stream-missing", []string{"OBJ_LOOM_BLOB"}},
 		{"what was set aside is gone", "CORE", remove("DLQ"), "data/stream-missing", []string{"DLQ"}},
 		{"the work queue is gone", "CORE", remove("WORK"), "", nil},
@@ -118,7 +118,7 @@ func TestOPS01_MissingAndDriftedStreams(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := t.TempDir()
 			b, dir := start(t, path, broker.Config{})
-			nc := map[string]*nats.Conn{"CORE": b.Core(), "EDGE": b.Edge()}[tt.account]
+			nc := map[string]*nats.Conn{"CORE": b.Core(), "TASKS": b.Tasked()}[tt.account]
 			js, err := jetstream.New(nc)
 			if err != nil {
 				t.Fatal(err)

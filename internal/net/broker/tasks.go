@@ -42,7 +42,7 @@ const (
 )
 
 // ConsumeTasks calls handle for each submission and error report that was
-// published to the edge account, until ctx ends; it returns ctx's error, or
+// published by clients, until ctx ends; it returns ctx's error, or
 // host/unavailable. Tasks of one subject are handled one after the other, in
 // order, and of several at once; the hosts of a cluster share them. A task is taken off the stream after handle
 // has returned nil, so after a crash one may come again, with the same ID.
@@ -66,7 +66,7 @@ func (b *Broker) ConsumeTasks(ctx context.Context, handle func(context.Context, 
 func (b *Broker) consumeOnce(ctx context.Context, handle func(context.Context, Task) error) error {
 	var consumer jetstream.Consumer
 	err := b.throughElection(ctx, func(ctx context.Context) (err error) {
-		consumer, err = b.js[edge].CreateOrUpdateConsumer(ctx, tasksStream, jetstream.ConsumerConfig{
+		consumer, err = b.js[tasked].CreateOrUpdateConsumer(ctx, tasksStream, jetstream.ConsumerConfig{
 			Durable: intake, AckPolicy: jetstream.AckExplicitPolicy,
 			AckWait: b.taskWait(), MaxDeliver: -1, MaxAckPending: -1,
 		})
@@ -115,7 +115,7 @@ func (b *Broker) forgetIntake(ctx context.Context) error {
 		return nil
 	}
 	err := b.slowly(ctx, "what was being read is forgotten", func(ctx context.Context) error {
-		return b.js[edge].DeleteConsumer(ctx, tasksStream, intake)
+		return b.js[tasked].DeleteConsumer(ctx, tasksStream, intake)
 	})
 	if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil
@@ -130,7 +130,7 @@ func (b *Broker) dropRest() error {
 	if b.Clustered() {
 		return nil
 	}
-	dir := b.config.Dir.Path("jetstream", edge, "streams", tasksStream, "obs", intake)
+	dir := b.config.Dir.Path("jetstream", tasked, "streams", tasksStream, "obs", intake)
 	for _, file := range []string{"meta.inf", "meta.sum"} {
 		if _, err := os.Stat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -221,7 +221,9 @@ func (b *Broker) settle(ctx context.Context, msg jetstream.Msg, delivered uint64
 	case again(failed, delivered):
 		return msg.NakWithDelay(min(50*time.Millisecond<<min(delivered, 10), ackWait))
 	}
-	b.log.Warn("a task is set aside", "subject", t.Subject, "id", t.ID, "error", failed)
+	if held, ok := b.asides.take(); ok {
+		b.log.Warn("a task is set aside", "subject", t.Subject, "id", t.ID, "error", failed, "others before", held)
+	}
 	if err := b.SetAside(ctx, tasksStream, t.Subject, t.Data, failed, t.Stamp); err != nil {
 		return errors.Join(err, msg.NakWithDelay(time.Second))
 	}

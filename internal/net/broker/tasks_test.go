@@ -81,7 +81,7 @@ func pending(t *testing.T, b *broker.Broker, stream string) uint64 {
 	t.Helper()
 	nc := b.Core()
 	if stream == "TASKS" {
-		nc = b.Edge()
+		nc = b.Tasked()
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -269,7 +269,7 @@ func TestSUB01_F1_WhatAKillLeftOfTheIntakeIsDropped(t *testing.T) {
 		t.Run(lost, func(t *testing.T) {
 			path := t.TempDir()
 			unfinished(t, path)
-			intake := filepath.Join(path, "jetstream", "EDGE", "streams", "TASKS", "obs", "intake")
+			intake := filepath.Join(path, "jetstream", "TASKS", "streams", "TASKS", "obs", "intake")
 			if err := os.Remove(filepath.Join(intake, lost)); err != nil {
 				t.Fatal(err)
 			}

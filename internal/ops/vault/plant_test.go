@@ -76,7 +76,7 @@ func TestOPS01_AHostThatIsAloneBecomesACluster(t *testing.T) {
 			t.Errorf("host %d is of deployment %s in epoch %d, want %s in 2", i, m.Deployment, m.Epoch, contents.About.Manifest.Deployment)
 		}
 	}
-	js, err := jetstream.New(c.Broker(2).Edge())
+	js, err := jetstream.New(c.Broker(2).Tasked())
 	if err != nil {
 		t.Fatal(err)
 	}

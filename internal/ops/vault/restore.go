@@ -292,8 +292,8 @@ func (f *filling) snapshot(ctx context.Context, name string, data []byte) error 
 // message publishes a message into the stream that it was in.
 func (f *filling) message(ctx context.Context, stream string, m message) error {
 	nc := f.broker.Core()
-	if account(stream) == "EDGE" {
-		nc = f.broker.Edge()
+	if account(stream) == "TASKS" {
+		nc = f.broker.Tasked()
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {

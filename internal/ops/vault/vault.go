@@ -83,7 +83,7 @@ func (s *Store) say(line string) {
 // account returns the account that keeps a stream of truth.
 func account(stream string) string {
 	if stream == tasks {
-		return "EDGE"
+		return "TASKS"
 	}
 	return "CORE"
 }

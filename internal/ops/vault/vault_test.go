@@ -82,7 +82,7 @@ func put(t *testing.T, b *broker.Broker, missing bool) *loomv1.BlobRef {
 // task publishes one that nobody consumes.
 func task(t *testing.T, b *broker.Broker) {
 	t.Helper()
-	js, err := jetstream.New(b.Edge())
+	js, err := jetstream.New(b.Tasked())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func waiting(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer closeAll(t, b, dir)
-	js, err := jetstream.New(b.Edge())
+	js, err := jetstream.New(b.Tasked())
 	if err != nil {
 		t.Fatal(err)
 	}
