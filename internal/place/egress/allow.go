@@ -101,14 +101,22 @@ func (l List) permits(host, port string) permit {
 	return best
 }
 
-// shared is the address space of carriers, which is not public either.
-var shared = netip.MustParsePrefix("100.64.0.0/10")
+// special are prefixes that are not public, beside those that package netip knows:
+// of carriers, of protocols, of sites, and IPv6 addresses that stand for
+// one of IPv4.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+}
 
 // mayDial reports whether a host's address may be connected to. What serves the
 // machine itself or the link alone, such as a cloud's metadata at
-// 169.254.169.254, must be named as an address.
-func mayDial(a netip.Addr, named bool, p permit) bool {
-	a = a.Unmap()
+// 169.254.169.254, must be named as an address. own are the machine's addresses, of
+// which some can be public.
+func mayDial(a netip.Addr, named bool, p permit, own []netip.Addr) bool {
+	a = a.Unmap().WithZone("")
 	switch {
 	case !a.IsValid() || a.IsUnspecified() || a.IsMulticast():
 		return false
@@ -116,18 +124,20 @@ func mayDial(a netip.Addr, named bool, p permit) bool {
 		return p == private
 	case a.IsLinkLocalUnicast():
 		return false
-	case a.IsLoopback() || a.IsPrivate() || shared.Contains(a) || !a.IsGlobalUnicast() || embeds(a):
+	case a.IsLoopback() || a.IsPrivate() || !a.IsGlobalUnicast() || slices.Contains(own, a) ||
+		slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) }):
 		return p == private
 	}
 	return p != refused
 }
 
-// translated are prefixes of IPv6 addresses that stand for one of IPv4.
-var translated = []netip.Prefix{
-	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("::/96"),
-}
-
-func embeds(a netip.Addr) bool {
-	return slices.ContainsFunc(translated, func(p netip.Prefix) bool { return p.Contains(a) }) ||
-		a.Is4() && (a.As4()[0] == 0 || a.As4()[0] >= 240)
+// interfaces returns the addresses of this machine.
+func interfaces() (own []netip.Addr, err error) {
+	all, err := net.InterfaceAddrs()
+	for _, one := range all {
+		if p, err := netip.ParsePrefix(one.String()); err == nil {
+			own = append(own, p.Addr().Unmap().WithZone(""))
+		}
+	}
+	return own, err
 }

@@ -48,6 +48,8 @@ type Proxy struct {
 	Name string
 	// Lookup resolves names; nil is the resolver of the system.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Own returns the addresses of this machine; nil asks the system.
+	Own func() ([]netip.Addr, error)
 
 	sent, received atomic.Int64
 	slots          chan struct{}
@@ -163,7 +165,15 @@ func (p *Proxy) dial(ctx context.Context, host, port string) (net.Conn, error) {
 			return nil, fmt.Errorf("its address is not known: %w", err)
 		}
 	}
-	addresses = slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return !mayDial(a, named, permit) })
+	own := p.Own
+	if own == nil {
+		own = interfaces
+	}
+	mine, err := own()
+	if err != nil {
+		return nil, fmt.Errorf("the addresses of this machine are not known: %w", err)
+	}
+	addresses = slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return !mayDial(a, named, permit, mine) })
 	if len(addresses) == 0 {
 		return nil, denial("it has only addresses of this machine or of a private network, and no entry of " + p.Name + " names it with its port")
 	}

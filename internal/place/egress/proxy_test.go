@@ -114,14 +114,17 @@ func TestREAL02_OtherHostsAreRefused(t *testing.T) {
 	names := map[string]string{
 		"here.example": "127.0.0.1", "metadata.example": "169.254.169.254", "inside.example": "10.0.0.7 fd00::7",
 		"mapped.example": "::ffff:127.0.0.1", "nat.example": "64:ff9b::7f00:1", "carrier.example": "100.64.1.1", "nowhere.example": "0.0.0.0 ::",
-		"rebound.example": "127.0.0.1",
+		"rebound.example": "127.0.0.1", "own.example": "203.0.113.7 2001:db8::7", "site.example": "fec0::1", "teredo.example": "2001::1",
 	}
 	var allow egress.List
 	for name := range names {
 		allow = append(allow, name)
 	}
 	allow = append(allow, "metadata.example:"+at)
-	p := &egress.Proxy{Allow: allow, Name: "the list", Lookup: resolver(names)}
+	own := func() ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("2001:db8::7")}, nil
+	}
+	p := &egress.Proxy{Allow: allow, Name: "the list", Lookup: resolver(names), Own: own}
 	c := through(t, p)
 	const other, within = "it is not among the list", "only addresses of this machine or of a private network"
 	for _, tt := range []struct{ url, want string }{
@@ -141,6 +144,9 @@ func TestREAL02_OtherHostsAreRefused(t *testing.T) {
 		{"http://nat.example/", within},
 		{"http://carrier.example/", within},
 		{"http://nowhere.example/", within},
+		{"http://own.example/", within}, // public, and this machine's
+		{"http://site.example/", within},
+		{"http://teredo.example/", within},
 	} {
 		if got := get(t, c, tt.url); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q in it", tt.url, got, tt.want)
