@@ -132,6 +132,10 @@ type Command struct {
 	//	*Command_SettleCall
 	//	*Command_NoteCut
 	//	*Command_RecordMembers
+	//	*Command_KeepMemory
+	//	*Command_ChangeMemory
+	//	*Command_ForgetMemory
+	//	*Command_OfferMemory
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -566,6 +570,42 @@ func (x *Command) GetRecordMembers() *RecordMembers {
 	return nil
 }
 
+func (x *Command) GetKeepMemory() *KeepMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_KeepMemory); ok {
+			return x.KeepMemory
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetChangeMemory() *ChangeMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ChangeMemory); ok {
+			return x.ChangeMemory
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetForgetMemory() *ForgetMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ForgetMemory); ok {
+			return x.ForgetMemory
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetOfferMemory() *OfferMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_OfferMemory); ok {
+			return x.OfferMemory
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -738,6 +778,22 @@ type Command_RecordMembers struct {
 	RecordMembers *RecordMembers `protobuf:"bytes,44,opt,name=record_members,json=recordMembers,proto3,oneof"`
 }
 
+type Command_KeepMemory struct {
+	KeepMemory *KeepMemory `protobuf:"bytes,45,opt,name=keep_memory,json=keepMemory,proto3,oneof"`
+}
+
+type Command_ChangeMemory struct {
+	ChangeMemory *ChangeMemory `protobuf:"bytes,46,opt,name=change_memory,json=changeMemory,proto3,oneof"`
+}
+
+type Command_ForgetMemory struct {
+	ForgetMemory *ForgetMemory `protobuf:"bytes,47,opt,name=forget_memory,json=forgetMemory,proto3,oneof"`
+}
+
+type Command_OfferMemory struct {
+	OfferMemory *OfferMemory `protobuf:"bytes,48,opt,name=offer_memory,json=offerMemory,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -822,6 +878,14 @@ func (*Command_NoteCut) isCommand_Body() {}
 
 func (*Command_RecordMembers) isCommand_Body() {}
 
+func (*Command_KeepMemory) isCommand_Body() {}
+
+func (*Command_ChangeMemory) isCommand_Body() {}
+
+func (*Command_ForgetMemory) isCommand_Body() {}
+
+func (*Command_OfferMemory) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -839,6 +903,8 @@ type Answer struct {
 	//	*Answer_Train
 	//	*Answer_Team
 	//	*Answer_Call
+	//	*Answer_Memory
+	//	*Answer_Memories
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -981,6 +1047,24 @@ func (x *Answer) GetCall() *CallVerdict {
 	return nil
 }
 
+func (x *Answer) GetMemory() *MemoryEntry {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Memory); ok {
+			return x.Memory
+		}
+	}
+	return nil
+}
+
+func (x *Answer) GetMemories() *MemoryContext {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Memories); ok {
+			return x.Memories
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -1033,6 +1117,14 @@ type Answer_Call struct {
 	Call *CallVerdict `protobuf:"bytes,11,opt,name=call,proto3,oneof"`
 }
 
+type Answer_Memory struct {
+	Memory *MemoryEntry `protobuf:"bytes,13,opt,name=memory,proto3,oneof"`
+}
+
+type Answer_Memories struct {
+	Memories *MemoryContext `protobuf:"bytes,14,opt,name=memories,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -1052,6 +1144,10 @@ func (*Answer_Train) isAnswer_Body() {}
 func (*Answer_Team) isAnswer_Body() {}
 
 func (*Answer_Call) isAnswer_Body() {}
+
+func (*Answer_Memory) isAnswer_Body() {}
+
+func (*Answer_Memories) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -4803,7 +4899,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x8a\x14\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf9\x15\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4860,8 +4956,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vsettle_call\x18* \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCall\x12-\n" +
 	"\bnote_cut\x18+ \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12?\n" +
-	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembersB\x06\n" +
-	"\x04body\"\x8b\x04\n" +
+	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembers\x126\n" +
+	"\vkeep_memory\x18- \x01(\v2\x13.loom.v1.KeepMemoryH\x00R\n" +
+	"keepMemory\x12<\n" +
+	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryH\x00R\fchangeMemory\x12<\n" +
+	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryH\x00R\fforgetMemory\x129\n" +
+	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryH\x00R\vofferMemoryB\x06\n" +
+	"\x04body\"\xf1\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4875,7 +4976,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05train\x18\t \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12*\n" +
 	"\x04team\x18\n" +
 	" \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12*\n" +
-	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12\x16\n" +
+	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12.\n" +
+	"\x06memory\x18\r \x01(\v2\x14.loom.v1.MemoryEntryH\x00R\x06memory\x124\n" +
+	"\bmemories\x18\x0e \x01(\v2\x16.loom.v1.MemoryContextH\x00R\bmemories\x12\x16\n" +
 	"\x06number\x18\f \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\")\n" +
 	"\x04Done\x12!\n" +
@@ -5232,51 +5335,57 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*SignedCommand)(nil),         // 63: loom.v1.SignedCommand
 	(*AskTeam)(nil),               // 64: loom.v1.AskTeam
 	(*RecordMembers)(nil),         // 65: loom.v1.RecordMembers
-	(*Error)(nil),                 // 66: loom.v1.Error
-	(*SubmitReply)(nil),           // 67: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 68: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 69: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 71: loom.v1.TeamReplies
-	(*Said)(nil),                  // 72: loom.v1.Said
-	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 74: loom.v1.Definition
-	(*Submission)(nil),            // 75: loom.v1.Submission
-	(*ErrorReport)(nil),           // 76: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 77: loom.v1.JournalCut
-	(*Claimant)(nil),              // 78: loom.v1.Claimant
-	(*Event)(nil),                 // 79: loom.v1.Event
-	(*CallReservation)(nil),       // 80: loom.v1.CallReservation
-	(*Usage)(nil),                 // 81: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 83: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 84: loom.v1.Outcome
-	(*HostRoles)(nil),             // 85: loom.v1.HostRoles
-	(*Bead)(nil),                  // 86: loom.v1.Bead
-	(*Execution)(nil),             // 87: loom.v1.Execution
-	(*Change)(nil),                // 88: loom.v1.Change
-	(*Candidate)(nil),             // 89: loom.v1.Candidate
-	(*Checkout)(nil),              // 90: loom.v1.Checkout
-	(*Landing)(nil),               // 91: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 93: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 94: loom.v1.Ballot
-	(*Vote)(nil),                  // 95: loom.v1.Vote
-	(*TrustTools)(nil),            // 96: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 97: loom.v1.DistrustTools
-	(PauseScope)(0),               // 98: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 100: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 101: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 102: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 104: loom.v1.DecisionContext
-	(*Permission)(nil),            // 105: loom.v1.Permission
-	(*FileClaim)(nil),             // 106: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 107: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 108: loom.v1.ToolCall
-	(*Permit)(nil),                // 109: loom.v1.Permit
-	(*Car)(nil),                   // 110: loom.v1.Car
+	(*KeepMemory)(nil),            // 66: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 67: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 68: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 69: loom.v1.OfferMemory
+	(*Error)(nil),                 // 70: loom.v1.Error
+	(*SubmitReply)(nil),           // 71: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 72: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 73: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 74: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 75: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 76: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 77: loom.v1.MemoryContext
+	(*Said)(nil),                  // 78: loom.v1.Said
+	(*ProjectConfig)(nil),         // 79: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 80: loom.v1.Definition
+	(*Submission)(nil),            // 81: loom.v1.Submission
+	(*ErrorReport)(nil),           // 82: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 83: loom.v1.JournalCut
+	(*Claimant)(nil),              // 84: loom.v1.Claimant
+	(*Event)(nil),                 // 85: loom.v1.Event
+	(*CallReservation)(nil),       // 86: loom.v1.CallReservation
+	(*Usage)(nil),                 // 87: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 88: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 89: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 90: loom.v1.Outcome
+	(*HostRoles)(nil),             // 91: loom.v1.HostRoles
+	(*Bead)(nil),                  // 92: loom.v1.Bead
+	(*Execution)(nil),             // 93: loom.v1.Execution
+	(*Change)(nil),                // 94: loom.v1.Change
+	(*Candidate)(nil),             // 95: loom.v1.Candidate
+	(*Checkout)(nil),              // 96: loom.v1.Checkout
+	(*Landing)(nil),               // 97: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 98: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 99: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 100: loom.v1.Ballot
+	(*Vote)(nil),                  // 101: loom.v1.Vote
+	(*TrustTools)(nil),            // 102: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 103: loom.v1.DistrustTools
+	(PauseScope)(0),               // 104: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 105: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 106: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 107: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 108: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 109: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 110: loom.v1.DecisionContext
+	(*Permission)(nil),            // 111: loom.v1.Permission
+	(*FileClaim)(nil),             // 112: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 113: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 114: loom.v1.ToolCall
+	(*Permit)(nil),                // 115: loom.v1.Permit
+	(*Car)(nil),                   // 116: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	60,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5322,107 +5431,113 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
 	65,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	66,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
-	67,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	53,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	68,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	69,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	56,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	70,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	31,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
-	71,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	72,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
-	73,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	74,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	75,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	76,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	66,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	77,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	78,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	78,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	79,  // 63: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	78,  // 64: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	80,  // 65: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	78,  // 66: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	81,  // 67: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 68: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	78,  // 69: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	82,  // 70: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	83,  // 71: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	78,  // 72: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	84,  // 73: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	78,  // 74: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	20,  // 75: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	85,  // 76: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	86,  // 77: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	87,  // 78: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	78,  // 79: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	78,  // 80: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	78,  // 81: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	78,  // 82: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	32,  // 83: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	88,  // 84: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	89,  // 85: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	90,  // 86: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	59,  // 87: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	78,  // 88: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	78,  // 89: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	91,  // 90: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	78,  // 91: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	91,  // 92: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	69,  // 93: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	92,  // 94: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	39,  // 95: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	92,  // 96: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	93,  // 97: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	94,  // 98: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	95,  // 99: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	82,  // 100: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	82,  // 101: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	52,  // 102: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	46,  // 103: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	47,  // 104: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	48,  // 105: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	49,  // 106: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	51,  // 107: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	50,  // 108: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	45,  // 109: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	57,  // 110: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	58,  // 111: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	39,  // 112: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	96,  // 113: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	97,  // 114: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	98,  // 115: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	98,  // 116: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	74,  // 117: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	99,  // 118: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	100, // 119: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	101, // 120: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	86,  // 121: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	87,  // 122: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	73,  // 123: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	102, // 124: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	69,  // 125: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	103, // 126: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	104, // 127: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	74,  // 128: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	105, // 129: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	106, // 130: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	107, // 131: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	90,  // 132: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	78,  // 133: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	55,  // 134: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	108, // 135: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	109, // 136: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	105, // 137: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	110, // 138: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	139, // [139:139] is the sub-list for method output_type
-	139, // [139:139] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	66,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	67,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	68,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	69,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	70,  // 47: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 48: loom.v1.Answer.done:type_name -> loom.v1.Done
+	71,  // 49: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	53,  // 50: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	72,  // 51: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	73,  // 52: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	56,  // 53: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	74,  // 54: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	31,  // 55: loom.v1.Answer.train:type_name -> loom.v1.Train
+	75,  // 56: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 57: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	76,  // 58: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	77,  // 59: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	78,  // 60: loom.v1.Done.said:type_name -> loom.v1.Said
+	79,  // 61: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	80,  // 62: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	81,  // 63: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	82,  // 64: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	70,  // 65: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	83,  // 66: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	84,  // 67: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	84,  // 68: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	85,  // 69: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	84,  // 70: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	86,  // 71: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	84,  // 72: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	87,  // 73: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 74: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	84,  // 75: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	88,  // 76: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	89,  // 77: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	84,  // 78: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	90,  // 79: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	84,  // 80: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	20,  // 81: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	91,  // 82: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	92,  // 83: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	93,  // 84: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	84,  // 85: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	84,  // 86: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	84,  // 87: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	84,  // 88: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	32,  // 89: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	94,  // 90: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	95,  // 91: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	96,  // 92: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	59,  // 93: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	84,  // 94: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	84,  // 95: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	97,  // 96: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	84,  // 97: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	97,  // 98: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	73,  // 99: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	98,  // 100: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	39,  // 101: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	98,  // 102: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	99,  // 103: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	100, // 104: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	101, // 105: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	88,  // 106: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	88,  // 107: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	52,  // 108: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	46,  // 109: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	47,  // 110: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	48,  // 111: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	49,  // 112: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	51,  // 113: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	50,  // 114: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	45,  // 115: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	57,  // 116: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	58,  // 117: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	39,  // 118: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	102, // 119: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	103, // 120: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	104, // 121: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	104, // 122: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	80,  // 123: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	105, // 124: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	106, // 125: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	107, // 126: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	92,  // 127: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	93,  // 128: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	79,  // 129: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	108, // 130: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	73,  // 131: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	109, // 132: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	110, // 133: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	80,  // 134: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	111, // 135: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	112, // 136: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	113, // 137: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	96,  // 138: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	84,  // 139: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	55,  // 140: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	114, // 141: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	115, // 142: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	111, // 143: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	116, // 144: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	145, // [145:145] is the sub-list for method output_type
+	145, // [145:145] is the sub-list for method input_type
+	145, // [145:145] is the sub-list for extension type_name
+	145, // [145:145] is the sub-list for extension extendee
+	0,   // [0:145] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5435,6 +5550,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_event_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -5486,6 +5602,10 @@ func file_loom_v1_command_proto_init() {
 		(*Command_SettleCall)(nil),
 		(*Command_NoteCut)(nil),
 		(*Command_RecordMembers)(nil),
+		(*Command_KeepMemory)(nil),
+		(*Command_ChangeMemory)(nil),
+		(*Command_ForgetMemory)(nil),
+		(*Command_OfferMemory)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5498,6 +5618,8 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Train)(nil),
 		(*Answer_Team)(nil),
 		(*Answer_Call)(nil),
+		(*Answer_Memory)(nil),
+		(*Answer_Memories)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[43].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
