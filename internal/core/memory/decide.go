@@ -420,7 +420,7 @@ func (m *Memory) EndSession(t *Turn, execution string, completed bool, may func(
 	var over []string
 	for _, i := range slices.Clone(m.sessions[execution]) {
 		e := m.entries[i]
-		lasting := e.Trust > ofAgent || e.Count > 1 || completed && e.Confidence >= lastingConfidence
+		lasting := e.Trust == ofPerson || e.Count > 1 || completed && e.Confidence >= lastingConfidence
 		if e.Trust == untrusted || !lasting || !may(e) {
 			over = append(over, e.Id)
 			continue

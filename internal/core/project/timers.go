@@ -131,6 +131,9 @@ func (d *decision) tick() error {
 	if err := d.tickBallots(); err != nil {
 		return err
 	}
+	if err := d.tickMemory(); err != nil {
+		return err
+	}
 	d.s.timers.gather(d.now, d.s.wake)
 	busy := 0
 	for range tickVisits {

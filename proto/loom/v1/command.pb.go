@@ -4470,7 +4470,9 @@ type Brief struct {
 	Toolkit *Toolkit `protobuf:"bytes,16,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
 	// What the places of the execution's work have of the repository; unset for all
 	// of it.
-	Checkout      *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	Checkout *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	// How many entries the project remembers: with none, there is nothing to offer.
+	Memories      uint64 `protobuf:"varint,18,opt,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4622,6 +4624,13 @@ func (x *Brief) GetCheckout() *Checkout {
 		return x.Checkout
 	}
 	return nil
+}
+
+func (x *Brief) GetMemories() uint64 {
+	if x != nil {
+		return x.Memories
+	}
+	return 0
 }
 
 // AskPermission asks whether tool calls of an attempt may be made; answered by
@@ -5206,7 +5215,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf0\x05\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x8c\x06\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5229,7 +5238,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vpermissions\x18\x0e \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12.\n" +
 	"\boverlaps\x18\x0f \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12*\n" +
 	"\atoolkit\x18\x10 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\x12-\n" +
-	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\"\x8a\x01\n" +
+	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x12\x1a\n" +
+	"\bmemories\x18\x12 \x01(\x04R\bmemories\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
