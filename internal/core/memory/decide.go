@@ -358,13 +358,13 @@ func word(s loomv1.MemoryStatus) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "MEMORY_STATUS_"))
 }
 
-// offerTo retrieves for an attempt and records which entries it was offered; where
-// nothing was found, nothing.
+// offerTo retrieves for an attempt and records which entries it was offered; of a
+// search, and where nothing was found, nothing.
 func (m *Memory) offerTo(t *Turn, c *loomv1.OfferMemory) (*loomv1.Answer, error) {
 	if c.GetTokens() > mostTokens {
 		return nil, fault.New("memory/invalid", "%d tokens where %d are the most", c.Tokens, mostTokens).At("/tokens")
 	}
-	if o, ok := m.offers[t.Attempt]; ok {
+	if o, ok := m.offers[t.Attempt]; ok && !c.Search {
 		return memories(m.again(o, c.Shared)), nil
 	}
 	text := c.Text
@@ -379,9 +379,10 @@ func (m *Memory) offerTo(t *Turn, c *loomv1.OfferMemory) (*loomv1.Answer, error)
 		}
 	}
 	found := m.Retrieve(Question{
-		Text: text, Prefer: c.Tags, Execution: t.Execution, Places: places, Now: t.Now, Tokens: int(cmp.Or(c.Tokens, defaultTokens)),
+		Text: text, Types: c.Types, Tags: c.WantedTags, Prefer: c.Tags,
+		Execution: t.Execution, Places: places, Now: t.Now, Tokens: int(cmp.Or(c.Tokens, defaultTokens)),
 	}, others...)
-	if len(found.Items) == 0 {
+	if len(found.Items) == 0 || c.Search {
 		return memories(found), nil
 	}
 	o := &loomv1.MemoryOffer{Attempt: t.Attempt, Tokens: found.Tokens, LeftOut: found.LeftOut}

@@ -357,6 +357,11 @@ func TestMEM01_AnOfferIsMadeOnce(t *testing.T) {
 	if again = w.offer(w.as(agent), c); len(again.Items) != 0 {
 		t.Errorf("what is forgotten is offered again: %q", again.Text)
 	}
+	events = len(w.log)
+	search := &loomv1.OfferMemory{Text: "office deploy", Search: true, Types: []string{"context"}}
+	if got := ids(w.offer(w.as(agent), search).Items); !slices.Equal(got, []string{"m2"}) || len(w.log) != events {
+		t.Errorf("a search finds %v and is %d facts", got, len(w.log)-events)
+	}
 	w = newWorld(t)
 	if w.offer(w.as(agent), c); len(w.log) != 0 {
 		t.Error("an empty offer is a fact")

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xecR\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xd1R\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -105,13 +105,13 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"Permission\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xa2\x01\x92\xb5\x18\x9d\x01\n" +
 	"\x01\x01\x1a\n" +
 	"project id*L`View` with the `permissions` that hold, and the `toolkits` that are trusted2>\x1a&list what agents may do, and ask about*\aproject\n" +
-	"\vpermissions\x12\xe2\x06\n" +
-	"\x06Memory\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xb8\x06\x92\xb5\x18\xb3\x06\n" +
+	"\vpermissions\x12\xc7\x06\n" +
+	"\x06Memory\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\x9d\x06\x92\xb5\x18\x98\x06\n" +
 	"\x01\x01\x1a\aproject*\x87\x02`View` with `memories`: those that count, or of a status with the filter (`active`, `expired`, `dropped`, `forgotten`, `all`); with `text` what is found, best first, and `found`; by id one, whole; with the filter `offered` the `offers` to attempts of an execution2u\x1a%list or find what a project remembers*Dproject limit after filter text labels type process namespace tokens\n" +
 	"\x06memory2;\x1a\x1fone of what a project remembers\"\x02id*\aproject\n" +
 	"\vmemory/{id}:\xb1\x01\n" +
-	"\rmemory_search\x12\x11Search the memory\x1aVFind what a project remembers about some words, best first; type and labels narrow it.*/text project type labels namespace limit tokens2\x04text:\xb2\x01\n" +
-	"\bmemories\x12\x0fList the memory\x1a[List what a project remembers, newest first; filter is a status, id a bead or an execution.*8project limit after filter type labels namespace process\x12\xc9\x04\n" +
+	"\rmemory_search\x12\x11Search the memory\x1aVFind what a project remembers about some words, best first; type and labels narrow it.*/text project type labels namespace limit tokens2\x04text:\x97\x01\n" +
+	"\bmemories\x12\x0fList the memory\x1a@List what a project remembers, newest first; filter is a status.*8project limit after filter type labels namespace process\x12\xc9\x04\n" +
 	"\bRemember\x12\x16.loom.v1.MemoryRequest\x1a\x0f.loom.v1.Answer\"\x93\x04\x92\xb5\x18\x8e\x04\n" +
 	"\x01\x03\x1a\aproject*B`Answer` with the `memory`: an entry is kept, changed or forgotten29\x1a/keep, change or forget what a project remembers\x12\x06memory:\x96\x02\n" +
 	"\vmemory_keep\x12\bRemember\x1a\xdc\x01Keep an entry of the memory: type (decision, error, discovery, assumption, risk, constraint, preference and so on), text, tags, sources, confidence. The same words again are counted. request is your own id for this call.\"\x04keep*\rentry request2\x05entry8\x01H\x01:h\n" +

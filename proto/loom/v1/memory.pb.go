@@ -1120,7 +1120,12 @@ type OfferMemory struct {
 	// Budget; 0 means 1,024, the most is 65,536.
 	Tokens uint32 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// Entries that other projects share, which the host has looked up.
-	Shared        []*MemoryItem `protobuf:"bytes,6,rep,name=shared,proto3" json:"shared,omitempty"`
+	Shared []*MemoryItem `protobuf:"bytes,6,rep,name=shared,proto3" json:"shared,omitempty"`
+	// It only finds: nothing is recorded, and what the attempt was offered stays.
+	Search bool `protobuf:"varint,7,opt,name=search,proto3" json:"search,omitempty"`
+	// Of a search: the types and tags of what is wanted; none is every one.
+	Types         []string `protobuf:"bytes,8,rep,name=types,proto3" json:"types,omitempty"`
+	WantedTags    []string `protobuf:"bytes,9,rep,name=wanted_tags,json=wantedTags,proto3" json:"wanted_tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1193,6 +1198,27 @@ func (x *OfferMemory) GetTokens() uint32 {
 func (x *OfferMemory) GetShared() []*MemoryItem {
 	if x != nil {
 		return x.Shared
+	}
+	return nil
+}
+
+func (x *OfferMemory) GetSearch() bool {
+	if x != nil {
+		return x.Search
+	}
+	return false
+}
+
+func (x *OfferMemory) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *OfferMemory) GetWantedTags() []string {
+	if x != nil {
+		return x.WantedTags
 	}
 	return nil
 }
@@ -1727,14 +1753,18 @@ const file_loom_v1_memory_proto_rawDesc = "" +
 	"\x05_type\"6\n" +
 	"\fForgetMemory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc3\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x92\x02\n" +
 	"\vOfferMemory\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x12\n" +
 	"\x04tags\x18\x04 \x03(\tR\x04tags\x12\x16\n" +
 	"\x06tokens\x18\x05 \x01(\rR\x06tokens\x12+\n" +
-	"\x06shared\x18\x06 \x03(\v2\x13.loom.v1.MemoryItemR\x06shared\"R\n" +
+	"\x06shared\x18\x06 \x03(\v2\x13.loom.v1.MemoryItemR\x06shared\x12\x16\n" +
+	"\x06search\x18\a \x01(\bR\x06search\x12\x14\n" +
+	"\x05types\x18\b \x03(\tR\x05types\x12\x1f\n" +
+	"\vwanted_tags\x18\t \x03(\tR\n" +
+	"wantedTags\"R\n" +
 	"\n" +
 	"MemoryKept\x12*\n" +
 	"\x05entry\x18\x01 \x01(\v2\x14.loom.v1.MemoryEntryR\x05entry\x12\x18\n" +

@@ -3263,6 +3263,9 @@ func (*DecisionRequest_Import) isDecisionRequest_Verb() {}
 
 // MemoryRequest writes to the memory.
 //
+// A text may have 256 KiB here: the entry has its beginning, and the whole is kept
+// beside it.
+//
 // Subject: loom.v1.svc.remember, for operators. Answer: Answer.
 type MemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3273,10 +3276,7 @@ type MemoryRequest struct {
 	//	*MemoryRequest_Keep
 	//	*MemoryRequest_Change
 	//	*MemoryRequest_Forget
-	Verb isMemoryRequest_Verb `protobuf_oneof:"verb"`
-	// With keep or change, in the place of a text of more than 4,096 bytes: all of it, at
-	// most 256 KiB. The entry has its beginning, and the rest is kept beside it.
-	Text          string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	Verb          isMemoryRequest_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3350,13 +3350,6 @@ func (x *MemoryRequest) GetForget() *ForgetMemory {
 		}
 	}
 	return nil
-}
-
-func (x *MemoryRequest) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
 }
 
 type isMemoryRequest_Verb interface {
@@ -4002,13 +3995,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04vote\x18\x06 \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04vote\x124\n" +
 	"\aabandon\x18\a \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x122\n" +
 	"\x06import\x18\b \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x06importB\x06\n" +
-	"\x04verb\"\xd2\x01\n" +
+	"\x04verb\"\xbe\x01\n" +
 	"\rMemoryRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12)\n" +
 	"\x04keep\x18\x02 \x01(\v2\x13.loom.v1.KeepMemoryH\x00R\x04keep\x12/\n" +
 	"\x06change\x18\x03 \x01(\v2\x15.loom.v1.ChangeMemoryH\x00R\x06change\x12/\n" +
-	"\x06forget\x18\x04 \x01(\v2\x15.loom.v1.ForgetMemoryH\x00R\x06forget\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04textB\x06\n" +
+	"\x06forget\x18\x04 \x01(\v2\x15.loom.v1.ForgetMemoryH\x00R\x06forgetB\x06\n" +
 	"\x04verb\"\xa7\x01\n" +
 	"\vCostRequest\x12\"\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x12.loom.v1.CostGroupR\x02by\x12\x18\n" +
