@@ -4472,7 +4472,9 @@ type Brief struct {
 	// of it.
 	Checkout *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
 	// How many entries the project remembers: with none, there is nothing to offer.
-	Memories      uint64 `protobuf:"varint,18,opt,name=memories,proto3" json:"memories,omitempty"`
+	Memories uint64 `protobuf:"varint,18,opt,name=memories,proto3" json:"memories,omitempty"`
+	// What the attempt is offered of the memory; set by who works on it.
+	Memory        *MemoryContext `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4631,6 +4633,13 @@ func (x *Brief) GetMemories() uint64 {
 		return x.Memories
 	}
 	return 0
+}
+
+func (x *Brief) GetMemory() *MemoryContext {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
 }
 
 // AskPermission asks whether tool calls of an attempt may be made; answered by
@@ -5215,7 +5224,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x8c\x06\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xbc\x06\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5239,7 +5248,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\boverlaps\x18\x0f \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12*\n" +
 	"\atoolkit\x18\x10 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\x12-\n" +
 	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x12\x1a\n" +
-	"\bmemories\x18\x12 \x01(\x04R\bmemories\"\x8a\x01\n" +
+	"\bmemories\x18\x12 \x01(\x04R\bmemories\x12.\n" +
+	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5537,17 +5547,18 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	112, // 136: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
 	113, // 137: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
 	96,  // 138: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	84,  // 139: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	55,  // 140: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	114, // 141: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	115, // 142: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	111, // 143: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	116, // 144: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	145, // [145:145] is the sub-list for method output_type
-	145, // [145:145] is the sub-list for method input_type
-	145, // [145:145] is the sub-list for extension type_name
-	145, // [145:145] is the sub-list for extension extendee
-	0,   // [0:145] is the sub-list for field type_name
+	77,  // 139: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	84,  // 140: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	55,  // 141: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	114, // 142: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	115, // 143: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	111, // 144: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	116, // 145: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	146, // [146:146] is the sub-list for method output_type
+	146, // [146:146] is the sub-list for method input_type
+	146, // [146:146] is the sub-list for extension type_name
+	146, // [146:146] is the sub-list for extension extendee
+	0,   // [0:146] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
