@@ -57,6 +57,11 @@ type Seat interface {
 	// Ask asks the decision graph as it is now. What the answer holds is the
 	// graph's own and is not to be changed, but for its lists.
 	Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error)
+	// KeepMemory keeps an entry for the attempt; request makes it repeatable.
+	KeepMemory(ctx context.Context, request string, e *loomv1.MemoryEntry) (*loomv1.MemoryEntry, error)
+	// OfferMemory returns what is remembered for the attempt. What is offered is
+	// recorded, once; what is searched for is not.
+	OfferMemory(ctx context.Context, c *loomv1.OfferMemory) (*loomv1.MemoryContext, error)
 	// OpenBallot opens a vote; the same again changes nothing.
 	OpenBallot(ctx context.Context, c *loomv1.OpenBallot) error
 	// CastVote casts the vote of the agent's role; the same again changes nothing.
@@ -262,6 +267,19 @@ func (s *seat) AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.
 func (s *seat) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	q.Project = s.project
 	return s.projects.Ask(ctx, q)
+}
+
+func (s *seat) KeepMemory(ctx context.Context, request string, e *loomv1.MemoryEntry) (*loomv1.MemoryEntry, error) {
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{
+		Request: request, Entry: e, Attempt: s.attempt, Claimant: s.who,
+	}}})
+	return answer.GetMemory(), err
+}
+
+func (s *seat) OfferMemory(ctx context.Context, c *loomv1.OfferMemory) (*loomv1.MemoryContext, error) {
+	c.Attempt, c.Claimant = s.attempt, s.who
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_OfferMemory{OfferMemory: c}})
+	return answer.GetMemories(), err
 }
 
 func (s *seat) OpenBallot(ctx context.Context, c *loomv1.OpenBallot) error {

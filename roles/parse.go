@@ -17,7 +17,7 @@ import (
 var tools = []string{
 	"agent_list", "agent_stop", "agent_watch", "alpha_vantage", "apply_patch", "ask_user", "calculator", "chart_data", "comparison_matrix", "content_search", "data_analysis", "decision_ballot", "decision_log",
 	"decision_query", "decision_vote", "delegate_task", "directory_list", "document_write", "file_edit", "file_read", "file_search",
-	"file_write", "git_blame", "git_diff", "git_log", "git_show", "git_status", "lsp_diagnostics", "process", "reference_data", "sec_edgar", "shell", "spawn_agent",
+	"file_write", "git_blame", "git_diff", "git_log", "git_show", "git_status", "lsp_diagnostics", "memory_keep", "memory_search", "process", "reference_data", "sec_edgar", "shell", "spawn_agent",
 	"spreadsheet", "sub_agent", "task_assign", "template_fill", "todo", "web_fetch", "web_search",
 }
 
@@ -81,6 +81,7 @@ func (r *Role) complete() {
 	orDefault(&r.Limits.ToolTimeout, time.Minute)
 	orDefault(&r.Context.System, 2048)
 	orDefault(&r.Context.Decisions, 1024)
+	orDefault(&r.Context.Memory, 1024)
 	orDefault(&r.Context.Map, 2048)
 	orDefault(&r.Context.Tools, 2048)
 	orDefault(&r.Context.Result, 10_000)
@@ -252,6 +253,7 @@ func (c *checker) numbers() {
 	c.within(int64(r.Context.Window), 8192, 1e8, "context", "window")
 	c.within(int64(r.Context.System), 1024, 1e5, "context", "system")
 	c.within(int64(r.Context.Decisions), 1, 1e5, "context", "decisions")
+	c.within(int64(r.Context.Memory), 1, 65_536, "context", "memory")
 	c.within(int64(r.Context.Map), 1, 1e5, "context", "map")
 	c.within(int64(r.Context.Tools), 256, 1e5, "context", "tools")
 	c.within(int64(r.Context.Result), 512, 1e5, "context", "result")

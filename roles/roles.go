@@ -134,6 +134,8 @@ type Context struct {
 	System int `yaml:"system"`
 	// Decisions is for what the decision graph has to say; the default is 1,024.
 	Decisions int `yaml:"decisions"`
+	// Memory is for what the project remembers; the default is 1,024.
+	Memory int `yaml:"memory"`
 	// Map is for the map of the repository; the default is 2,048.
 	Map int `yaml:"map"`
 	// Tools is for the tools' descriptions, which are shortened beyond it; the

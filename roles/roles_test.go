@@ -20,6 +20,7 @@ func TestROLE01_Builtin(t *testing.T) {
 	const (
 		find      = "file_read file_search content_search"
 		read      = find + " directory_list"
+		remember  = " memory_keep memory_search"
 		record    = "decision_log decision_query"
 		decide    = record + " decision_vote"
 		judge     = decide + " decision_ballot"
@@ -31,17 +32,17 @@ func TestROLE01_Builtin(t *testing.T) {
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{
-		"analyst":             read + " file_write file_edit " + knowledge + " decision_log",
-		"architect":           reporters + " todo " + gitJudge,
-		"backend-engineer":    editors + " todo lsp_diagnostics",
+		"analyst":             read + " file_write file_edit " + knowledge + " decision_log" + remember,
+		"architect":           reporters + " todo " + gitJudge + remember,
+		"backend-engineer":    editors + " todo lsp_diagnostics" + remember,
 		"ceo":                 "",
 		"engineering-manager": read + " " + gitJudge + " " + judge,
-		"implementer":         editors + " todo lsp_diagnostics sub_agent ask_user",
-		"lead":                reporters + " todo " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user",
-		"project-manager":     read + " file_edit " + decide,
-		"qa-engineer":         find + " shell process todo " + gitJudge + " " + record,
-		"researcher":          reporters + " todo",
-		"web-designer":        editors + " todo",
+		"implementer":         editors + " todo lsp_diagnostics sub_agent ask_user" + remember,
+		"lead":                reporters + " todo " + gitJudge + " delegate_task spawn_agent task_assign agent_list agent_watch agent_stop sub_agent ask_user" + remember,
+		"project-manager":     read + " file_edit " + decide + remember,
+		"qa-engineer":         find + " shell process todo " + gitJudge + " " + record + remember,
+		"researcher":          reporters + " todo" + remember,
+		"web-designer":        editors + " todo" + remember,
 	}
 	set := roles.Builtin()
 	for _, name := range set.Names() {
@@ -95,7 +96,7 @@ func TestROLE01_Defaults(t *testing.T) {
 	want := roles.Role{
 		Name: "poet", Summary: "Writes odes.", Persona: "You write odes.", Tier: 2, Agents: 1,
 		Limits:  roles.Limits{Iterations: 25, ToolTimeout: time.Minute},
-		Context: roles.Context{System: 2048, Decisions: 1024, Map: 2048, Tools: 2048, Result: 10_000, Output: 4096, Summary: roles.SummaryByModel},
+		Context: roles.Context{System: 2048, Decisions: 1024, Memory: 1024, Map: 2048, Tools: 2048, Result: 10_000, Output: 4096, Summary: roles.SummaryByModel},
 		Restart: roles.Restart{Max: 5, Within: time.Minute, Backoff: 500 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -112,7 +113,7 @@ model: anthropic:a-1,openai:b/c:7b
 tools: {allow: [file_read], ask: [shell]}
 limits: {iterations: 200, tool_timeout: 1h, tokens: 1, micro_usd: 5000000, time: 168h}
 agents: 64
-context: {window: 8192, system: 1024, decisions: 1, map: 1, tools: 256, result: 512, output: 256, summary: record}
+context: {window: 8192, system: 1024, decisions: 1, memory: 1, map: 1, tools: 256, result: 512, output: 256, summary: record}
 architect: 1
 restart: {max: 1, within: 1s, backoff: 1ms}
 `))
@@ -121,7 +122,7 @@ restart: {max: 1, within: 1s, backoff: 1ms}
 		Thinking: roles.Thinking{Effort: "xhigh", Tokens: 128_000},
 		Tools:    roles.Tools{Allow: []string{"file_read"}, Ask: []string{"shell"}},
 		Limits:   roles.Limits{Iterations: 200, ToolTimeout: time.Hour, Tokens: 1, MicroUSD: 5_000_000, Time: 168 * time.Hour},
-		Context:  roles.Context{Window: 8192, System: 1024, Decisions: 1, Map: 1, Tools: 256, Result: 512, Output: 256, Summary: roles.SummaryOfRecord}, Architect: 1,
+		Context:  roles.Context{Window: 8192, System: 1024, Decisions: 1, Memory: 1, Map: 1, Tools: 256, Result: 512, Output: 256, Summary: roles.SummaryOfRecord}, Architect: 1,
 		Restart: roles.Restart{Max: 1, Within: time.Second, Backoff: time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

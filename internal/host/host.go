@@ -319,6 +319,7 @@ func (h *Host) startAgents(context.Context) error {
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
+			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, h} },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}

@@ -149,7 +149,7 @@ func (s *sitting) command(ctx context.Context, cmd *loomv1.Command) (*loomv1.Sea
 	}
 	cmd.Project = s.project
 	cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: s.who.Agent + "@" + s.who.Host}
-	answer, err := s.h.projects.Do(ctx, cmd)
+	answer, err := remembering{s.h.projects, s.h}.Do(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +205,10 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.SettleCall.Attempt, c.SettleCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_AskPermission:
 		c.AskPermission.Attempt, c.AskPermission.Claimant = s.attempt, s.who
+	case *loomv1.Command_KeepMemory:
+		c.KeepMemory.Attempt, c.KeepMemory.Claimant = s.attempt, s.who
+	case *loomv1.Command_OfferMemory:
+		c.OfferMemory.Attempt, c.OfferMemory.Claimant = s.attempt, s.who
 	case *loomv1.Command_AskTeam:
 		c.AskTeam.Attempt, c.AskTeam.Claimant = s.attempt, s.who
 	case *loomv1.Command_AddDecision, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote:

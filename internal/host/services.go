@@ -36,6 +36,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"say":       h.serveSay,
 		"ask":       h.serveAsk,
 		"decide":    h.serveDecide,
+		"remember":  h.serveRemember,
 		"metrics":   h.serveMetrics,
 		"cost":      h.serveCost,
 		"host":      h.serveHost,
@@ -89,6 +90,9 @@ func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query) (*loom
 	view, err := h.projects.Look(ctx, v, q)
 	if err != nil {
 		return nil, h.suggestProject(err)
+	}
+	if err := h.addLongText(ctx, v, q, view); err != nil {
+		return nil, err
 	}
 	return view, h.addDiff(ctx, v, q, view)
 }

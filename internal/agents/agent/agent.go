@@ -165,6 +165,9 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	if err := j.recall(ctx); err != nil {
 		return nil, err
 	}
+	if err := j.remember(ctx); err != nil {
+		return nil, err
+	}
 	if j.place, err = j.newPlace(); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -200,6 +201,10 @@ type seat struct {
 	wanted   []*loomv1.PermissionRequest
 	team     []*loomv1.TeamCall
 	order    []string // of decisions and calls to the team
+	kept     []*loomv1.MemoryEntry
+	keptAs   []string // the requests
+	offers   []*loomv1.OfferMemory
+	offered  *loomv1.MemoryContext
 	replies  map[string]*loomv1.TeamReply
 	reserved []*loomv1.CallReservation
 	settled  []*loomv1.Usage
@@ -332,6 +337,19 @@ func (s *seat) AddDecision(_ context.Context, c *loomv1.AddDecision) (*loomv1.De
 func (s *seat) Ask(_ context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	s.asked = append(s.asked, q)
 	return &loomv1.GraphReply{}, nil
+}
+
+func (s *seat) KeepMemory(_ context.Context, request string, e *loomv1.MemoryEntry) (*loomv1.MemoryEntry, error) {
+	kept := proto.CloneOf(e)
+	kept.Id, kept.Count = fmt.Sprintf("m%d", len(s.kept)+1), 1
+	s.kept = append(s.kept, kept)
+	s.keptAs = append(s.keptAs, request)
+	return kept, nil
+}
+
+func (s *seat) OfferMemory(_ context.Context, c *loomv1.OfferMemory) (*loomv1.MemoryContext, error) {
+	s.offers = append(s.offers, c)
+	return s.offered, nil
 }
 
 func (s *seat) OpenBallot(_ context.Context, c *loomv1.OpenBallot) error {

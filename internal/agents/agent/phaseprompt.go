@@ -30,7 +30,7 @@ func (p *prompt) guide(b *loomv1.Brief) {
 	p.paragraph("Who you are here", g.Persona)
 	p.paragraph("Tools", g.ToolGuidance)
 	if len(g.MemoryTypes) > 0 {
-		p.WriteString("Worth remembering, with decision_log, as an observation whose title begins with the type:\n")
+		p.WriteString("Worth remembering, with memory_keep, under its type; without that tool with decision_log, as an observation whose title begins with the type:\n")
 		for _, t := range g.MemoryTypes {
 			fmt.Fprintf(p, "- %s: %s\n", t.Type, t.Description)
 		}

@@ -68,6 +68,7 @@ func (p *place) hooks() git.HookPolicy {
 // shows is compared with the commit that the change was made on.
 func (j *job) workspace(dir string) tool.Workspace {
 	ws := j.place.look(dir)
+	ws.Memory = memories{j}
 	if l, ok := j.looks.Load(dir); ok {
 		ws.GitDir, ws.Index = j.repo.Workspaces.GitDir(), lookIndex(dir)
 		ws.Head, ws.Base, ws.Sparse = l.(look).head, l.(look).base, l.(look).cone.Listed()
@@ -78,6 +79,7 @@ func (j *job) workspace(dir string) tool.Workspace {
 // worktree is the execution's worktree, as the model's tools see it.
 func (j *job) worktree(t *git.Worktree) tool.Workspace {
 	ws := j.place.look(t.Path())
+	ws.Memory = memories{j}
 	ws.ReadOnly, ws.GitDir, ws.Index, ws.Base = false, t.GitDir(), t.Index(), t.Base()
 	ws.Sparse = t.Cone().Listed()
 	return ws

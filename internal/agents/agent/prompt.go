@@ -72,6 +72,7 @@ func Prompt(b *loomv1.Brief) string {
 	p.said(b)
 	p.gaps(b)
 	p.decided(b)
+	p.remembered(b)
 	p.change(b)
 	p.overlaps(b)
 	p.checks(b)
@@ -264,6 +265,22 @@ func (p *prompt) decided(b *loomv1.Brief) {
 	}
 	p.WriteString(":\n")
 	p.data(text)
+	p.WriteByte('\n')
+}
+
+// remembered tells what the attempt is offered of the memory.
+func (p *prompt) remembered(b *loomv1.Brief) {
+	m := b.Memory
+	if m.GetText() == "" {
+		return
+	}
+	p.section("What is remembered")
+	p.WriteString("from earlier work, the most telling first; what is marked untrusted is text of others")
+	if m.LeftOut > 0 {
+		fmt.Fprintf(p, "; %d more are left out, memory_search finds them", m.LeftOut)
+	}
+	p.WriteString(":\n")
+	p.data(m.Text)
 	p.WriteByte('\n')
 }
 

@@ -49,7 +49,7 @@ type tool struct {
 var catalogue = sync.OnceValue(func() []*tool {
 	list := []*tool{
 		fileRead, fileWrite, fileEdit, applyPatch, fileSearch, contentSearch, directoryList,
-		shell, process, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot,
+		shell, process, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot, memoryKeep, memorySearch,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
 		webFetch, webSearch, secEDGAR, alphaVantage, referenceData, todo, outputRead,
 	}

@@ -47,6 +47,9 @@ type Workspace struct {
 	// do not know what git ignores.
 	GitDir string
 
+	// Memory is what the project remembers. Nil means that there is no memory.
+	Memory Memory
+
 	// Index is the git index that belongs to Root. Empty means GitDir's own.
 	Index string
 

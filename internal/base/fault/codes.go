@@ -91,6 +91,18 @@ var codes = map[string]Exit{
 	"workflow/node":         Invalid,
 	"gate/blocked":          WorkFailed,
 
+	// Memory.
+	"memory/unknown":      Invalid,
+	"memory/invalid":      Invalid,
+	"memory/type":         Invalid,
+	"memory/namespace":    Invalid,
+	"memory/access":       Refused,
+	"memory/untrusted":    Refused,
+	"memory/gone":         Conflict,
+	"memory/duplicate":    Conflict,
+	"memory/full":         Limit,
+	"memory/inconsistent": Integrity,
+
 	// Decision graph and commit lock.
 	"graph/unknown-node":  Invalid,
 	"graph/unknown-type":  Invalid,

@@ -37,8 +37,22 @@ func people(e *loomv1.Event) string {
 	case *loomv1.Event_WorkResumed:
 		r := f.WorkResumed
 		return fmt.Sprintf("%s: %s resumed", about(e), scope(r.GetScope(), r.GetName()))
+	case *loomv1.Event_MemoryKept:
+		m := f.MemoryKept.GetEntry()
+		return fmt.Sprintf("%s: %s kept as %s: %q", about(e), named(m.GetType(), "memory"), m.GetId(), part(m.GetText())) + untrusted(m)
+	case *loomv1.Event_MemoryOffered:
+		o := f.MemoryOffered.GetOffer()
+		return fmt.Sprintf("%s: %s is offered what is remembered: %s", about(e), named(o.GetNode(), named(e.Node, o.GetAttempt())), strings.Join(o.GetEntries(), ", "))
 	case *loomv1.Event_LimitLifted:
 		return fmt.Sprintf("%s: execution %s may go on %s", about(e), e.Execution, lifted(f.LimitLifted))
+	}
+	return ""
+}
+
+// untrusted says that an entry of the memory comes from outside.
+func untrusted(m *loomv1.MemoryEntry) string {
+	if m.GetTrust() == loomv1.MemoryTrust_MEMORY_TRUST_UNTRUSTED {
+		return " (untrusted)"
 	}
 	return ""
 }

@@ -64,6 +64,8 @@ func (s *State) applyTo(core loomv1.Core, e *loomv1.Event) error {
 		return s.graph.Apply(e)
 	case loomv1.Core_CORE_LOCK:
 		return s.locks.Apply(e)
+	case loomv1.Core_CORE_MEMORY:
+		return s.mem.Apply(e)
 	}
 	return fmt.Errorf("nobody folds for %s", core)
 }
@@ -107,6 +109,10 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		s.remember(e, f.DecisionAdded.Request, f.DecisionAdded.GetNode().GetId(), "")
 	case *loomv1.Event_DecisionsImported:
 		s.remember(e, f.DecisionsImported.Request, importedFirst(f.DecisionsImported), "")
+	case *loomv1.Event_MemoryKept:
+		s.remember(e, f.MemoryKept.Request, f.MemoryKept.GetEntry().GetId(), "")
+	case *loomv1.Event_MemoryMerged:
+		s.remember(e, f.MemoryMerged.Request, f.MemoryMerged.Id, "")
 	case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_ApprovalRefused:
 		return s.applyApproval(e)
 	case *loomv1.Event_PlanAdopted:

@@ -27,7 +27,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.p.Beads[x.Bead]), Execution: workflow.Copy(x),
 		Project: s.p.Config, Turn: proto.CloneOf(s.p.Turns[a.Id]), Deployment: s.cfg.Deployment,
 		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
-		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Context: s.contextOf(x),
+		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Context: s.contextOf(x), Memories: uint64(s.mem.Len()),
 	}
 	b.Permissions = permission.Concerns(s.p.Permissions, a.Role)
 	def := s.p.Definitions[x.DefinitionHash]

@@ -148,6 +148,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.abandonDecision(c.AbandonDecision)
 	case *loomv1.Command_ImportDecisions:
 		return d.importDecisions(c.ImportDecisions)
+	case *loomv1.Command_KeepMemory, *loomv1.Command_ChangeMemory, *loomv1.Command_ForgetMemory, *loomv1.Command_OfferMemory:
+		return d.memory(cmd)
 	case *loomv1.Command_OpenBallot:
 		return nil, d.openBallot(c.OpenBallot)
 	case *loomv1.Command_CastVote:

@@ -12,6 +12,9 @@ import (
 // the decision graph should know, locks that end with their attempt, attempts
 // that wait for a lock.
 func (d *decision) follow(e *loomv1.Event) error {
+	if err := d.followMemory(e); err != nil {
+		return err
+	}
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_ExecutionStarted:
 		return d.followStart(e)

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/format"
 	"github.com/loomrun/loom/internal/core/commitlock"
+	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -48,6 +49,7 @@ type State struct {
 	p     *loomv1.ProjectState
 	graph *graph.Graph
 	locks *commitlock.Table
+	mem   *memory.Memory
 	defs  map[string]*workflow.Compiled
 
 	// Derived from p, rebuilt by Restore.
@@ -112,7 +114,10 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	if s.locks, err = commitlock.Restore(cfg.LockLease, p.Locks); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
-	p.Graph, p.Locks = nil, nil // their cores hold them from here on
+	if s.mem, err = memory.Restore(p.Memory); err != nil {
+		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
+	}
+	p.Graph, p.Locks, p.Memory = nil, nil, nil // their cores hold them from here on
 	if err := s.derive(); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
@@ -204,7 +209,7 @@ func (s *State) derive() error {
 func (s *State) Snapshot() *loomv1.ProjectState {
 	s.unpack()
 	p := proto.CloneOf(s.p)
-	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	p.Graph, p.Locks, p.Memory = s.graph.Snapshot(), s.locks.Snapshot(), s.mem.Snapshot()
 	return p
 }
 
@@ -212,7 +217,7 @@ func (s *State) Snapshot() *loomv1.ProjectState {
 func (s *State) Surrender() *loomv1.ProjectState {
 	s.unpack()
 	p := s.p
-	p.Graph, p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	p.Graph, p.Locks, p.Memory = s.graph.Snapshot(), s.locks.Snapshot(), s.mem.Snapshot()
 	s.p = nil
 	return p
 }
@@ -228,9 +233,9 @@ func (s *State) Cores() *loomv1.ProjectState {
 // every host at the same event.
 func (s *State) Hash() [sha256.Size]byte {
 	s.unpack()
-	s.p.Graph, s.p.Locks = s.graph.Snapshot(), s.locks.Snapshot()
+	s.p.Graph, s.p.Locks, s.p.Memory = s.graph.Snapshot(), s.locks.Snapshot(), s.mem.Snapshot()
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.p)
-	s.p.Graph, s.p.Locks = nil, nil
+	s.p.Graph, s.p.Locks, s.p.Memory = nil, nil, nil
 	if err != nil {
 		panic(err) // state messages hold valid UTF-8 only; Apply refuses others
 	}
@@ -264,7 +269,7 @@ func (s *State) Next() (time.Time, bool) {
 	if end, there := s.deadlines.next(s.due); there && (!ok || end.Add(s.ahead).Before(at)) {
 		at, ok = end.Add(s.ahead), true
 	}
-	for _, next := range []func() (time.Time, bool){s.locks.Next, s.graph.NextBallot} {
+	for _, next := range []func() (time.Time, bool){s.locks.Next, s.graph.NextBallot, s.mem.Next} {
 		if other, there := next(); there && (!ok || other.Before(at)) {
 			at, ok = other, true
 		}

@@ -87,7 +87,7 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if err := patchscan.Policy(c.Patch).Check(); err != nil {
 		return err
 	}
-	return fault.Join(slices.Concat(checkRoutes(c.Routes), checkGovernor(c.Governor), checkProcesses(c.Processes)))
+	return fault.Join(slices.Concat(checkRoutes(c.Routes), checkGovernor(c.Governor), checkProcesses(c.Processes), checkNamespaces(c.Memory)))
 }
 
 func (d *decision) fileBead(sub *loomv1.Submission) (*loomv1.Answer, error) {

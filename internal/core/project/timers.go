@@ -133,6 +133,9 @@ func (d *decision) tick() error {
 	if err := d.tickBallots(); err != nil {
 		return err
 	}
+	if err := d.tickMemory(); err != nil {
+		return err
+	}
 	d.s.timers.gather(d.now, d.s.wake, d.s.timers.kick)
 	d.s.deadlines.gather(d.wall, d.s.due, d.s.timers.kick)
 	busy := 0

@@ -24,10 +24,11 @@ const (
 	Projects   View = "project"
 	Staffing   View = "staffing" // of the project "system"
 	Permitted  View = "permission"
+	Memories   View = "memory"
 )
 
 // Views lists all views.
-var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted}
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories}
 
 // MaxListed is the most that a list has.
 const MaxListed = 1000
@@ -65,6 +66,8 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 			out.Toolkits = append(out.Toolkits, proto.CloneOf(t))
 		}
 		return out, nil
+	case Memories:
+		return out, s.lookMemory(out, q, limit)
 	case Pauses:
 		s.lookPauses(out)
 		return out, nil

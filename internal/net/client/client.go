@@ -124,6 +124,12 @@ func (c *Client) WriteGraph(ctx context.Context, r *loomv1.DecisionRequest) (*lo
 	return answer, c.call(ctx, "decide", r, answer)
 }
 
+// Remember writes to the memory and returns once that is durable.
+func (c *Client) Remember(ctx context.Context, r *loomv1.MemoryRequest) (*loomv1.Answer, error) {
+	answer := &loomv1.Answer{}
+	return answer, c.call(ctx, "remember", r, answer)
+}
+
 // Metrics asks how workflows fare.
 func (c *Client) Metrics(ctx context.Context, q *loomv1.MetricsRequest) (*loomv1.MetricsReply, error) {
 	reply := &loomv1.MetricsReply{}

@@ -89,9 +89,9 @@ func names(t *testing.T, s *mcp.ClientSession) (list []string) {
 }
 
 var (
-	reading    = []string{"cost", "bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "metrics", "projects"}
+	reading    = []string{"cost", "bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "memories", "memory_search", "metrics", "projects"}
 	submitting = []string{"submit"}
-	operating  = []string{"bead_update", "decision_add", "decision_link", "decision_supersede", "decision_abandon", "decision_vote"}
+	operating  = []string{"bead_update", "decision_add", "decision_link", "decision_supersede", "decision_abandon", "decision_vote", "memory_forget", "memory_keep"}
 )
 
 func TestTOOL06_AClientSeesWhatItsScopesAllow(t *testing.T) {

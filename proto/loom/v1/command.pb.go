@@ -132,6 +132,10 @@ type Command struct {
 	//	*Command_SettleCall
 	//	*Command_NoteCut
 	//	*Command_RecordMembers
+	//	*Command_KeepMemory
+	//	*Command_ChangeMemory
+	//	*Command_ForgetMemory
+	//	*Command_OfferMemory
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -566,6 +570,42 @@ func (x *Command) GetRecordMembers() *RecordMembers {
 	return nil
 }
 
+func (x *Command) GetKeepMemory() *KeepMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_KeepMemory); ok {
+			return x.KeepMemory
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetChangeMemory() *ChangeMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ChangeMemory); ok {
+			return x.ChangeMemory
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetForgetMemory() *ForgetMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ForgetMemory); ok {
+			return x.ForgetMemory
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetOfferMemory() *OfferMemory {
+	if x != nil {
+		if x, ok := x.Body.(*Command_OfferMemory); ok {
+			return x.OfferMemory
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -738,6 +778,22 @@ type Command_RecordMembers struct {
 	RecordMembers *RecordMembers `protobuf:"bytes,44,opt,name=record_members,json=recordMembers,proto3,oneof"`
 }
 
+type Command_KeepMemory struct {
+	KeepMemory *KeepMemory `protobuf:"bytes,45,opt,name=keep_memory,json=keepMemory,proto3,oneof"`
+}
+
+type Command_ChangeMemory struct {
+	ChangeMemory *ChangeMemory `protobuf:"bytes,46,opt,name=change_memory,json=changeMemory,proto3,oneof"`
+}
+
+type Command_ForgetMemory struct {
+	ForgetMemory *ForgetMemory `protobuf:"bytes,47,opt,name=forget_memory,json=forgetMemory,proto3,oneof"`
+}
+
+type Command_OfferMemory struct {
+	OfferMemory *OfferMemory `protobuf:"bytes,48,opt,name=offer_memory,json=offerMemory,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -822,6 +878,14 @@ func (*Command_NoteCut) isCommand_Body() {}
 
 func (*Command_RecordMembers) isCommand_Body() {}
 
+func (*Command_KeepMemory) isCommand_Body() {}
+
+func (*Command_ChangeMemory) isCommand_Body() {}
+
+func (*Command_ForgetMemory) isCommand_Body() {}
+
+func (*Command_OfferMemory) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -839,6 +903,8 @@ type Answer struct {
 	//	*Answer_Train
 	//	*Answer_Team
 	//	*Answer_Call
+	//	*Answer_Memory
+	//	*Answer_Memories
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -981,6 +1047,24 @@ func (x *Answer) GetCall() *CallVerdict {
 	return nil
 }
 
+func (x *Answer) GetMemory() *MemoryEntry {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Memory); ok {
+			return x.Memory
+		}
+	}
+	return nil
+}
+
+func (x *Answer) GetMemories() *MemoryContext {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Memories); ok {
+			return x.Memories
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -1033,6 +1117,14 @@ type Answer_Call struct {
 	Call *CallVerdict `protobuf:"bytes,11,opt,name=call,proto3,oneof"`
 }
 
+type Answer_Memory struct {
+	Memory *MemoryEntry `protobuf:"bytes,13,opt,name=memory,proto3,oneof"`
+}
+
+type Answer_Memories struct {
+	Memories *MemoryContext `protobuf:"bytes,14,opt,name=memories,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -1052,6 +1144,10 @@ func (*Answer_Train) isAnswer_Body() {}
 func (*Answer_Team) isAnswer_Body() {}
 
 func (*Answer_Call) isAnswer_Body() {}
+
+func (*Answer_Memory) isAnswer_Body() {}
+
+func (*Answer_Memories) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -4440,7 +4536,11 @@ type Brief struct {
 	Toolkit *Toolkit `protobuf:"bytes,16,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
 	// What the places of the execution's work have of the repository; unset for all
 	// of it.
-	Checkout      *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	Checkout *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	// How many entries the project remembers: with none, there is nothing to offer.
+	Memories uint64 `protobuf:"varint,18,opt,name=memories,proto3" json:"memories,omitempty"`
+	// What the attempt is offered of the memory; set by who works on it.
+	Memory        *MemoryContext `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4590,6 +4690,20 @@ func (x *Brief) GetToolkit() *Toolkit {
 func (x *Brief) GetCheckout() *Checkout {
 	if x != nil {
 		return x.Checkout
+	}
+	return nil
+}
+
+func (x *Brief) GetMemories() uint64 {
+	if x != nil {
+		return x.Memories
+	}
+	return 0
+}
+
+func (x *Brief) GetMemory() *MemoryContext {
+	if x != nil {
+		return x.Memory
 	}
 	return nil
 }
@@ -4869,7 +4983,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xde\x14\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcd\x16\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4926,8 +5040,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vsettle_call\x18* \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCall\x12-\n" +
 	"\bnote_cut\x18+ \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12?\n" +
-	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembersB\x06\n" +
-	"\x04body\"\x8b\x04\n" +
+	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembers\x126\n" +
+	"\vkeep_memory\x18- \x01(\v2\x13.loom.v1.KeepMemoryH\x00R\n" +
+	"keepMemory\x12<\n" +
+	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryH\x00R\fchangeMemory\x12<\n" +
+	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryH\x00R\fforgetMemory\x129\n" +
+	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryH\x00R\vofferMemoryB\x06\n" +
+	"\x04body\"\xf1\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -4941,7 +5060,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05train\x18\t \x01(\v2\x0e.loom.v1.TrainH\x00R\x05train\x12*\n" +
 	"\x04team\x18\n" +
 	" \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12*\n" +
-	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12\x16\n" +
+	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12.\n" +
+	"\x06memory\x18\r \x01(\v2\x14.loom.v1.MemoryEntryH\x00R\x06memory\x124\n" +
+	"\bmemories\x18\x0e \x01(\v2\x16.loom.v1.MemoryContextH\x00R\bmemories\x12\x16\n" +
 	"\x06number\x18\f \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\")\n" +
 	"\x04Done\x12!\n" +
@@ -5175,7 +5296,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf0\x05\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xbc\x06\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5198,7 +5319,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vpermissions\x18\x0e \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12.\n" +
 	"\boverlaps\x18\x0f \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12*\n" +
 	"\atoolkit\x18\x10 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\x12-\n" +
-	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\"\x8a\x01\n" +
+	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x12\x1a\n" +
+	"\bmemories\x18\x12 \x01(\x04R\bmemories\x12.\n" +
+	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5305,51 +5428,57 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*SignedCommand)(nil),         // 64: loom.v1.SignedCommand
 	(*AskTeam)(nil),               // 65: loom.v1.AskTeam
 	(*RecordMembers)(nil),         // 66: loom.v1.RecordMembers
-	(*Error)(nil),                 // 67: loom.v1.Error
-	(*SubmitReply)(nil),           // 68: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 69: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 70: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 72: loom.v1.TeamReplies
-	(*Said)(nil),                  // 73: loom.v1.Said
-	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 75: loom.v1.Definition
-	(*Submission)(nil),            // 76: loom.v1.Submission
-	(*ErrorReport)(nil),           // 77: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
-	(*Claimant)(nil),              // 79: loom.v1.Claimant
-	(*Event)(nil),                 // 80: loom.v1.Event
-	(*CallReservation)(nil),       // 81: loom.v1.CallReservation
-	(*Usage)(nil),                 // 82: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 83: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 84: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 85: loom.v1.Outcome
-	(*HostRoles)(nil),             // 86: loom.v1.HostRoles
-	(*Bead)(nil),                  // 87: loom.v1.Bead
-	(*Execution)(nil),             // 88: loom.v1.Execution
-	(*Change)(nil),                // 89: loom.v1.Change
-	(*Candidate)(nil),             // 90: loom.v1.Candidate
-	(*Checkout)(nil),              // 91: loom.v1.Checkout
-	(*Landing)(nil),               // 92: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 93: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 94: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 95: loom.v1.Ballot
-	(*Vote)(nil),                  // 96: loom.v1.Vote
-	(*TrustTools)(nil),            // 97: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 98: loom.v1.DistrustTools
-	(PauseScope)(0),               // 99: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 100: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 101: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 102: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 103: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 105: loom.v1.DecisionContext
-	(*Permission)(nil),            // 106: loom.v1.Permission
-	(*FileClaim)(nil),             // 107: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 108: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 109: loom.v1.ToolCall
-	(*Permit)(nil),                // 110: loom.v1.Permit
-	(*Car)(nil),                   // 111: loom.v1.Car
+	(*KeepMemory)(nil),            // 67: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 68: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 69: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 70: loom.v1.OfferMemory
+	(*Error)(nil),                 // 71: loom.v1.Error
+	(*SubmitReply)(nil),           // 72: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 73: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 74: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 75: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 76: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 77: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 78: loom.v1.MemoryContext
+	(*Said)(nil),                  // 79: loom.v1.Said
+	(*ProjectConfig)(nil),         // 80: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 81: loom.v1.Definition
+	(*Submission)(nil),            // 82: loom.v1.Submission
+	(*ErrorReport)(nil),           // 83: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 84: loom.v1.JournalCut
+	(*Claimant)(nil),              // 85: loom.v1.Claimant
+	(*Event)(nil),                 // 86: loom.v1.Event
+	(*CallReservation)(nil),       // 87: loom.v1.CallReservation
+	(*Usage)(nil),                 // 88: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 89: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 90: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 91: loom.v1.Outcome
+	(*HostRoles)(nil),             // 92: loom.v1.HostRoles
+	(*Bead)(nil),                  // 93: loom.v1.Bead
+	(*Execution)(nil),             // 94: loom.v1.Execution
+	(*Change)(nil),                // 95: loom.v1.Change
+	(*Candidate)(nil),             // 96: loom.v1.Candidate
+	(*Checkout)(nil),              // 97: loom.v1.Checkout
+	(*Landing)(nil),               // 98: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 99: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 100: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 101: loom.v1.Ballot
+	(*Vote)(nil),                  // 102: loom.v1.Vote
+	(*TrustTools)(nil),            // 103: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 104: loom.v1.DistrustTools
+	(PauseScope)(0),               // 105: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 106: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 107: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 108: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 109: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 110: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 111: loom.v1.DecisionContext
+	(*Permission)(nil),            // 112: loom.v1.Permission
+	(*FileClaim)(nil),             // 113: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 114: loom.v1.Toolkit
+	(*ToolCall)(nil),              // 115: loom.v1.ToolCall
+	(*Permit)(nil),                // 116: loom.v1.Permit
+	(*Car)(nil),                   // 117: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	61,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5395,108 +5524,115 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
 	66,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	67,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
-	68,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	54,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	69,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	70,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	57,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	71,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	32,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
-	72,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	73,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
-	74,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	75,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	76,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	77,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	67,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	78,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	79,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	79,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	80,  // 63: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	79,  // 64: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	81,  // 65: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	79,  // 66: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	82,  // 67: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 68: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	79,  // 69: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	83,  // 70: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	84,  // 71: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	79,  // 72: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	85,  // 73: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	19,  // 74: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	79,  // 75: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	21,  // 76: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	86,  // 77: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	87,  // 78: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	88,  // 79: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	79,  // 80: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	79,  // 81: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	79,  // 82: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	79,  // 83: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	33,  // 84: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	89,  // 85: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	90,  // 86: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	91,  // 87: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	60,  // 88: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	79,  // 89: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	79,  // 90: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	92,  // 91: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	79,  // 92: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	92,  // 93: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	70,  // 94: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	93,  // 95: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	40,  // 96: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	93,  // 97: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	94,  // 98: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	95,  // 99: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	96,  // 100: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	83,  // 101: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	83,  // 102: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	53,  // 103: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	47,  // 104: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	48,  // 105: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	49,  // 106: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	50,  // 107: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	52,  // 108: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	51,  // 109: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	46,  // 110: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	58,  // 111: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	59,  // 112: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	40,  // 113: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	97,  // 114: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	98,  // 115: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	99,  // 116: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	99,  // 117: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	75,  // 118: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	100, // 119: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	101, // 120: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	102, // 121: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	87,  // 122: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	88,  // 123: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	74,  // 124: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	103, // 125: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	70,  // 126: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	104, // 127: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	105, // 128: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	75,  // 129: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	106, // 130: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	107, // 131: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	108, // 132: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	91,  // 133: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	79,  // 134: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	56,  // 135: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	109, // 136: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	110, // 137: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	106, // 138: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	111, // 139: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	140, // [140:140] is the sub-list for method output_type
-	140, // [140:140] is the sub-list for method input_type
-	140, // [140:140] is the sub-list for extension type_name
-	140, // [140:140] is the sub-list for extension extendee
-	0,   // [0:140] is the sub-list for field type_name
+	67,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	68,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	69,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	70,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	71,  // 47: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 48: loom.v1.Answer.done:type_name -> loom.v1.Done
+	72,  // 49: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	54,  // 50: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	73,  // 51: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	74,  // 52: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	57,  // 53: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	75,  // 54: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	32,  // 55: loom.v1.Answer.train:type_name -> loom.v1.Train
+	76,  // 56: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 57: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	77,  // 58: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	78,  // 59: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	79,  // 60: loom.v1.Done.said:type_name -> loom.v1.Said
+	80,  // 61: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	81,  // 62: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	82,  // 63: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	83,  // 64: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	71,  // 65: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	84,  // 66: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	85,  // 67: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	85,  // 68: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	86,  // 69: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	85,  // 70: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	87,  // 71: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	85,  // 72: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	88,  // 73: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 74: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	85,  // 75: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	89,  // 76: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	90,  // 77: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	85,  // 78: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	91,  // 79: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	19,  // 80: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	85,  // 81: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	21,  // 82: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	92,  // 83: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	93,  // 84: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	94,  // 85: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	85,  // 86: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	85,  // 87: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	85,  // 88: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	85,  // 89: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	33,  // 90: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	95,  // 91: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	96,  // 92: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	97,  // 93: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	60,  // 94: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	85,  // 95: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	85,  // 96: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	98,  // 97: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	85,  // 98: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	98,  // 99: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	74,  // 100: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	99,  // 101: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	40,  // 102: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	99,  // 103: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	100, // 104: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	101, // 105: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	102, // 106: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	89,  // 107: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	89,  // 108: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	53,  // 109: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	47,  // 110: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	48,  // 111: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	49,  // 112: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	50,  // 113: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	52,  // 114: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	51,  // 115: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	46,  // 116: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	58,  // 117: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	59,  // 118: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	40,  // 119: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	103, // 120: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	104, // 121: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	105, // 122: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	105, // 123: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	81,  // 124: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	106, // 125: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	107, // 126: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	108, // 127: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	93,  // 128: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	94,  // 129: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	80,  // 130: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	109, // 131: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	74,  // 132: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	110, // 133: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	111, // 134: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	81,  // 135: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	112, // 136: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	113, // 137: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	114, // 138: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	97,  // 139: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	78,  // 140: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	85,  // 141: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	56,  // 142: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	115, // 143: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	116, // 144: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	112, // 145: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	117, // 146: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	147, // [147:147] is the sub-list for method output_type
+	147, // [147:147] is the sub-list for method input_type
+	147, // [147:147] is the sub-list for extension type_name
+	147, // [147:147] is the sub-list for extension extendee
+	0,   // [0:147] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5510,6 +5646,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -5561,6 +5698,10 @@ func file_loom_v1_command_proto_init() {
 		(*Command_SettleCall)(nil),
 		(*Command_NoteCut)(nil),
 		(*Command_RecordMembers)(nil),
+		(*Command_KeepMemory)(nil),
+		(*Command_ChangeMemory)(nil),
+		(*Command_ForgetMemory)(nil),
+		(*Command_OfferMemory)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5573,6 +5714,8 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Train)(nil),
 		(*Answer_Team)(nil),
 		(*Answer_Call)(nil),
+		(*Answer_Memory)(nil),
+		(*Answer_Memories)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[44].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),

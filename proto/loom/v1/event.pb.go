@@ -127,6 +127,14 @@ type Event struct {
 	//	*Event_LockExpired
 	//	*Event_LockWithdrawn
 	//	*Event_LockCoupled
+	//	*Event_MemoryKept
+	//	*Event_MemoryMerged
+	//	*Event_MemoryChanged
+	//	*Event_MemoryPromoted
+	//	*Event_MemoryForgotten
+	//	*Event_MemoryExpired
+	//	*Event_MemoryDropped
+	//	*Event_MemoryOffered
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -968,6 +976,78 @@ func (x *Event) GetLockCoupled() *LockCoupled {
 	return nil
 }
 
+func (x *Event) GetMemoryKept() *MemoryKept {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryKept); ok {
+			return x.MemoryKept
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryMerged() *MemoryMerged {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryMerged); ok {
+			return x.MemoryMerged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryChanged() *MemoryChanged {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryChanged); ok {
+			return x.MemoryChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryPromoted() *MemoryPromoted {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryPromoted); ok {
+			return x.MemoryPromoted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryForgotten() *MemoryForgotten {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryForgotten); ok {
+			return x.MemoryForgotten
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryExpired() *MemoryExpired {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryExpired); ok {
+			return x.MemoryExpired
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryDropped() *MemoryDropped {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryDropped); ok {
+			return x.MemoryDropped
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMemoryOffered() *MemoryOffered {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MemoryOffered); ok {
+			return x.MemoryOffered
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1301,6 +1381,39 @@ type Event_LockCoupled struct {
 	LockCoupled *LockCoupled `protobuf:"bytes,100,opt,name=lock_coupled,json=lockCoupled,proto3,oneof"`
 }
 
+type Event_MemoryKept struct {
+	// The memory.
+	MemoryKept *MemoryKept `protobuf:"bytes,101,opt,name=memory_kept,json=memoryKept,proto3,oneof"`
+}
+
+type Event_MemoryMerged struct {
+	MemoryMerged *MemoryMerged `protobuf:"bytes,102,opt,name=memory_merged,json=memoryMerged,proto3,oneof"`
+}
+
+type Event_MemoryChanged struct {
+	MemoryChanged *MemoryChanged `protobuf:"bytes,103,opt,name=memory_changed,json=memoryChanged,proto3,oneof"`
+}
+
+type Event_MemoryPromoted struct {
+	MemoryPromoted *MemoryPromoted `protobuf:"bytes,104,opt,name=memory_promoted,json=memoryPromoted,proto3,oneof"`
+}
+
+type Event_MemoryForgotten struct {
+	MemoryForgotten *MemoryForgotten `protobuf:"bytes,105,opt,name=memory_forgotten,json=memoryForgotten,proto3,oneof"`
+}
+
+type Event_MemoryExpired struct {
+	MemoryExpired *MemoryExpired `protobuf:"bytes,106,opt,name=memory_expired,json=memoryExpired,proto3,oneof"`
+}
+
+type Event_MemoryDropped struct {
+	MemoryDropped *MemoryDropped `protobuf:"bytes,107,opt,name=memory_dropped,json=memoryDropped,proto3,oneof"`
+}
+
+type Event_MemoryOffered struct {
+	MemoryOffered *MemoryOffered `protobuf:"bytes,108,opt,name=memory_offered,json=memoryOffered,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1462,6 +1575,22 @@ func (*Event_LockExpired) isEvent_Fact() {}
 func (*Event_LockWithdrawn) isEvent_Fact() {}
 
 func (*Event_LockCoupled) isEvent_Fact() {}
+
+func (*Event_MemoryKept) isEvent_Fact() {}
+
+func (*Event_MemoryMerged) isEvent_Fact() {}
+
+func (*Event_MemoryChanged) isEvent_Fact() {}
+
+func (*Event_MemoryPromoted) isEvent_Fact() {}
+
+func (*Event_MemoryForgotten) isEvent_Fact() {}
+
+func (*Event_MemoryExpired) isEvent_Fact() {}
+
+func (*Event_MemoryDropped) isEvent_Fact() {}
+
+func (*Event_MemoryOffered) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -5933,7 +6062,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd8L\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xbfS\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6110,7 +6239,24 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0elock_withdrawn\x18c \x01(\v2\x16.loom.v1.LockWithdrawnBR\x8a\xb5\x18N\n" +
 	"\x01\x05\x1aI{about}: commit lock on {.repository base} no longer wanted by {.request}H\x00R\rlockWithdrawn\x12\xac\x01\n" +
 	"\flock_coupled\x18d \x01(\v2\x14.loom.v1.LockCoupledBq\x8a\xb5\x18m\n" +
-	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})H\x00R\vlockCoupledB\x06\n" +
+	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})H\x00R\vlockCoupled\x12@\n" +
+	"\vmemory_kept\x18e \x01(\v2\x13.loom.v1.MemoryKeptB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x01\x06H\x00R\n" +
+	"memoryKept\x12|\n" +
+	"\rmemory_merged\x18f \x01(\v2\x15.loom.v1.MemoryMergedB>\x8a\xb5\x18:\n" +
+	"\x02\x01\x06\x1a4{about}: {.id} was said again, {.count} times so farH\x00R\fmemoryMerged\x12~\n" +
+	"\x0ememory_changed\x18g \x01(\v2\x16.loom.v1.MemoryChangedB=\x8a\xb5\x189\n" +
+	"\x01\x06\x1a4{about}: {.entry.id} is changed{.entry.reason after}H\x00R\rmemoryChanged\x12\x81\x01\n" +
+	"\x0fmemory_promoted\x18h \x01(\v2\x17.loom.v1.MemoryPromotedB=\x8a\xb5\x189\n" +
+	"\x01\x06\x1a4{about}: {.id} is remembered for good{.reason after}H\x00R\x0ememoryPromoted\x12z\n" +
+	"\x10memory_forgotten\x18i \x01(\v2\x18.loom.v1.MemoryForgottenB3\x8a\xb5\x18/\n" +
+	"\x01\x06\x1a*{about}: {.id} is forgotten{.reason after}H\x00R\x0fmemoryForgotten\x12h\n" +
+	"\x0ememory_expired\x18j \x01(\v2\x16.loom.v1.MemoryExpiredB'\x8a\xb5\x18#\n" +
+	"\x01\x06\x1a\x1e{about}: time is up for {.ids}H\x00R\rmemoryExpired\x12q\n" +
+	"\x0ememory_dropped\x18k \x01(\v2\x16.loom.v1.MemoryDroppedB0\x8a\xb5\x18,\n" +
+	"\x01\x06\x1a'{about}: the session is over for {.ids}H\x00R\rmemoryDropped\x12H\n" +
+	"\x0ememory_offered\x18l \x01(\v2\x16.loom.v1.MemoryOfferedB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x06H\x00R\rmemoryOfferedB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6519,48 +6665,56 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*RoleScaled)(nil),            // 82: loom.v1.RoleScaled
 	(*HostDrained)(nil),           // 83: loom.v1.HostDrained
 	(*MembersChanged)(nil),        // 84: loom.v1.MembersChanged
-	(*ModelBlock)(nil),            // 85: loom.v1.ModelBlock
-	(*Landing)(nil),               // 86: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 87: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 88: loom.v1.Definition
-	(*SignedCommand)(nil),         // 89: loom.v1.SignedCommand
-	(*Error)(nil),                 // 90: loom.v1.Error
-	(*Pause)(nil),                 // 91: loom.v1.Pause
-	(PauseScope)(0),               // 92: loom.v1.PauseScope
-	(GateAction)(0),               // 93: loom.v1.GateAction
-	(*Plan)(nil),                  // 94: loom.v1.Plan
-	(*ForkPoint)(nil),             // 95: loom.v1.ForkPoint
-	(*Execution)(nil),             // 96: loom.v1.Execution
-	(*Budget)(nil),                // 97: loom.v1.Budget
-	(*CallReservation)(nil),       // 98: loom.v1.CallReservation
-	(*Usage)(nil),                 // 99: loom.v1.Usage
-	(*HostRoles)(nil),             // 100: loom.v1.HostRoles
-	(*Bead)(nil),                  // 101: loom.v1.Bead
-	(BeadStatus)(0),               // 102: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 103: loom.v1.Claimant
-	(*TeamTask)(nil),              // 104: loom.v1.TeamTask
-	(*Outcome)(nil),               // 105: loom.v1.Outcome
-	(*Approval)(nil),              // 106: loom.v1.Approval
-	(ApprovalDecision)(0),         // 107: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 108: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 109: loom.v1.Change
-	(*Candidate)(nil),             // 110: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 111: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 112: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 113: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 114: loom.v1.Ballot
-	(*Vote)(nil),                  // 115: loom.v1.Vote
-	(BallotStatus)(0),             // 116: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 117: loom.v1.LockClaim
-	(*Car)(nil),                   // 118: loom.v1.Car
-	(*BlobRef)(nil),               // 119: loom.v1.BlobRef
-	(*Compaction)(nil),            // 120: loom.v1.Compaction
-	(*Said)(nil),                  // 121: loom.v1.Said
-	(*ModelAnswer)(nil),           // 122: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 123: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 124: loom.v1.ToolResult
-	(*Permission)(nil),            // 125: loom.v1.Permission
-	(*Toolkit)(nil),               // 126: loom.v1.Toolkit
+	(*MemoryKept)(nil),            // 85: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 86: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 87: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 88: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 89: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 90: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 91: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 92: loom.v1.MemoryOffered
+	(*ModelBlock)(nil),            // 93: loom.v1.ModelBlock
+	(*Landing)(nil),               // 94: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 95: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 96: loom.v1.Definition
+	(*SignedCommand)(nil),         // 97: loom.v1.SignedCommand
+	(*Error)(nil),                 // 98: loom.v1.Error
+	(*Pause)(nil),                 // 99: loom.v1.Pause
+	(PauseScope)(0),               // 100: loom.v1.PauseScope
+	(GateAction)(0),               // 101: loom.v1.GateAction
+	(*Plan)(nil),                  // 102: loom.v1.Plan
+	(*ForkPoint)(nil),             // 103: loom.v1.ForkPoint
+	(*Execution)(nil),             // 104: loom.v1.Execution
+	(*Budget)(nil),                // 105: loom.v1.Budget
+	(*CallReservation)(nil),       // 106: loom.v1.CallReservation
+	(*Usage)(nil),                 // 107: loom.v1.Usage
+	(*HostRoles)(nil),             // 108: loom.v1.HostRoles
+	(*Bead)(nil),                  // 109: loom.v1.Bead
+	(BeadStatus)(0),               // 110: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 111: loom.v1.Claimant
+	(*TeamTask)(nil),              // 112: loom.v1.TeamTask
+	(*Outcome)(nil),               // 113: loom.v1.Outcome
+	(*Approval)(nil),              // 114: loom.v1.Approval
+	(ApprovalDecision)(0),         // 115: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 116: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 117: loom.v1.Change
+	(*Candidate)(nil),             // 118: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 119: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 120: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 121: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 122: loom.v1.Ballot
+	(*Vote)(nil),                  // 123: loom.v1.Vote
+	(BallotStatus)(0),             // 124: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 125: loom.v1.LockClaim
+	(*Car)(nil),                   // 126: loom.v1.Car
+	(*BlobRef)(nil),               // 127: loom.v1.BlobRef
+	(*Compaction)(nil),            // 128: loom.v1.Compaction
+	(*Said)(nil),                  // 129: loom.v1.Said
+	(*ModelAnswer)(nil),           // 130: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 131: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 132: loom.v1.ToolResult
+	(*Permission)(nil),            // 133: loom.v1.Permission
+	(*Toolkit)(nil),               // 134: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	79,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -6647,74 +6801,82 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	63,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
 	66,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
 	64,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	85,  // 84: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	85,  // 85: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	86,  // 86: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	87,  // 87: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	88,  // 88: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	89,  // 89: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	90,  // 90: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	91,  // 91: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	92,  // 92: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	93,  // 93: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	88,  // 94: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	94,  // 95: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	78,  // 96: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	95,  // 97: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	96,  // 98: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	97,  // 99: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	79,  // 100: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	97,  // 101: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	98,  // 102: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	99,  // 103: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	100, // 104: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	101, // 105: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	79,  // 106: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	101, // 107: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	102, // 108: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	90,  // 109: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	79,  // 110: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	103, // 111: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	79,  // 112: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	85,  // 113: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	104, // 114: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	105, // 115: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	105, // 116: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	79,  // 117: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	106, // 118: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	107, // 119: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	89,  // 120: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	90,  // 121: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	108, // 122: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	109, // 123: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	110, // 124: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	86,  // 125: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	111, // 126: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	112, // 127: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	112, // 128: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	113, // 129: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	114, // 130: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	115, // 131: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	116, // 132: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	79,  // 133: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	117, // 134: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	79,  // 135: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	79,  // 136: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	118, // 137: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	119, // 138: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	120, // 139: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	121, // 140: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	121, // 141: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	122, // 142: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	123, // 143: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	124, // 144: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	125, // 145: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	126, // 146: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	147, // [147:147] is the sub-list for method output_type
-	147, // [147:147] is the sub-list for method input_type
-	147, // [147:147] is the sub-list for extension type_name
-	147, // [147:147] is the sub-list for extension extendee
-	0,   // [0:147] is the sub-list for field type_name
+	85,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	86,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	87,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	88,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	89,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	90,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	91,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	92,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	93,  // 92: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	93,  // 93: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	94,  // 94: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	95,  // 95: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	96,  // 96: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	97,  // 97: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	98,  // 98: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	99,  // 99: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	100, // 100: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	101, // 101: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	96,  // 102: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	102, // 103: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	78,  // 104: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	103, // 105: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	104, // 106: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	105, // 107: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	79,  // 108: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	105, // 109: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	106, // 110: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	107, // 111: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	108, // 112: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	109, // 113: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	79,  // 114: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	109, // 115: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	110, // 116: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	98,  // 117: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	79,  // 118: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	111, // 119: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	79,  // 120: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	93,  // 121: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	112, // 122: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	113, // 123: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	113, // 124: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	79,  // 125: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	114, // 126: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	115, // 127: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	97,  // 128: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	98,  // 129: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	116, // 130: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	117, // 131: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	118, // 132: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	94,  // 133: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	119, // 134: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	120, // 135: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	120, // 136: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	121, // 137: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	122, // 138: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	123, // 139: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	124, // 140: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	79,  // 141: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	125, // 142: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	79,  // 143: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	79,  // 144: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	126, // 145: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	127, // 146: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	128, // 147: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	129, // 148: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	129, // 149: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	130, // 150: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	131, // 151: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	132, // 152: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	133, // 153: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	134, // 154: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	155, // [155:155] is the sub-list for method output_type
+	155, // [155:155] is the sub-list for method input_type
+	155, // [155:155] is the sub-list for extension type_name
+	155, // [155:155] is the sub-list for extension extendee
+	0,   // [0:155] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6727,6 +6889,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -6816,6 +6979,14 @@ func file_loom_v1_event_proto_init() {
 		(*Event_LockExpired)(nil),
 		(*Event_LockWithdrawn)(nil),
 		(*Event_LockCoupled)(nil),
+		(*Event_MemoryKept)(nil),
+		(*Event_MemoryMerged)(nil),
+		(*Event_MemoryChanged)(nil),
+		(*Event_MemoryPromoted)(nil),
+		(*Event_MemoryForgotten)(nil),
+		(*Event_MemoryExpired)(nil),
+		(*Event_MemoryDropped)(nil),
+		(*Event_MemoryOffered)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

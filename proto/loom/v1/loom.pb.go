@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xbbG\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xd1R\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -105,7 +105,17 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"Permission\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xa2\x01\x92\xb5\x18\x9d\x01\n" +
 	"\x01\x01\x1a\n" +
 	"project id*L`View` with the `permissions` that hold, and the `toolkits` that are trusted2>\x1a&list what agents may do, and ask about*\aproject\n" +
-	"\vpermissions\x12\x94\x01\n" +
+	"\vpermissions\x12\xc7\x06\n" +
+	"\x06Memory\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\x9d\x06\x92\xb5\x18\x98\x06\n" +
+	"\x01\x01\x1a\aproject*\x87\x02`View` with `memories`: those that count, or of a status with the filter (`active`, `expired`, `dropped`, `forgotten`, `all`); with `text` what is found, best first, and `found`; by id one, whole; with the filter `offered` the `offers` to attempts of an execution2u\x1a%list or find what a project remembers*Dproject limit after filter text labels type process namespace tokens\n" +
+	"\x06memory2;\x1a\x1fone of what a project remembers\"\x02id*\aproject\n" +
+	"\vmemory/{id}:\xb1\x01\n" +
+	"\rmemory_search\x12\x11Search the memory\x1aVFind what a project remembers about some words, best first; type and labels narrow it.*/text project type labels namespace limit tokens2\x04text:\x97\x01\n" +
+	"\bmemories\x12\x0fList the memory\x1a@List what a project remembers, newest first; filter is a status.*8project limit after filter type labels namespace process\x12\xc9\x04\n" +
+	"\bRemember\x12\x16.loom.v1.MemoryRequest\x1a\x0f.loom.v1.Answer\"\x93\x04\x92\xb5\x18\x8e\x04\n" +
+	"\x01\x03\x1a\aproject*B`Answer` with the `memory`: an entry is kept, changed or forgotten29\x1a/keep, change or forget what a project remembers\x12\x06memory:\x96\x02\n" +
+	"\vmemory_keep\x12\bRemember\x1a\xdc\x01Keep an entry of the memory: type (decision, error, discovery, assumption, risk, constraint, preference and so on), text, tags, sources, confidence. The same words again are counted. request is your own id for this call.\"\x04keep*\rentry request2\x05entry8\x01H\x01:h\n" +
+	"\rmemory_forget\x12\x06Forget\x1a2Remove what an entry of the memory says, for good.\"\x06forget*\tid reason2\x02id8\x01@\x01H\x01\x12\x94\x01\n" +
 	"\x04Host\x12\x14.loom.v1.HostRequest\x1a\x12.loom.v1.HostReply\"b\x92\xb5\x18^\n" +
 	"\x01\x01*.`HostReply`: the host, its projects and agents2)\x1a!the host, its projects and agents\n" +
 	"\x04host\x12\xe1\x01\n" +
@@ -153,36 +163,37 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*GraphRequest)(nil),     // 4: loom.v1.GraphRequest
 	(*MetricsRequest)(nil),   // 5: loom.v1.MetricsRequest
 	(*CostRequest)(nil),      // 6: loom.v1.CostRequest
-	(*HostRequest)(nil),      // 7: loom.v1.HostRequest
-	(*HostsRequest)(nil),     // 8: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),   // 9: loom.v1.ClusterRequest
-	(*Submission)(nil),       // 10: loom.v1.Submission
-	(*ErrorReport)(nil),      // 11: loom.v1.ErrorReport
-	(*BeadRequest)(nil),      // 12: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),  // 13: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),      // 14: loom.v1.ForkRequest
-	(*SayRequest)(nil),       // 15: loom.v1.SayRequest
-	(*ScaleRole)(nil),        // 16: loom.v1.ScaleRole
-	(*DrainHost)(nil),        // 17: loom.v1.DrainHost
-	(*RetentionRequest)(nil), // 18: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),      // 19: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),   // 20: loom.v1.MembersRequest
-	(*View)(nil),             // 21: loom.v1.View
-	(*HistoryReply)(nil),     // 22: loom.v1.HistoryReply
-	(*StateReply)(nil),       // 23: loom.v1.StateReply
-	(*NoticesReply)(nil),     // 24: loom.v1.NoticesReply
-	(*GraphReply)(nil),       // 25: loom.v1.GraphReply
-	(*MetricsReply)(nil),     // 26: loom.v1.MetricsReply
-	(*CostReply)(nil),        // 27: loom.v1.CostReply
-	(*HostReply)(nil),        // 28: loom.v1.HostReply
-	(*HostsReply)(nil),       // 29: loom.v1.HostsReply
-	(*ClusterReply)(nil),     // 30: loom.v1.ClusterReply
-	(*SubmitReply)(nil),      // 31: loom.v1.SubmitReply
-	(*Answer)(nil),           // 32: loom.v1.Answer
-	(*StaffingReply)(nil),    // 33: loom.v1.StaffingReply
-	(*RetentionReply)(nil),   // 34: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),     // 35: loom.v1.ToolkitReply
-	(*MembersReply)(nil),     // 36: loom.v1.MembersReply
+	(*MemoryRequest)(nil),    // 7: loom.v1.MemoryRequest
+	(*HostRequest)(nil),      // 8: loom.v1.HostRequest
+	(*HostsRequest)(nil),     // 9: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),   // 10: loom.v1.ClusterRequest
+	(*Submission)(nil),       // 11: loom.v1.Submission
+	(*ErrorReport)(nil),      // 12: loom.v1.ErrorReport
+	(*BeadRequest)(nil),      // 13: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),  // 14: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),      // 15: loom.v1.ForkRequest
+	(*SayRequest)(nil),       // 16: loom.v1.SayRequest
+	(*ScaleRole)(nil),        // 17: loom.v1.ScaleRole
+	(*DrainHost)(nil),        // 18: loom.v1.DrainHost
+	(*RetentionRequest)(nil), // 19: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),      // 20: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),   // 21: loom.v1.MembersRequest
+	(*View)(nil),             // 22: loom.v1.View
+	(*HistoryReply)(nil),     // 23: loom.v1.HistoryReply
+	(*StateReply)(nil),       // 24: loom.v1.StateReply
+	(*NoticesReply)(nil),     // 25: loom.v1.NoticesReply
+	(*GraphReply)(nil),       // 26: loom.v1.GraphReply
+	(*MetricsReply)(nil),     // 27: loom.v1.MetricsReply
+	(*CostReply)(nil),        // 28: loom.v1.CostReply
+	(*Answer)(nil),           // 29: loom.v1.Answer
+	(*HostReply)(nil),        // 30: loom.v1.HostReply
+	(*HostsReply)(nil),       // 31: loom.v1.HostsReply
+	(*ClusterReply)(nil),     // 32: loom.v1.ClusterReply
+	(*SubmitReply)(nil),      // 33: loom.v1.SubmitReply
+	(*StaffingReply)(nil),    // 34: loom.v1.StaffingReply
+	(*RetentionReply)(nil),   // 35: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),     // 36: loom.v1.ToolkitReply
+	(*MembersReply)(nil),     // 37: loom.v1.MembersReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -200,51 +211,55 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 12: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
 	0,  // 13: loom.v1.HostService.Pause:input_type -> loom.v1.Query
 	0,  // 14: loom.v1.HostService.Permission:input_type -> loom.v1.Query
-	7,  // 15: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	8,  // 16: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	9,  // 17: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	10, // 18: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	11, // 19: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	12, // 20: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	13, // 21: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	14, // 22: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	15, // 23: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	16, // 24: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	17, // 25: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	18, // 26: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	19, // 27: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	20, // 28: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	21, // 29: loom.v1.HostService.Project:output_type -> loom.v1.View
-	21, // 30: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	21, // 31: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	22, // 32: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	23, // 33: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	21, // 34: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	24, // 35: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	21, // 36: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	25, // 37: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	26, // 38: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	27, // 39: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	21, // 40: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	21, // 41: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	21, // 42: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	21, // 43: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	28, // 44: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	29, // 45: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	30, // 46: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	31, // 47: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	31, // 48: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	31, // 49: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	32, // 50: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	31, // 51: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	31, // 52: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	33, // 53: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	33, // 54: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	34, // 55: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	35, // 56: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	36, // 57: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	29, // [29:58] is the sub-list for method output_type
-	0,  // [0:29] is the sub-list for method input_type
+	0,  // 15: loom.v1.HostService.Memory:input_type -> loom.v1.Query
+	7,  // 16: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
+	8,  // 17: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	9,  // 18: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	10, // 19: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	11, // 20: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	12, // 21: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	13, // 22: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	14, // 23: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	15, // 24: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	16, // 25: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	17, // 26: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	18, // 27: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	19, // 28: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	20, // 29: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	21, // 30: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	22, // 31: loom.v1.HostService.Project:output_type -> loom.v1.View
+	22, // 32: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	22, // 33: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	23, // 34: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	24, // 35: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	22, // 36: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	25, // 37: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	22, // 38: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	26, // 39: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	27, // 40: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	28, // 41: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	22, // 42: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	22, // 43: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	22, // 44: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	22, // 45: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	22, // 46: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	29, // 47: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	30, // 48: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	31, // 49: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	32, // 50: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	33, // 51: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	33, // 52: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	33, // 53: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	29, // 54: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	33, // 55: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	33, // 56: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	34, // 57: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	34, // 58: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	35, // 59: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	36, // 60: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	37, // 61: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	31, // [31:62] is the sub-list for method output_type
+	0,  // [0:31] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

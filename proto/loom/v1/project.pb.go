@@ -70,8 +70,11 @@ type ProjectConfig struct {
 	// Files and directories of a checkout, by path: what the result of the setup
 	// commands depends on, and what it is. With both, hosts keep it and copy it into
 	// checkouts that ask for the same.
-	SetupReads    []string `protobuf:"bytes,17,rep,name=setup_reads,json=setupReads,proto3" json:"setup_reads,omitempty"`
-	SetupMakes    []string `protobuf:"bytes,18,rep,name=setup_makes,json=setupMakes,proto3" json:"setup_makes,omitempty"`
+	SetupReads []string `protobuf:"bytes,17,rep,name=setup_reads,json=setupReads,proto3" json:"setup_reads,omitempty"`
+	SetupMakes []string `protobuf:"bytes,18,rep,name=setup_makes,json=setupMakes,proto3" json:"setup_makes,omitempty"`
+	// Namespaces of memory, "shared/NAME", that this project offers to the others that
+	// name them, and is offered theirs; at most 16.
+	Memory        []string `protobuf:"bytes,19,rep,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +231,13 @@ func (x *ProjectConfig) GetSetupReads() []string {
 func (x *ProjectConfig) GetSetupMakes() []string {
 	if x != nil {
 		return x.SetupMakes
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetMemory() []string {
+	if x != nil {
+		return x.Memory
 	}
 	return nil
 }
@@ -686,6 +696,7 @@ type ProjectState struct {
 	Toolkits []*Toolkit `protobuf:"bytes,30,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
 	// What landed on the target last, oldest first, at most 64.
 	LandedPatches []*LandedPatch `protobuf:"bytes,31,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
+	Memory        *MemoryState   `protobuf:"bytes,32,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -937,6 +948,13 @@ func (x *ProjectState) GetLandedPatches() []*LandedPatch {
 	return nil
 }
 
+func (x *ProjectState) GetMemory() *MemoryState {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
 // LandedPatch is a patch that landed on the target.
 type LandedPatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1072,7 +1090,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xde\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1096,7 +1114,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vsetup_reads\x18\x11 \x03(\tR\n" +
 	"setupReads\x12\x1f\n" +
 	"\vsetup_makes\x18\x12 \x03(\tR\n" +
-	"setupMakes\x1aN\n" +
+	"setupMakes\x12\x16\n" +
+	"\x06memory\x18\x13 \x03(\tR\x06memory\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
@@ -1141,7 +1160,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xba\x15\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe8\x15\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1180,7 +1199,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\agranted\x18\x1c \x01(\v2\x0f.loom.v1.BudgetR\agranted\x129\n" +
 	"\ropen_landings\x18\x1d \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12,\n" +
 	"\btoolkits\x18\x1e \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12;\n" +
-	"\x0elanded_patches\x18\x1f \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x1aG\n" +
+	"\x0elanded_patches\x18\x1f \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x12,\n" +
+	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1288,13 +1308,14 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*Permission)(nil),            // 35: loom.v1.Permission
 	(*OpenLanding)(nil),           // 36: loom.v1.OpenLanding
 	(*Toolkit)(nil),               // 37: loom.v1.Toolkit
-	(PatchAction)(0),              // 38: loom.v1.PatchAction
-	(*Bead)(nil),                  // 39: loom.v1.Bead
-	(*Execution)(nil),             // 40: loom.v1.Execution
-	(*Approval)(nil),              // 41: loom.v1.Approval
-	(*Definition)(nil),            // 42: loom.v1.Definition
-	(*Turn)(nil),                  // 43: loom.v1.Turn
-	(*Error)(nil),                 // 44: loom.v1.Error
+	(*MemoryState)(nil),           // 38: loom.v1.MemoryState
+	(PatchAction)(0),              // 39: loom.v1.PatchAction
+	(*Bead)(nil),                  // 40: loom.v1.Bead
+	(*Execution)(nil),             // 41: loom.v1.Execution
+	(*Approval)(nil),              // 42: loom.v1.Approval
+	(*Definition)(nil),            // 43: loom.v1.Definition
+	(*Turn)(nil),                  // 44: loom.v1.Turn
+	(*Error)(nil),                 // 45: loom.v1.Error
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
@@ -1336,24 +1357,25 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	36, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
 	37, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
 	7,  // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	30, // 39: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	30, // 40: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	38, // 41: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	39, // 42: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	40, // 43: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	41, // 44: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	42, // 45: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	43, // 46: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	8,  // 47: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 48: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	30, // 49: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	30, // 50: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	44, // 51: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	38, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	30, // 40: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	30, // 41: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	39, // 42: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	40, // 43: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	41, // 44: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	42, // 45: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	43, // 46: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	44, // 47: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	8,  // 48: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 49: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	30, // 50: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	30, // 51: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	45, // 52: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1364,6 +1386,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()

@@ -167,7 +167,7 @@ type SeatRequest_Hello struct {
 type SeatRequest_Command struct {
 	// One of claim, release, park, turn record, answer, the commit lock's
 	// three, the train's two, permission, team, the budget's two, decision,
-	// ballot and vote.
+	// ballot, vote, and the memory's keep and offer.
 	Command *Command `protobuf:"bytes,6,opt,name=command,proto3,oneof"`
 }
 

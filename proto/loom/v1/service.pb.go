@@ -221,7 +221,11 @@ type Query struct {
 	// For beads: those meant for this role.
 	Assignee string `protobuf:"bytes,10,opt,name=assignee,proto3" json:"assignee,omitempty"`
 	// List on after this id, as the last of the page before.
-	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
+	// For the memory: "session", "project" or "shared/NAME"; empty is every one.
+	Namespace string `protobuf:"bytes,12,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// For the memory, with text: the most that the answer has; 0 means 4,096.
+	Tokens        uint32 `protobuf:"varint,13,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +335,20 @@ func (x *Query) GetAfter() string {
 		return x.After
 	}
 	return ""
+}
+
+func (x *Query) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Query) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
 }
 
 // StoredDefinition is a definition that a project has.
@@ -1736,8 +1754,16 @@ type View struct {
 	// Of the view inbox: why models cannot be asked for whom work waits.
 	Blocks []*ModelBlock `protobuf:"bytes,17,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// Of the view permission.
-	Permissions   []*Permission `protobuf:"bytes,18,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	Toolkits      []*Toolkit    `protobuf:"bytes,19,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	Permissions []*Permission `protobuf:"bytes,18,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	Toolkits    []*Toolkit    `protobuf:"bytes,19,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	// Of the view memory: a list, or what was found, best first.
+	Memories []*MemoryEntry `protobuf:"bytes,20,rep,name=memories,proto3" json:"memories,omitempty"`
+	// What was found, as agents are told it.
+	Found *MemoryContext `protobuf:"bytes,21,opt,name=found,proto3" json:"found,omitempty"`
+	// What attempts were offered, the newest first.
+	Offers []*MemoryOffer `protobuf:"bytes,22,rep,name=offers,proto3" json:"offers,omitempty"`
+	// The whole text of an entry that was asked for by id, where it is a long one.
+	Text          string `protobuf:"bytes,23,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1903,6 +1929,34 @@ func (x *View) GetToolkits() []*Toolkit {
 		return x.Toolkits
 	}
 	return nil
+}
+
+func (x *View) GetMemories() []*MemoryEntry {
+	if x != nil {
+		return x.Memories
+	}
+	return nil
+}
+
+func (x *View) GetFound() *MemoryContext {
+	if x != nil {
+		return x.Found
+	}
+	return nil
+}
+
+func (x *View) GetOffers() []*MemoryOffer {
+	if x != nil {
+		return x.Offers
+	}
+	return nil
+}
+
+func (x *View) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 // NoticesRequest reads history.
@@ -3229,6 +3283,119 @@ func (*DecisionRequest_Abandon) isDecisionRequest_Verb() {}
 
 func (*DecisionRequest_Import) isDecisionRequest_Verb() {}
 
+// MemoryRequest writes to the memory.
+//
+// A text may have 256 KiB here: the entry has its beginning, and the whole is kept
+// beside it.
+//
+// Subject: loom.v1.svc.remember, for operators. Answer: Answer.
+type MemoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means the host's only project.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Types that are valid to be assigned to Verb:
+	//
+	//	*MemoryRequest_Keep
+	//	*MemoryRequest_Change
+	//	*MemoryRequest_Forget
+	Verb          isMemoryRequest_Verb `protobuf_oneof:"verb"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryRequest) Reset() {
+	*x = MemoryRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryRequest) ProtoMessage() {}
+
+func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
+func (*MemoryRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *MemoryRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *MemoryRequest) GetVerb() isMemoryRequest_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return nil
+}
+
+func (x *MemoryRequest) GetKeep() *KeepMemory {
+	if x != nil {
+		if x, ok := x.Verb.(*MemoryRequest_Keep); ok {
+			return x.Keep
+		}
+	}
+	return nil
+}
+
+func (x *MemoryRequest) GetChange() *ChangeMemory {
+	if x != nil {
+		if x, ok := x.Verb.(*MemoryRequest_Change); ok {
+			return x.Change
+		}
+	}
+	return nil
+}
+
+func (x *MemoryRequest) GetForget() *ForgetMemory {
+	if x != nil {
+		if x, ok := x.Verb.(*MemoryRequest_Forget); ok {
+			return x.Forget
+		}
+	}
+	return nil
+}
+
+type isMemoryRequest_Verb interface {
+	isMemoryRequest_Verb()
+}
+
+type MemoryRequest_Keep struct {
+	Keep *KeepMemory `protobuf:"bytes,2,opt,name=keep,proto3,oneof"`
+}
+
+type MemoryRequest_Change struct {
+	Change *ChangeMemory `protobuf:"bytes,3,opt,name=change,proto3,oneof"`
+}
+
+type MemoryRequest_Forget struct {
+	Forget *ForgetMemory `protobuf:"bytes,4,opt,name=forget,proto3,oneof"`
+}
+
+func (*MemoryRequest_Keep) isMemoryRequest_Verb() {}
+
+func (*MemoryRequest_Change) isMemoryRequest_Verb() {}
+
+func (*MemoryRequest_Forget) isMemoryRequest_Verb() {}
+
 // CostRequest asks what model calls have cost, and how attempts fared.
 //
 // Subject: loom.v1.svc.cost; HTTP: /api/v1/cost. Answer: CostReply.
@@ -3246,7 +3413,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3425,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3438,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -3318,7 +3485,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3497,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3510,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -3418,7 +3585,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3430,7 +3597,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3443,7 +3610,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Cost) GetName() string {
@@ -3548,7 +3715,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xb9\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -3561,7 +3728,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06parent\x18\t \x01(\tR\x06parent\x12\x1a\n" +
 	"\bassignee\x18\n" +
 	" \x01(\tR\bassignee\x12\x14\n" +
-	"\x05after\x18\v \x01(\tR\x05after\"\xae\x02\n" +
+	"\x05after\x18\v \x01(\tR\x05after\x12\x1c\n" +
+	"\tnamespace\x18\f \x01(\tR\tnamespace\x12\x16\n" +
+	"\x06tokens\x18\r \x01(\rR\x06tokens\"\xae\x02\n" +
 	"\x10StoredDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -3692,7 +3861,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xf4\x06\n" +
+	"\x04_met\"\x96\b\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -3717,7 +3886,11 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05stale\x18\x10 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x12+\n" +
 	"\x06blocks\x18\x11 \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x125\n" +
 	"\vpermissions\x18\x12 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12,\n" +
-	"\btoolkits\x18\x13 \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x1a8\n" +
+	"\btoolkits\x18\x13 \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x120\n" +
+	"\bmemories\x18\x14 \x03(\v2\x14.loom.v1.MemoryEntryR\bmemories\x12,\n" +
+	"\x05found\x18\x15 \x01(\v2\x16.loom.v1.MemoryContextR\x05found\x12,\n" +
+	"\x06offers\x18\x16 \x03(\v2\x14.loom.v1.MemoryOfferR\x06offers\x12\x12\n" +
+	"\x04text\x18\x17 \x01(\tR\x04text\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3846,6 +4019,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04vote\x18\x06 \x01(\v2\x11.loom.v1.CastVoteH\x00R\x04vote\x124\n" +
 	"\aabandon\x18\a \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x122\n" +
 	"\x06import\x18\b \x01(\v2\x18.loom.v1.ImportDecisionsH\x00R\x06importB\x06\n" +
+	"\x04verb\"\xbe\x01\n" +
+	"\rMemoryRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12)\n" +
+	"\x04keep\x18\x02 \x01(\v2\x13.loom.v1.KeepMemoryH\x00R\x04keep\x12/\n" +
+	"\x06change\x18\x03 \x01(\v2\x15.loom.v1.ChangeMemoryH\x00R\x06change\x12/\n" +
+	"\x06forget\x18\x04 \x01(\v2\x15.loom.v1.ForgetMemoryH\x00R\x06forgetB\x06\n" +
 	"\x04verb\"\xa7\x01\n" +
 	"\vCostRequest\x12\"\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x12.loom.v1.CostGroupR\x02by\x12\x18\n" +
@@ -3917,7 +4096,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -3948,144 +4127,157 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*GraphRequest)(nil),          // 26: loom.v1.GraphRequest
 	(*GraphReply)(nil),            // 27: loom.v1.GraphReply
 	(*DecisionRequest)(nil),       // 28: loom.v1.DecisionRequest
-	(*CostRequest)(nil),           // 29: loom.v1.CostRequest
-	(*CostReply)(nil),             // 30: loom.v1.CostReply
-	(*Cost)(nil),                  // 31: loom.v1.Cost
-	nil,                           // 32: loom.v1.View.StaleEntry
-	nil,                           // 33: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*Definition)(nil),            // 35: loom.v1.Definition
-	(*UpdateBead)(nil),            // 36: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 37: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 38: loom.v1.ReopenBead
-	(*Position)(nil),              // 39: loom.v1.Position
-	(*Error)(nil),                 // 40: loom.v1.Error
-	(*Execution)(nil),             // 41: loom.v1.Execution
-	(Severity)(0),                 // 42: loom.v1.Severity
-	(*Bead)(nil),                  // 43: loom.v1.Bead
-	(*Approval)(nil),              // 44: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 45: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 46: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 47: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 48: loom.v1.Pause
-	(*FileClaim)(nil),             // 49: loom.v1.FileClaim
-	(*Staffing)(nil),              // 50: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 51: loom.v1.ModelBlock
-	(*Permission)(nil),            // 52: loom.v1.Permission
-	(*Toolkit)(nil),               // 53: loom.v1.Toolkit
-	(*Cursor)(nil),                // 54: loom.v1.Cursor
-	(*Notice)(nil),                // 55: loom.v1.Notice
-	(*JournalCut)(nil),            // 56: loom.v1.JournalCut
-	(*Identity)(nil),              // 57: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
-	(DecisionType)(0),             // 59: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 60: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 61: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 62: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 63: loom.v1.Narrative
-	(*Pulse)(nil),                 // 64: loom.v1.Pulse
-	(*Ballot)(nil),                // 65: loom.v1.Ballot
-	(*AddDecision)(nil),           // 66: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 67: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 68: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 69: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 70: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 71: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 72: loom.v1.ImportDecisions
+	(*MemoryRequest)(nil),         // 29: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 30: loom.v1.CostRequest
+	(*CostReply)(nil),             // 31: loom.v1.CostReply
+	(*Cost)(nil),                  // 32: loom.v1.Cost
+	nil,                           // 33: loom.v1.View.StaleEntry
+	nil,                           // 34: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*Definition)(nil),            // 36: loom.v1.Definition
+	(*UpdateBead)(nil),            // 37: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 38: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 39: loom.v1.ReopenBead
+	(*Position)(nil),              // 40: loom.v1.Position
+	(*Error)(nil),                 // 41: loom.v1.Error
+	(*Execution)(nil),             // 42: loom.v1.Execution
+	(Severity)(0),                 // 43: loom.v1.Severity
+	(*Bead)(nil),                  // 44: loom.v1.Bead
+	(*Approval)(nil),              // 45: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 46: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 47: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 48: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 49: loom.v1.Pause
+	(*FileClaim)(nil),             // 50: loom.v1.FileClaim
+	(*Staffing)(nil),              // 51: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 52: loom.v1.ModelBlock
+	(*Permission)(nil),            // 53: loom.v1.Permission
+	(*Toolkit)(nil),               // 54: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 55: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 56: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 57: loom.v1.MemoryOffer
+	(*Cursor)(nil),                // 58: loom.v1.Cursor
+	(*Notice)(nil),                // 59: loom.v1.Notice
+	(*JournalCut)(nil),            // 60: loom.v1.JournalCut
+	(*Identity)(nil),              // 61: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 62: google.protobuf.Duration
+	(DecisionType)(0),             // 63: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 64: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 65: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 66: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 67: loom.v1.Narrative
+	(*Pulse)(nil),                 // 68: loom.v1.Pulse
+	(*Ballot)(nil),                // 69: loom.v1.Ballot
+	(*AddDecision)(nil),           // 70: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 71: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 72: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 73: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 74: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 75: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 76: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 77: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 78: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 79: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	34, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	35, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	36, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	37, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	38, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	39, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	34, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	34, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	41, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	35, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	34, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	39, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	34, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	34, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	35, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	36, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	37, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	38, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	39, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	40, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	35, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	35, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	41, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	42, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	36, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	35, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	40, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	35, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	41, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	34, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	35, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	13, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	13, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	14, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	15, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	12, // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	42, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	43, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	13, // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	40, // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	43, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	41, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	44, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	45, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	46, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	47, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	35, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	41, // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	44, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	42, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	45, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	46, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	47, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	48, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	36, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,  // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	48, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	49, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	50, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	32, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	51, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	52, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	53, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	54, // 42: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	34, // 43: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	40, // 44: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	55, // 45: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	54, // 46: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	56, // 47: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	40, // 48: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	21, // 49: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	34, // 50: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	57, // 51: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	40, // 52: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	25, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	34, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	24, // 55: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	51, // 56: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	58, // 57: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	40, // 58: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	34, // 59: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,  // 60: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	59, // 61: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	60, // 62: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	61, // 63: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	34, // 64: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 65: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	45, // 66: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	62, // 67: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	63, // 68: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	64, // 69: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	65, // 70: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	33, // 71: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	66, // 72: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	67, // 73: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	68, // 74: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	69, // 75: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	70, // 76: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	71, // 77: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	72, // 78: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 79: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	34, // 80: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	34, // 81: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 82: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	31, // 83: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	31, // 84: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	34, // 85: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 86: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	87, // [87:87] is the sub-list for method output_type
-	87, // [87:87] is the sub-list for method input_type
-	87, // [87:87] is the sub-list for extension type_name
-	87, // [87:87] is the sub-list for extension extendee
-	0,  // [0:87] is the sub-list for field type_name
+	49, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	50, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	51, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	33, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	52, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	53, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	54, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	55, // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	56, // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	57, // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	58, // 45: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	35, // 46: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	41, // 47: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	59, // 48: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	58, // 49: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	60, // 50: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	41, // 51: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	21, // 52: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	35, // 53: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	61, // 54: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	41, // 55: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	25, // 56: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	35, // 57: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	24, // 58: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	52, // 59: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	62, // 60: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	41, // 61: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	35, // 62: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,  // 63: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	63, // 64: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	64, // 65: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	65, // 66: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	35, // 67: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	41, // 68: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	46, // 69: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	66, // 70: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	67, // 71: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	68, // 72: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	69, // 73: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	34, // 74: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	70, // 75: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	71, // 76: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	72, // 77: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	73, // 78: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	74, // 79: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	75, // 80: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	76, // 81: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	77, // 82: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	78, // 83: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	79, // 84: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	1,  // 85: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	35, // 86: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 87: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	41, // 88: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	32, // 89: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	32, // 90: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	35, // 91: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 92: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	93, // [93:93] is the sub-list for method output_type
+	93, // [93:93] is the sub-list for method input_type
+	93, // [93:93] is the sub-list for extension type_name
+	93, // [93:93] is the sub-list for extension extendee
+	0,  // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4099,6 +4291,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -4123,14 +4316,19 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{
+		(*MemoryRequest_Keep)(nil),
+		(*MemoryRequest_Change)(nil),
+		(*MemoryRequest_Forget)(nil),
+	}
+	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1842,7 +1842,9 @@ type NodeDefinition struct {
 	// How long to wait between attempts.
 	Backoff *Backoff `protobuf:"bytes,18,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// What it is in its process; unset for a node of a plain workflow.
-	Phase         *Phase `protobuf:"bytes,19,opt,name=phase,proto3" json:"phase,omitempty"`
+	Phase *Phase `protobuf:"bytes,19,opt,name=phase,proto3" json:"phase,omitempty"`
+	// What whoever works on it may read of the project's memory, and write.
+	Memory        *MemoryAccess `protobuf:"bytes,20,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2010,6 +2012,68 @@ func (x *NodeDefinition) GetPhase() *Phase {
 	return nil
 }
 
+func (x *NodeDefinition) GetMemory() *MemoryAccess {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+// MemoryAccess is what a node may read and write of the memory: "session",
+// "project" and "shared/NAME". Unset allows the session, the project and every
+// namespace that the project's registration names; set and empty allows nothing.
+type MemoryAccess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Read          []string               `protobuf:"bytes,1,rep,name=read,proto3" json:"read,omitempty"`
+	Write         []string               `protobuf:"bytes,2,rep,name=write,proto3" json:"write,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryAccess) Reset() {
+	*x = MemoryAccess{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryAccess) ProtoMessage() {}
+
+func (x *MemoryAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryAccess.ProtoReflect.Descriptor instead.
+func (*MemoryAccess) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *MemoryAccess) GetRead() []string {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+func (x *MemoryAccess) GetWrite() []string {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
 // Gate is a condition that is read when a node is about to start.
 type Gate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2026,7 +2090,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2102,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2115,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Gate) GetCondition() string {
@@ -2096,7 +2160,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2172,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2185,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Backoff) GetInitial() *durationpb.Duration {
@@ -2150,7 +2214,7 @@ type FailurePolicy struct {
 
 func (x *FailurePolicy) Reset() {
 	*x = FailurePolicy{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2226,7 @@ func (x *FailurePolicy) String() string {
 func (*FailurePolicy) ProtoMessage() {}
 
 func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2239,7 @@ func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailurePolicy.ProtoReflect.Descriptor instead.
 func (*FailurePolicy) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FailurePolicy) GetMax() uint32 {
@@ -2205,7 +2269,7 @@ type ReworkRule struct {
 
 func (x *ReworkRule) Reset() {
 	*x = ReworkRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2281,7 @@ func (x *ReworkRule) String() string {
 func (*ReworkRule) ProtoMessage() {}
 
 func (x *ReworkRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2294,7 @@ func (x *ReworkRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkRule.ProtoReflect.Descriptor instead.
 func (*ReworkRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReworkRule) GetTo() string {
@@ -2262,7 +2326,7 @@ type EdgeDefinition struct {
 
 func (x *EdgeDefinition) Reset() {
 	*x = EdgeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2338,7 @@ func (x *EdgeDefinition) String() string {
 func (*EdgeDefinition) ProtoMessage() {}
 
 func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2351,7 @@ func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeDefinition.ProtoReflect.Descriptor instead.
 func (*EdgeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EdgeDefinition) GetId() string {
@@ -2417,7 +2481,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2429,7 +2493,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2442,7 +2506,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Execution) GetId() string {
@@ -2765,7 +2829,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2841,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2854,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Gap) GetNode() string {
@@ -2827,7 +2891,7 @@ type ForkPoint struct {
 
 func (x *ForkPoint) Reset() {
 	*x = ForkPoint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +2903,7 @@ func (x *ForkPoint) String() string {
 func (*ForkPoint) ProtoMessage() {}
 
 func (x *ForkPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +2916,7 @@ func (x *ForkPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkPoint.ProtoReflect.Descriptor instead.
 func (*ForkPoint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ForkPoint) GetExecution() string {
@@ -2892,7 +2956,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +2968,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +2981,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Pause) GetScope() PauseScope {
@@ -2996,7 +3060,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3072,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3085,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeState) GetStatus() NodeStatus {
@@ -3195,7 +3259,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3271,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3284,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Attempt) GetId() string {
@@ -3429,7 +3493,7 @@ type ModelBlock struct {
 
 func (x *ModelBlock) Reset() {
 	*x = ModelBlock{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3505,7 @@ func (x *ModelBlock) String() string {
 func (*ModelBlock) ProtoMessage() {}
 
 func (x *ModelBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3518,7 @@ func (x *ModelBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelBlock.ProtoReflect.Descriptor instead.
 func (*ModelBlock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ModelBlock) GetModel() string {
@@ -3507,7 +3571,7 @@ type TeamTask struct {
 
 func (x *TeamTask) Reset() {
 	*x = TeamTask{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3583,7 @@ func (x *TeamTask) String() string {
 func (*TeamTask) ProtoMessage() {}
 
 func (x *TeamTask) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3596,7 @@ func (x *TeamTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamTask.ProtoReflect.Descriptor instead.
 func (*TeamTask) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TeamTask) GetCall() string {
@@ -3611,7 +3675,7 @@ type CallReservation struct {
 
 func (x *CallReservation) Reset() {
 	*x = CallReservation{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3687,7 @@ func (x *CallReservation) String() string {
 func (*CallReservation) ProtoMessage() {}
 
 func (x *CallReservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3700,7 @@ func (x *CallReservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReservation.ProtoReflect.Descriptor instead.
 func (*CallReservation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CallReservation) GetRequest() string {
@@ -3688,7 +3752,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3764,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3777,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -3773,7 +3837,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3785,7 +3849,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3798,7 +3862,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -3905,7 +3969,7 @@ type BrokenRule struct {
 
 func (x *BrokenRule) Reset() {
 	*x = BrokenRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3917,7 +3981,7 @@ func (x *BrokenRule) String() string {
 func (*BrokenRule) ProtoMessage() {}
 
 func (x *BrokenRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3930,7 +3994,7 @@ func (x *BrokenRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
 func (*BrokenRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BrokenRule) GetPhase() string {
@@ -3995,7 +4059,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4007,7 +4071,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4020,7 +4084,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Change) GetBase() string {
@@ -4106,7 +4170,7 @@ type PatchWarning struct {
 
 func (x *PatchWarning) Reset() {
 	*x = PatchWarning{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4118,7 +4182,7 @@ func (x *PatchWarning) String() string {
 func (*PatchWarning) ProtoMessage() {}
 
 func (x *PatchWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4131,7 +4195,7 @@ func (x *PatchWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
 func (*PatchWarning) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PatchWarning) GetKind() string {
@@ -4183,7 +4247,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4259,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4272,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4253,7 +4317,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4265,7 +4329,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4278,7 +4342,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4344,7 +4408,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4356,7 +4420,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4369,7 +4433,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4484,7 +4548,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4496,7 +4560,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4509,7 +4573,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *HookResult) GetName() string {
@@ -4554,7 +4618,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4630,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4643,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4654,7 +4718,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4666,7 +4730,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4679,7 +4743,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Car) GetVerified() string {
@@ -4739,7 +4803,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4751,7 +4815,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +4828,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4814,7 +4878,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4826,7 +4890,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4839,7 +4903,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Choice) GetId() string {
@@ -4912,7 +4976,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +4988,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +5001,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Approval) GetId() string {
@@ -5148,7 +5212,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5160,7 +5224,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5173,7 +5237,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5296,7 +5360,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"model_tier\x18\x06 \x01(\rR\tmodelTier\x12+\n" +
 	"\x11verification_tier\x18\a \x01(\rR\x10verificationTier\x12\x14\n" +
-	"\x05check\x18\b \x01(\tR\x05check\"\xb0\x06\n" +
+	"\x05check\x18\b \x01(\tR\x05check\"\xdf\x06\n" +
 	"\x0eNodeDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x11.loom.v1.NodeTypeR\x04type\x12\x12\n" +
@@ -5318,10 +5382,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\aprocess\x18\x10 \x01(\tR\aprocess\x12\x18\n" +
 	"\apersona\x18\x11 \x01(\tR\apersona\x12*\n" +
 	"\abackoff\x18\x12 \x01(\v2\x10.loom.v1.BackoffR\abackoff\x12$\n" +
-	"\x05phase\x18\x13 \x01(\v2\x0e.loom.v1.PhaseR\x05phase\x1a:\n" +
+	"\x05phase\x18\x13 \x01(\v2\x0e.loom.v1.PhaseR\x05phase\x12-\n" +
+	"\x06memory\x18\x14 \x01(\v2\x15.loom.v1.MemoryAccessR\x06memory\x1a:\n" +
 	"\fOutcomeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"8\n" +
+	"\fMemoryAccess\x12\x12\n" +
+	"\x04read\x18\x01 \x03(\tR\x04read\x12\x14\n" +
+	"\x05write\x18\x02 \x03(\tR\x05write\"z\n" +
 	"\x04Gate\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x122\n" +
 	"\n" +
@@ -5743,7 +5811,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5771,168 +5839,170 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*MemoryType)(nil),            // 23: loom.v1.MemoryType
 	(*Phase)(nil),                 // 24: loom.v1.Phase
 	(*NodeDefinition)(nil),        // 25: loom.v1.NodeDefinition
-	(*Gate)(nil),                  // 26: loom.v1.Gate
-	(*Backoff)(nil),               // 27: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 28: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 29: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 30: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 31: loom.v1.Execution
-	(*Gap)(nil),                   // 32: loom.v1.Gap
-	(*ForkPoint)(nil),             // 33: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 34: loom.v1.Pause
-	(*NodeState)(nil),             // 35: loom.v1.NodeState
-	(*Attempt)(nil),               // 36: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 37: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 38: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 39: loom.v1.CallReservation
-	(*Claimant)(nil),              // 40: loom.v1.Claimant
-	(*Outcome)(nil),               // 41: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 42: loom.v1.BrokenRule
-	(*Change)(nil),                // 43: loom.v1.Change
-	(*PatchWarning)(nil),          // 44: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 45: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 46: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 47: loom.v1.Candidate
-	(*HookResult)(nil),            // 48: loom.v1.HookResult
-	(*Landing)(nil),               // 49: loom.v1.Landing
-	(*Car)(nil),                   // 50: loom.v1.Car
-	(*CheckRun)(nil),              // 51: loom.v1.CheckRun
-	(*Choice)(nil),                // 52: loom.v1.Choice
-	(*Approval)(nil),              // 53: loom.v1.Approval
-	(*FileClaim)(nil),             // 54: loom.v1.FileClaim
-	nil,                           // 55: loom.v1.Definition.MetadataEntry
-	nil,                           // 56: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 57: loom.v1.Execution.NodesEntry
-	nil,                           // 58: loom.v1.Execution.EdgesEntry
-	nil,                           // 59: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 61: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
-	(Priority)(0),                 // 63: loom.v1.Priority
-	(*Usage)(nil),                 // 64: loom.v1.Usage
-	(*Budget)(nil),                // 65: loom.v1.Budget
-	(*Mark)(nil),                  // 66: loom.v1.Mark
-	(*Said)(nil),                  // 67: loom.v1.Said
-	(*Identity)(nil),              // 68: loom.v1.Identity
-	(*TodoList)(nil),              // 69: loom.v1.TodoList
-	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 71: loom.v1.PermissionQuestion
+	(*MemoryAccess)(nil),          // 26: loom.v1.MemoryAccess
+	(*Gate)(nil),                  // 27: loom.v1.Gate
+	(*Backoff)(nil),               // 28: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 29: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 30: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 31: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 32: loom.v1.Execution
+	(*Gap)(nil),                   // 33: loom.v1.Gap
+	(*ForkPoint)(nil),             // 34: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 35: loom.v1.Pause
+	(*NodeState)(nil),             // 36: loom.v1.NodeState
+	(*Attempt)(nil),               // 37: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 38: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 39: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 40: loom.v1.CallReservation
+	(*Claimant)(nil),              // 41: loom.v1.Claimant
+	(*Outcome)(nil),               // 42: loom.v1.Outcome
+	(*BrokenRule)(nil),            // 43: loom.v1.BrokenRule
+	(*Change)(nil),                // 44: loom.v1.Change
+	(*PatchWarning)(nil),          // 45: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 46: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 47: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 48: loom.v1.Candidate
+	(*HookResult)(nil),            // 49: loom.v1.HookResult
+	(*Landing)(nil),               // 50: loom.v1.Landing
+	(*Car)(nil),                   // 51: loom.v1.Car
+	(*CheckRun)(nil),              // 52: loom.v1.CheckRun
+	(*Choice)(nil),                // 53: loom.v1.Choice
+	(*Approval)(nil),              // 54: loom.v1.Approval
+	(*FileClaim)(nil),             // 55: loom.v1.FileClaim
+	nil,                           // 56: loom.v1.Definition.MetadataEntry
+	nil,                           // 57: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 58: loom.v1.Execution.NodesEntry
+	nil,                           // 59: loom.v1.Execution.EdgesEntry
+	nil,                           // 60: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 61: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 62: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 63: google.protobuf.Struct
+	(Priority)(0),                 // 64: loom.v1.Priority
+	(*Usage)(nil),                 // 65: loom.v1.Usage
+	(*Budget)(nil),                // 66: loom.v1.Budget
+	(*Mark)(nil),                  // 67: loom.v1.Mark
+	(*Said)(nil),                  // 68: loom.v1.Said
+	(*Identity)(nil),              // 69: loom.v1.Identity
+	(*TodoList)(nil),              // 70: loom.v1.TodoList
+	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 72: loom.v1.PermissionQuestion
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	55,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	56,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
 	25,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	30,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	31,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	21,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
 	17,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
 	16,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
 	19,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	20,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	60,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	61,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	22,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	23,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 11: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 12: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 13: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 14: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	61,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	62,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 16: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	56,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	28,  // 18: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	26,  // 19: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	57,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	29,  // 18: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	27,  // 19: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 20: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	27,  // 21: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	28,  // 21: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
 	24,  // 22: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	5,   // 23: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	61,  // 24: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	61,  // 25: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	29,  // 26: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	7,   // 27: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	8,   // 28: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	57,  // 29: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	58,  // 30: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	62,  // 31: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	60,  // 32: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	60,  // 33: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	63,  // 34: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	43,  // 35: loom.v1.Execution.change:type_name -> loom.v1.Change
-	46,  // 36: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	47,  // 37: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	49,  // 38: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	64,  // 39: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	59,  // 40: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	32,  // 41: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	33,  // 42: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	34,  // 43: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	65,  // 44: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	60,  // 45: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	61,  // 46: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	66,  // 47: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	60,  // 48: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	67,  // 49: loom.v1.Execution.said:type_name -> loom.v1.Said
-	50,  // 50: loom.v1.Execution.car:type_name -> loom.v1.Car
-	18,  // 51: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	60,  // 52: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10,  // 53: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	60,  // 54: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	68,  // 55: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,   // 56: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	36,  // 57: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	36,  // 58: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	41,  // 59: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	60,  // 60: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	13,  // 61: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	60,  // 62: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	60,  // 63: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	40,  // 64: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	60,  // 65: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	41,  // 66: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	60,  // 67: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	60,  // 68: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	60,  // 69: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	61,  // 70: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	37,  // 71: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	69,  // 72: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	38,  // 73: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	39,  // 74: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	41,  // 75: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	40,  // 76: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 77: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	62,  // 78: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	43,  // 79: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	47,  // 80: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	49,  // 81: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	51,  // 82: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	42,  // 83: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 84: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	45,  // 85: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	70,  // 86: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	44,  // 87: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	12,  // 88: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	60,  // 89: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	48,  // 90: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	47,  // 91: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	51,  // 92: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	70,  // 93: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 94: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	43,  // 95: loom.v1.Approval.change:type_name -> loom.v1.Change
-	36,  // 96: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 97: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	60,  // 98: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 99: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	68,  // 100: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	60,  // 101: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	52,  // 102: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	54,  // 103: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	71,  // 104: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	65,  // 105: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	40,  // 106: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	60,  // 107: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	35,  // 108: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	109, // [109:109] is the sub-list for method output_type
-	109, // [109:109] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	26,  // 23: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
+	5,   // 24: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	62,  // 25: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	62,  // 26: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	30,  // 27: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	7,   // 28: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	8,   // 29: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	58,  // 30: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	59,  // 31: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	63,  // 32: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	61,  // 33: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	61,  // 34: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	64,  // 35: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	44,  // 36: loom.v1.Execution.change:type_name -> loom.v1.Change
+	47,  // 37: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	48,  // 38: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	50,  // 39: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	65,  // 40: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	60,  // 41: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	33,  // 42: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	34,  // 43: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	35,  // 44: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	66,  // 45: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	61,  // 46: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	62,  // 47: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	67,  // 48: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	61,  // 49: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	68,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
+	51,  // 51: loom.v1.Execution.car:type_name -> loom.v1.Car
+	18,  // 52: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	61,  // 53: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10,  // 54: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	61,  // 55: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	69,  // 56: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,   // 57: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	37,  // 58: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	37,  // 59: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	42,  // 60: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	61,  // 61: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	13,  // 62: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	61,  // 63: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	61,  // 64: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	41,  // 65: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	61,  // 66: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	42,  // 67: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	61,  // 68: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	61,  // 69: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	61,  // 70: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	62,  // 71: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	38,  // 72: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	70,  // 73: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	39,  // 74: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	40,  // 75: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	42,  // 76: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	41,  // 77: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 78: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	63,  // 79: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	44,  // 80: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	48,  // 81: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	50,  // 82: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	52,  // 83: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	43,  // 84: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 85: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	46,  // 86: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	71,  // 87: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	45,  // 88: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	12,  // 89: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	61,  // 90: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	49,  // 91: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	48,  // 92: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	52,  // 93: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	71,  // 94: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 95: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	44,  // 96: loom.v1.Approval.change:type_name -> loom.v1.Change
+	37,  // 97: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 98: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	61,  // 99: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 100: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	69,  // 101: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	61,  // 102: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	53,  // 103: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	55,  // 104: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	72,  // 105: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	66,  // 106: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	41,  // 107: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	61,  // 108: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	36,  // 109: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	110, // [110:110] is the sub-list for method output_type
+	110, // [110:110] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -5949,7 +6019,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,308 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/memory"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Limits of the memory in a project.
+const (
+	maxNamespaces = 16
+	memoryTokens  = 4096 // of what a person finds, where nothing else is asked for
+	mostBroken    = 8    // broken rules of one attempt that are remembered
+	mostSummary   = 300  // bytes of a message that is remembered
+)
+
+// OfOffers is the filter of the view memory for what attempts were offered.
+const OfOffers = "offered"
+
+// memory has the memory decide a command of its own. Agents speak for the attempt
+// that they hold; people for themselves.
+func (d *decision) memory(cmd *loomv1.Command) (*loomv1.Answer, error) {
+	turn, err := d.memoryTurn(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if keep := cmd.GetKeepMemory(); keep != nil {
+		switch {
+		case len(keep.Request) > MaxKey:
+			return nil, fault.New("memory/invalid", "a request id has at most %d bytes", MaxKey).At("/request")
+		case keep.Request != "":
+			turn.Request = hexHash("memory", keep.Request)
+		}
+		if r, ok := d.s.p.Requests[turn.Request]; ok && turn.Request != "" {
+			e, _ := d.s.mem.Entry(r.Id)
+			return &loomv1.Answer{Body: &loomv1.Answer_Memory{Memory: e}}, nil
+		}
+		if err := d.knowsMemoryWork(keep.Entry); err != nil {
+			return nil, err
+		}
+	}
+	return d.s.mem.Decide(turn, cmd)
+}
+
+// memoryTurn says on whose behalf a command of the memory is, and what it may do.
+func (d *decision) memoryTurn(cmd *loomv1.Command) (*memory.Turn, error) {
+	t := d.ownTurn()
+	switch d.actor.GetKind() {
+	case loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, loomv1.IdentityKind_IDENTITY_KIND_CEO:
+		if cmd.GetOfferMemory() != nil {
+			return nil, fault.New("request/denied", "what is remembered is offered to attempts alone")
+		}
+		t.Trust = loomv1.MemoryTrust_MEMORY_TRUST_PERSON
+		for _, hash := range d.s.p.Latest {
+			t.Types = append(t.Types, typesOf(d.s.p.Definitions[hash])...)
+		}
+		slices.Sort(t.Types)
+		t.Types = slices.Compact(t.Types)
+		return t, nil
+	case loomv1.IdentityKind_IDENTITY_KIND_AGENT:
+		t.Trust = loomv1.MemoryTrust_MEMORY_TRUST_AGENT
+	default:
+		return nil, fault.New("request/denied", "%s %q neither keeps nor changes what is remembered", Word(d.actor.GetKind()), d.actor.GetName())
+	}
+	attempt, claimant := cmd.GetKeepMemory().GetAttempt(), cmd.GetKeepMemory().GetClaimant()
+	if offer := cmd.GetOfferMemory(); offer != nil {
+		attempt, claimant = offer.Attempt, offer.Claimant
+	}
+	if attempt == "" { // a change or an end, which the memory refuses
+		return t, nil
+	}
+	x, err := d.holding(attempt, claimant)
+	if err != nil {
+		return nil, err
+	}
+	_, a := d.s.attempt(attempt)
+	def := d.s.p.Definitions[x.DefinitionHash]
+	t.Bead, t.Execution, t.Node, t.Attempt, t.Process = x.Bead, x.Id, a.Node, a.Id, x.Definition
+	t.Types, t.Outside = typesOf(def), d.s.readOutside(a.Id)
+	for _, n := range def.GetNodes() {
+		if n.Id == a.Node {
+			t.Access = n.Memory
+		}
+	}
+	return t, nil
+}
+
+// ownTurn is that of the runtime itself.
+func (d *decision) ownTurn() *memory.Turn {
+	return &memory.Turn{Now: d.now, Trust: loomv1.MemoryTrust_MEMORY_TRUST_RUNTIME, Shared: d.s.p.Config.GetMemory(), Emit: d.emit}
+}
+
+// typesOf returns the types of memory that a definition has of its own.
+func typesOf(def *loomv1.Definition) (types []string) {
+	for _, t := range def.GetGuide().GetMemoryTypes() {
+		types = append(types, t.Type)
+	}
+	return types
+}
+
+// readOutside says whether an attempt has used a tool that brings text of others in.
+func (s *State) readOutside(attempt string) bool {
+	return slices.ContainsFunc(s.p.Turns[attempt].GetSteps(), func(step *loomv1.TurnStep) bool {
+		return ofOutside(step.GetTool().GetCall().GetTool())
+	})
+}
+
+func ofOutside(tool string) bool {
+	switch tool {
+	case "web_fetch", "web_search", "sec_edgar", "alpha_vantage", "reference_data":
+		return true
+	}
+	return strings.HasPrefix(tool, "mcp_")
+}
+
+// knowsMemoryWork refuses an entry about a bead or an execution that is not there.
+func (d *decision) knowsMemoryWork(e *loomv1.MemoryEntry) error {
+	return d.s.knowsWork(&loomv1.DecisionNode{Bead: e.GetBead(), Execution: e.GetExecution()})
+}
+
+// followMemory remembers, without a model, what a fact teaches, and ends the session
+// of an execution that has ended.
+func (d *decision) followMemory(e *loomv1.Event) error {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_AttemptEnded:
+		return d.rememberOutcome(e, f.AttemptEnded.GetOutcome())
+	case *loomv1.Event_ApprovalDecided:
+		return d.rememberComment(e, f.ApprovalDecided)
+	case *loomv1.Event_GapNoted:
+		x := d.s.execution(e.Execution)
+		return d.rememberOwn(e, &loomv1.MemoryEntry{
+			Type: "risk", Text: fmt.Sprintf("In process %s, %s was left out: %s", x.GetDefinition(), e.Node, cut(oneLine(f.GapNoted.GetReason()), mostSummary)),
+			Tags: tagged(x.GetDefinition(), e.Node),
+		})
+	case *loomv1.Event_ToolFinished:
+		return d.rememberToolError(e, f.ToolFinished)
+	case *loomv1.Event_ExecutionEnded:
+		t := d.ownTurn()
+		completed := f.ExecutionEnded.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED
+		return d.s.mem.EndSession(t, e.Execution, completed, d.mayOutlast)
+	}
+	return nil
+}
+
+// mayOutlast says whether the node that kept an entry for its session may write where
+// the entry would go.
+func (d *decision) mayOutlast(e *loomv1.MemoryEntry) bool {
+	x := d.s.execution(e.Execution)
+	for _, n := range d.s.p.Definitions[x.GetDefinitionHash()].GetNodes() {
+		if n.Id == e.Node && n.Memory != nil {
+			return slices.Contains(n.Memory.Write, cmp.Or(e.Namespace, memory.Project))
+		}
+	}
+	return e.Namespace == "" || slices.Contains(d.s.p.Config.GetMemory(), e.Namespace)
+}
+
+// rememberOutcome remembers which rules an attempt's work has broken, and what it
+// failed with.
+func (d *decision) rememberOutcome(e *loomv1.Event, o *loomv1.Outcome) error {
+	x := d.s.execution(e.Execution)
+	for _, broken := range o.GetBroken()[:min(len(o.GetBroken()), mostBroken)] {
+		if err := d.rememberOwn(e, &loomv1.MemoryEntry{
+			Type: "error", Text: fmt.Sprintf("In process %s, what %s delivers broke the rule %s", x.GetDefinition(), cut(oneLine(broken.Phase), mostSummary), cut(oneLine(broken.Rule), mostSummary)),
+			Tags: tagged(x.GetDefinition(), broken.Phase, broken.Rule), Confidence: 90,
+		}); err != nil {
+			return err
+		}
+	}
+	if o.GetStatus() != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || o.Code == "" || len(o.Broken) > 0 {
+		return nil
+	}
+	return d.rememberOwn(e, &loomv1.MemoryEntry{
+		Type: "error", Text: fmt.Sprintf("In process %s, %s failed with %s", x.GetDefinition(), e.Node, o.Code),
+		Tags: tagged(x.GetDefinition(), e.Node, strings.ReplaceAll(o.Code, "/", "-")),
+	})
+}
+
+// rememberComment remembers what a person has said with an answer.
+func (d *decision) rememberComment(e *loomv1.Event, f *loomv1.ApprovalDecided) error {
+	a, comment := d.s.p.Approvals[f.Approval], strings.TrimSpace(f.Comment)
+	if a == nil || comment == "" {
+		return nil
+	}
+	x := d.s.execution(a.Execution)
+	t := d.ownTurn()
+	t.Trust = loomv1.MemoryTrust_MEMORY_TRUST_PERSON
+	return d.rememberAs(t, e, &loomv1.MemoryEntry{
+		Type: "feedback", Text: fmt.Sprintf("The CEO answered %s to %q: %s", strings.ReplaceAll(Word(f.Decision), "_", " "), cut(oneLine(a.Question), mostSummary), cut(comment, memory.MaxText/2)),
+		Tags: tagged(x.GetDefinition(), a.Node), Confidence: 100, Sources: []*loomv1.MemorySource{{Approval: a.Id}},
+	})
+}
+
+// rememberToolError remembers for the session what a tool of Loom's own could not do.
+func (d *decision) rememberToolError(e *loomv1.Event, f *loomv1.ToolFinished) error {
+	if f.GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_ERROR || f.Tool == "" || ofOutside(f.Tool) || oneLine(f.Result.Summary) == "" {
+		return nil
+	}
+	return d.rememberOwn(e, &loomv1.MemoryEntry{
+		Type: "error", Layer: loomv1.MemoryLayer_MEMORY_LAYER_SESSION, Confidence: 50,
+		Text: fmt.Sprintf("The tool %s could not do what was asked: %s", f.Tool, cut(oneLine(f.Result.Summary), mostSummary)), Tags: tagged(f.Tool),
+	})
+}
+
+func (d *decision) rememberOwn(e *loomv1.Event, entry *loomv1.MemoryEntry) error {
+	return d.rememberAs(d.ownTurn(), e, entry)
+}
+
+// rememberAs keeps an entry about the work of a fact. Where the memory refuses it, at
+// its limits or for what a text holds, nothing is kept: that is no reason to refuse
+// what has happened.
+func (d *decision) rememberAs(t *memory.Turn, e *loomv1.Event, entry *loomv1.MemoryEntry) error {
+	t.Bead, t.Execution, t.Node, t.Attempt = e.Bead, e.Execution, e.Node, e.Attempt
+	t.Process = d.s.execution(e.Execution).GetDefinition()
+	if d.s.cfg.Format.Check(&loomv1.Event{Fact: &loomv1.Event_MemoryKept{}}, d.s.agreed) != nil {
+		return nil // a host of an earlier release could not read it
+	}
+	_, _ = d.s.mem.Decide(t, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Entry: entry}}})
+	return d.broken
+}
+
+// tagged makes tags of names, without those that cannot be one.
+func tagged(names ...string) (tags []string) {
+	for _, n := range names {
+		n = strings.ToLower(n)
+		plain := func(r rune) bool {
+			return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+		}
+		if n != "" && len(n) <= 64 && !strings.ContainsRune("._-", rune(n[0])) && strings.TrimFunc(n, plain) == "" {
+			tags = append(tags, n)
+		}
+	}
+	return tags
+}
+
+// tickMemory ends what has expired.
+func (d *decision) tickMemory() error { return d.s.mem.Tick(d.ownTurn()) }
+
+// lookMemory lists what is remembered, finds it by words, or shows one entry.
+func (s *State) lookMemory(out *loomv1.View, q *loomv1.Query, limit int) error {
+	if e, ok := s.mem.Entry(q.Id); ok {
+		out.Memories = []*loomv1.MemoryEntry{e}
+		return nil
+	}
+	if strings.HasPrefix(q.Id, "m") && strings.Trim(q.Id[1:], "0123456789") == "" {
+		return fault.New("memory/unknown", "project %q remembers no such entry", s.cfg.ID).At("id").Got(q.Id)
+	}
+	if q.Filter == OfOffers {
+		out.Offers = s.mem.Offers("", MaxListed)
+		if q.Id != "" {
+			out.Offers = slices.DeleteFunc(out.Offers, func(o *loomv1.MemoryOffer) bool { return q.Id != o.Execution && q.Id != o.Attempt })
+		}
+		out.Offers = out.Offers[:min(len(out.Offers), limit)]
+		return nil
+	}
+	if q.Text != "" {
+		places := []string(nil)
+		if q.Namespace != "" {
+			places = []string{q.Namespace}
+		}
+		var types []string
+		if q.Type != "" {
+			types = []string{q.Type}
+		}
+		out.Found = s.mem.Retrieve(memory.Question{
+			Text: q.Text, Types: types, Tags: q.Labels, Execution: q.Id, Places: places, Now: s.Time(),
+			Tokens: int(cmp.Or(q.Tokens, memoryTokens)), Limit: limit,
+		})
+		for _, item := range out.Found.Items {
+			out.Memories = append(out.Memories, item.Entry)
+		}
+		return nil
+	}
+	f := memory.Filter{
+		Any: q.Filter == "all", Type: q.Type, Tags: q.Labels, Namespace: q.Namespace, Work: q.Id, Process: q.Process,
+		Before: q.After, Limit: limit + 1,
+	}
+	if q.Filter != "" && !f.Any {
+		status, ok := loomv1.MemoryStatus_value["MEMORY_STATUS_"+strings.ToUpper(q.Filter)]
+		if !ok || status == 0 {
+			return fault.New("usage/argument", "no status of what is remembered").At("filter").Got(q.Filter).Want("active, expired, dropped, forgotten, all or offered")
+		}
+		f.Status = loomv1.MemoryStatus(status)
+	}
+	out.Memories = s.mem.List(f)
+	if len(out.Memories) > limit {
+		out.Memories = out.Memories[:limit]
+		out.Next = out.Memories[limit-1].Id
+	}
+	return nil
+}
+
+// checkNamespaces says all that is wrong with the namespaces that a project shares.
+func checkNamespaces(list []string) (problems []*fault.Error) {
+	if len(list) > maxNamespaces {
+		problems = append(problems, fault.New("project/invalid", "%d namespaces where %d are the most", len(list), maxNamespaces).At("memory"))
+	}
+	for i, ns := range list {
+		if err := memory.CheckNamespace(ns); err != nil {
+			problems = append(problems, err.At(fmt.Sprintf("memory/%d", i)))
+		}
+	}
+	return problems
+}

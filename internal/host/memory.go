@@ -1,0 +1,183 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/memory"
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Limits of what a host reads and keeps for the memory.
+const (
+	maxDetail   = 256 << 10 // bytes of a long text
+	sharedItems = 32        // entries of each other project that compete in an offer
+)
+
+// serveRemember writes to a memory, for operators.
+func (h *Host) serveRemember(ctx context.Context, c call) proto.Message {
+	r := &loomv1.MemoryRequest{}
+	err := actors.Decode(c.contentType, c.data, r)
+	if err == nil {
+		var answer *loomv1.Answer
+		if answer, err = h.writeMemory(ctx, r, c.from); err == nil {
+			return answer
+		}
+	}
+	return &loomv1.Answer{Error: fault.From(err).Proto()}
+}
+
+func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, from *loomv1.Identity) (*loomv1.Answer, error) {
+	if from.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
+		return nil, fault.New("request/denied", "only operators write to the memory here")
+	}
+	if r.Project == "" {
+		r.Project = h.only()
+	}
+	if err := checkQuery(project.Memories, &loomv1.Query{Project: r.Project}); err != nil {
+		return nil, err
+	}
+	cmd := &loomv1.Command{Project: r.Project, Actor: from}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	switch v := r.Verb.(type) {
+	case *loomv1.MemoryRequest_Keep:
+		cmd.Body = &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Request: v.Keep.GetRequest(), Entry: v.Keep.GetEntry()}}
+	case *loomv1.MemoryRequest_Change:
+		cmd.Body = &loomv1.Command_ChangeMemory{ChangeMemory: v.Change}
+	case *loomv1.MemoryRequest_Forget:
+		cmd.Body = &loomv1.Command_ForgetMemory{ForgetMemory: v.Forget}
+	default:
+		return nil, fault.New("command/malformed", "the request asks for nothing that this release knows").At("verb")
+	}
+	answer, err := remembering{h.projects, h}.Do(ctx, cmd)
+	if err != nil {
+		return nil, h.suggestProject(err)
+	}
+	return answer, nil
+}
+
+// longText returns the beginning of a text, as much as an entry holds, and where the
+// whole of it is kept if there is more. Secrets that the host knows are taken out
+// before it is kept.
+func (h *Host) longText(ctx context.Context, text string) (string, *loomv1.BlobRef, error) {
+	switch {
+	case len(text) > maxDetail:
+		return "", nil, fault.New("memory/invalid", "the text has %d bytes, and %d are the most", len(text), maxDetail).At("text")
+	case !utf8.ValidString(text):
+		return "", nil, fault.New("memory/invalid", "the text is not UTF-8").At("text")
+	}
+	text = h.secrets.Text(text)
+	if len(text) <= memory.MaxText {
+		return text, nil, nil
+	}
+	ref, err := h.blobs.Put(ctx, []byte(text), "text/plain")
+	return strings.ToValidUTF8(text[:memory.MaxText], ""), ref, err
+}
+
+// addLongText gives the whole text with an entry that was asked for by id.
+func (h *Host) addLongText(ctx context.Context, v project.View, q *loomv1.Query, view *loomv1.View) error {
+	if v != project.Memories || q.Id == "" || len(view.Memories) != 1 || view.Memories[0].Id != q.Id {
+		return nil
+	}
+	ref := view.Memories[0].Detail
+	if ref == nil {
+		return nil
+	}
+	text, err := h.blobs.Get(ctx, ref)
+	view.Text = strings.ToValidUTF8(string(text), "\uFFFD")
+	return err
+}
+
+// remembering is a way to projects on which the host does what their memory cannot: it
+// keeps long texts, and finds what other projects share.
+type remembering struct {
+	actors.Way
+	h *Host
+}
+
+// Do implements actors.Way.
+func (r remembering) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer, error) {
+	cmd, err := r.h.forMemory(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return r.Way.Do(ctx, cmd)
+}
+
+// forMemory returns a command with what only the host may put into it: where the whole
+// of a long text is kept, and what other projects share. Other commands it returns as
+// they are.
+func (h *Host) forMemory(ctx context.Context, cmd *loomv1.Command) (*loomv1.Command, error) {
+	switch cmd.GetBody().(type) {
+	case *loomv1.Command_KeepMemory:
+		cmd = proto.CloneOf(cmd)
+		e := cmd.GetKeepMemory().GetEntry()
+		if e == nil {
+			return cmd, nil
+		}
+		var err error
+		e.Text, e.Detail, err = h.longText(ctx, e.Text)
+		return cmd, err
+	case *loomv1.Command_ChangeMemory:
+		cmd = proto.CloneOf(cmd)
+		c := cmd.GetChangeMemory()
+		if c.Detail = nil; c.Text == nil {
+			return cmd, nil
+		}
+		text, detail, err := h.longText(ctx, *c.Text)
+		c.Text, c.Detail = &text, detail
+		return cmd, err
+	case *loomv1.Command_OfferMemory:
+		cmd = proto.CloneOf(cmd)
+		offer := cmd.GetOfferMemory()
+		offer.Shared = h.sharedMemories(ctx, cmd.Project, offer.Text)
+	}
+	return cmd, nil
+}
+
+// sharedMemories finds what other projects share under the namespaces that a project names.
+// What cannot be asked is left out and logged: an offer is worth having without it.
+func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*loomv1.MemoryItem) {
+	wanted := h.namespaces(ctx, id)
+	if len(wanted) == 0 || text == "" {
+		return nil
+	}
+	for _, other := range h.registered() {
+		if other == id {
+			continue
+		}
+		for _, ns := range h.namespaces(ctx, other) {
+			if !slices.Contains(wanted, ns) {
+				continue
+			}
+			view, err := h.projects.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
+			if err != nil {
+				h.log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
+				continue
+			}
+			for _, item := range view.GetFound().GetItems() {
+				item = proto.CloneOf(item)
+				item.Entry.Id = other + "/" + item.Entry.Id
+				items = append(items, item)
+			}
+		}
+	}
+	return items
+}
+
+// namespaces returns those that a project's registration names.
+func (h *Host) namespaces(ctx context.Context, id string) []string {
+	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+	if err != nil || len(view.Projects) != 1 {
+		return nil
+	}
+	return view.Projects[0].Memory
+}
