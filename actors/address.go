@@ -27,8 +27,8 @@ func (a *addresses) find(id string) *address {
 // address is where the cells of a project are reached, without a hop through their
 // parents.
 type address struct {
-	work, graph, lock atomic.Pointer[actor.PID]
-	domain            atomic.Pointer[domain]
+	work, graph, lock, memory atomic.Pointer[actor.PID]
+	domain                    atomic.Pointer[domain]
 }
 
 // of returns where the cell of a core is.
@@ -38,12 +38,14 @@ func (a *address) of(name loomv1.Core) *atomic.Pointer[actor.PID] {
 		return &a.graph
 	case loomv1.Core_CORE_LOCK:
 		return &a.lock
+	case loomv1.Core_CORE_MEMORY:
+		return &a.memory
 	}
 	return &a.work
 }
 
 // cellNames are the cells of a project.
-var cellNames = []loomv1.Core{loomv1.Core_CORE_PROJECT, loomv1.Core_CORE_GRAPH, loomv1.Core_CORE_LOCK}
+var cellNames = []loomv1.Core{loomv1.Core_CORE_PROJECT, loomv1.Core_CORE_GRAPH, loomv1.Core_CORE_LOCK, loomv1.Core_CORE_MEMORY}
 
 // cellOf returns the core whose cell a message is for.
 func cellOf(message any) loomv1.Core {
@@ -58,6 +60,8 @@ func cellOf(message any) loomv1.Core {
 			return loomv1.Core_CORE_GRAPH
 		case project.Lock:
 			return loomv1.Core_CORE_LOCK
+		case project.Memories:
+			return loomv1.Core_CORE_MEMORY
 		}
 	}
 	return loomv1.Core_CORE_PROJECT

@@ -11,8 +11,8 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// cell is the actor of one core of a project: the work cell, the decision graph or
-// the commit lock. It decides the commands that the contract gives to its core, and
+// cell is the actor of one core of a project: the work cell, the decision graph, the
+// commit lock or the memory. It decides the commands that the contract gives to its core, and
 // answers reads of it, in turns of the project's [domain], and answers once the
 // keeper has acknowledged. All that it owns is conversations, which callers begin
 // again by repeating their request: a cell that fails is restarted alone.

@@ -6,7 +6,8 @@
 //	│   └── project/ID        supervises the cells; has the project's domain
 //	│       ├── work          decides beads, executions, attempts, approvals, budgets
 //	│       ├── graph         decides and reads the decision graph
-//	│       └── lock          decides and reads the commit lock and its trains
+//	│       ├── lock          decides and reads the commit lock and its trains
+//	│       └── memory        decides and reads what the project remembers
 //	├── intake                submissions and error reports from subjects and streams
 //	├── pool/ROLE             the agents of a role on this host
 //	│   └── agent/N           pulls a ticket, claims, works, answers

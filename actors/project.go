@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -103,12 +104,12 @@ func (p *projectActor) spawn(c actor.Context, name loomv1.Core) {
 	p.address.of(name).Store(pid)
 }
 
-// cellName returns the name of a cell in addresses: "work", "graph", "lock".
+// cellName returns the name of a cell in addresses: "work", "graph", "lock", "memory".
 func cellName(name loomv1.Core) string {
 	if name == loomv1.Core_CORE_PROJECT {
 		return "work"
 	}
-	return project.Word(name)
+	return strings.ToLower(strings.TrimPrefix(name.String(), "CORE_"))
 }
 
 // cellRestarts is how cells are restarted.

@@ -4983,7 +4983,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcd\x16\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe5\x16\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5040,12 +5040,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vsettle_call\x18* \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCall\x12-\n" +
 	"\bnote_cut\x18+ \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12?\n" +
-	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembers\x126\n" +
-	"\vkeep_memory\x18- \x01(\v2\x13.loom.v1.KeepMemoryH\x00R\n" +
-	"keepMemory\x12<\n" +
-	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryH\x00R\fchangeMemory\x12<\n" +
-	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryH\x00R\fforgetMemory\x129\n" +
-	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryH\x00R\vofferMemoryB\x06\n" +
+	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembers\x12<\n" +
+	"\vkeep_memory\x18- \x01(\v2\x13.loom.v1.KeepMemoryB\x04\x90\xb5\x18\x06H\x00R\n" +
+	"keepMemory\x12B\n" +
+	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryB\x04\x90\xb5\x18\x06H\x00R\fchangeMemory\x12B\n" +
+	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryB\x04\x90\xb5\x18\x06H\x00R\fforgetMemory\x12?\n" +
+	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemoryB\x06\n" +
 	"\x04body\"\xf1\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
