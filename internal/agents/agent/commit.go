@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/place/git"
@@ -25,11 +26,15 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	}
 	defer p.close()
 	who := j.author()
+	subject, body, err := j.message(who.outcome)
+	if err != nil {
+		return nil, err
+	}
 	candidate, hooks, err := j.repo.Committer.Candidate(ctx, git.CandidateRequest{
 		Deployment: j.brief.Deployment, Bead: j.brief.Bead.Id, Execution: x.Id, Decision: x.Approved.GetDecision(),
 		Token: token, Target: j.brief.Project.TargetBranch, Change: x.Change,
 		Author:  authorOf(team.MakersOf(x.Change, who.role)[0]),
-		Subject: j.subject(who.outcome), Body: j.body(who.outcome),
+		Subject: subject, Body: body,
 		Hooks: p.hooks(),
 	})
 	if fault.Code(err) == "git/no-change" {
@@ -130,6 +135,20 @@ func (j *job) author() maker {
 
 func later(a, than *loomv1.Attempt) bool {
 	return than == nil || cmp.Or(a.EndedAt.AsTime().Compare(than.EndedAt.AsTime()), cmp.Compare(a.Id, than.Id)) > 0
+}
+
+// message is what the commit says, of texts that agents and publishers wrote. A key
+// that the policy keeps out of files is not in it either.
+func (j *job) message(o *loomv1.Outcome) (subject, body string, err error) {
+	subject, body = j.subject(o), j.body(o)
+	if patchscan.Policy(j.brief.Project.GetPatch()).Of(patchscan.Secret) == patchscan.Allow {
+		return subject, body, nil
+	}
+	s, err := scanner()
+	if err != nil {
+		return "", "", err
+	}
+	return s.Blotted(subject), s.Blotted(body), nil
 }
 
 func (j *job) subject(o *loomv1.Outcome) string {

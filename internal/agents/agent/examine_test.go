@@ -3,6 +3,7 @@ package agent_test
 import (
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,5 +148,34 @@ func TestREAL09_WhoDoesNotMendItFails(t *testing.T) {
 	}
 	if n > 10 {
 		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestREAL09_ACommitsMessageHasNoKey has an engineer, who takes a key out, quote it
+// in the words that become the commit's message, as the bead's goal does.
+func TestREAL09_ACommitsMessageHasNoKey(t *testing.T) {
+	key := token("gh"+"p_", 36)
+	for _, tt := range []struct {
+		policy patchscan.Policy
+		said   string
+	}{{nil, "[a key: github-pat]"}, {patchscan.Policy{"secret": patchscan.Warn}, "[a key: github-pat]"}, {patchscan.Policy{"secret": patchscan.Allow}, key}} {
+		outcome := finish("success")
+		outcome.Calls[0].Arguments = `{"status":"success","summary":"take ` + key + ` out","notes":"It was ` + key + `.","fields":{"fault":""}}`
+		b, br := proposed(t, "", script(says(call("file_write", map[string]any{"path": "new.txt", "content": "new\n"})), outcome))
+		br.Bead.Goal = "the log shows " + key
+		br.Project.Patch = tt.policy
+		out := b.must(br)
+		if out.Candidate == nil {
+			t.Fatalf("there is no candidate: %v", out)
+		}
+		message, err := exec.CommandContext(t.Context(), "git", "-C", b.top, "show", "-s", "--format=%B", out.Candidate.Commit).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"take " + tt.said + " out\n", "It was " + tt.said + ".\n", "asked for this: the log shows " + tt.said + "\n"} {
+			if !strings.Contains(string(message), want) {
+				t.Errorf("with policy %v the commit says\n%s\nwithout %q", tt.policy, message, want)
+			}
+		}
 	}
 }

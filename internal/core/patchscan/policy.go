@@ -92,8 +92,8 @@ func Kinds() (names []Kind, defaults map[Kind]loomv1.PatchAction) {
 // default, so that nil is the default policy.
 type Policy map[string]loomv1.PatchAction
 
-// of returns what becomes of findings of a kind.
-func (p Policy) of(k Kind) loomv1.PatchAction {
+// Of returns what becomes of findings of a kind.
+func (p Policy) Of(k Kind) loomv1.PatchAction {
 	if a := p[string(k)]; a != loomv1.PatchAction_PATCH_ACTION_UNSPECIFIED {
 		return a
 	}

@@ -16,9 +16,18 @@ import (
 //go:embed gitleaks/rules.toml
 var gitleaks []byte
 
-// genericRule finds what only a variable's name and its entropy make look like a
-// key, and is wrong more often than the others.
-const genericRule = "generic-api-key"
+// own are rules for keys that those do not know.
+//
+//go:embed own.toml
+var own []byte
+
+// generic are rules that find what only a variable's name, or its place in an
+// address, and its entropy make look like a key: they are wrong more often than the
+// others.
+var generic = []string{"generic-api-key", "url-password"}
+
+// isGeneric reports whether a rule is one of those.
+func (r *rule) isGeneric() bool { return slices.Contains(generic, r.ID) }
 
 // rule finds one kind of key, in the format of gitleaks.
 type rule struct {
@@ -67,14 +76,23 @@ type hit struct {
 }
 
 // builtin reads the built-in rules.
-func builtin() (*rules, error) { return parseRules(gitleaks) }
+func builtin() (*rules, error) { return parseRules(gitleaks, own) }
 
-// parseRules reads rules in the format of gitleaks. What it does not know is an
-// error: a condition that is passed over would find too much or too little.
-func parseRules(data []byte) (*rules, error) {
-	r := &rules{}
-	if err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(r); err != nil {
-		return nil, fmt.Errorf("rules for keys: %w", err)
+// parseRules reads rules in the format of gitleaks; the allowlist of the first file
+// holds for the rules of all. What it does not know is an error: a condition that is
+// passed over would find too much or too little.
+func parseRules(files ...[]byte) (*rules, error) {
+	var r *rules
+	for _, data := range files {
+		one := &rules{}
+		if err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(one); err != nil {
+			return nil, fmt.Errorf("rules for keys: %w", err)
+		}
+		if r == nil {
+			r = one
+			continue
+		}
+		r.Rules = append(r.Rules, one.Rules...)
 	}
 	if err := r.Allowlist.compile(); err != nil {
 		return nil, fmt.Errorf("rules for keys: %w", err)
@@ -173,7 +191,7 @@ func (r *rules) find(file, text string, budget *int) (hits []hit, whole bool) {
 	usual := r.Allowlist.paths != nil && r.Allowlist.paths.MatchString(file)
 	for i, windows := range near {
 		one := r.Rules[i]
-		if len(windows) == 0 || one.regex == nil || one.path != nil && !one.path.MatchString(file) || one.excused(file) || usual && one.ID == genericRule {
+		if len(windows) == 0 || one.regex == nil || one.path != nil && !one.path.MatchString(file) || one.excused(file) || usual && one.isGeneric() {
 			continue
 		}
 		for _, w := range windows {

@@ -120,7 +120,7 @@ type examination struct {
 
 // add notes a finding unless its kind is allowed.
 func (e *examination) add(k Kind, path string, line int, format string, args ...any) {
-	does := e.policy.of(k)
+	does := e.policy.Of(k)
 	if does == Allow {
 		return
 	}
@@ -321,7 +321,7 @@ func (e *examination) bounded(order []string) []*loomv1.PatchWarning {
 	list := e.found[:keep:keep]
 	for _, kind := range order {
 		if n := more[kind]; n > 0 {
-			list = append(list, &loomv1.PatchWarning{Kind: kind, Text: fmt.Sprintf("there are %d more findings of this kind", n), Action: e.policy.of(Kind(kind))})
+			list = append(list, &loomv1.PatchWarning{Kind: kind, Text: fmt.Sprintf("there are %d more findings of this kind", n), Action: e.policy.Of(Kind(kind))})
 		}
 	}
 	return list

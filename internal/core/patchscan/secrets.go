@@ -1,6 +1,10 @@
 package patchscan
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // around is how many lines before and after added ones are read with them, so that
 // a key of several lines is seen whole.
@@ -9,7 +13,7 @@ const around = 3
 // secrets looks for keys in added lines. In binary files only those of a known form
 // mean anything.
 func (e *examination) secrets(file string, t text, added []int, binary bool) {
-	if e.policy.of(Secret) == Allow && e.policy.of(MaybeSecret) == Allow {
+	if e.policy.Of(Secret) == Allow && e.policy.Of(MaybeSecret) == Allow {
 		return
 	}
 	e.knownSecrets(file, t, added)
@@ -55,9 +59,9 @@ func (e *examination) keys(file string, t text, added []int, from, to int, binar
 	if !whole {
 		e.add(Unexamined, file, 0, "not all of it was searched for keys")
 	}
-	for _, generic := range []bool{false, true} {
+	for _, isGeneric := range []bool{false, true} {
 		for _, h := range hits {
-			if (h.rule.ID == genericRule) != generic {
+			if h.rule.isGeneric() != isGeneric {
 				continue
 			}
 			line, in := t.lineAt(from+h.at), false
@@ -67,8 +71,8 @@ func (e *examination) keys(file string, t text, added []int, from, to int, binar
 				}
 			}
 			switch {
-			case !in || known[line] || generic && binary:
-			case generic:
+			case !in || known[line] || isGeneric && binary:
+			case isGeneric:
 				known[line] = true
 				e.add(MaybeSecret, file, line+1, "the text could be a key or a password")
 			case h.usual:
@@ -80,4 +84,27 @@ func (e *examination) keys(file string, t text, added []int, from, to int, binar
 			}
 		}
 	}
+}
+
+// Blotted returns a text, such as a commit's message, in which nothing has the form
+// of a known issuer's key. Of a text beyond [MaxKeyed] bytes nothing is left.
+func (s *Scanner) Blotted(text string) string {
+	budget := MaxKeyed
+	hits, whole := s.rules.find("", text, &budget)
+	if !whole {
+		return "[a text that is too large to be searched for keys]"
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(a.at, b.at) })
+	var b strings.Builder
+	end := 0
+	for _, h := range hits {
+		if h.rule.isGeneric() || h.end <= end {
+			continue
+		}
+		if h.at >= end {
+			b.WriteString(text[end:h.at] + "[a key: " + h.rule.ID + "]")
+		}
+		end = h.end
+	}
+	return b.String() + text[end:]
 }

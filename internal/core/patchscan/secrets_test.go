@@ -29,12 +29,17 @@ const (
 // keys are keys of known forms.
 func keys() map[string]string {
 	return map[string]string{
-		"aws-access-token":    "AK" + "IA" + random(upper, 16),
-		"anthropic-api-key":   "sk-" + "ant-api03-" + random(mixed, 93) + "AA",
-		"github-pat":          "gh" + "p_" + random(mixed, 36),
-		"slack-bot-token":     "xox" + "b-" + random("0123456789", 12) + "-" + random("0123456789", 12) + "-" + random(mixed, 24),
-		"stripe-access-token": "sk_" + "live_" + random(mixed, 24),
-		"private-key":         "-----BEGIN " + "RSA PRIVATE KEY-----\n" + strings.Repeat(random(mixed, 64)+"\n", 20) + "-----END " + "RSA PRIVATE KEY-----",
+		"aws-access-token":      "AK" + "IA" + random(upper, 16),
+		"anthropic-api-key":     "sk-" + "ant-api03-" + random(mixed, 93) + "AA",
+		"github-pat":            "gh" + "p_" + random(mixed, 36),
+		"slack-bot-token":       "xox" + "b-" + random("0123456789", 12) + "-" + random("0123456789", 12) + "-" + random(mixed, 24),
+		"stripe-access-token":   "sk_" + "live_" + random(mixed, 24),
+		"anthropic-oauth-token": "sk-" + "ant-oat01-" + random(mixed, 93) + "AA",
+		"groq-api-key":          "gs" + "k_" + random(mixed, 52),
+		"xai-api-key":           "xa" + "i-" + random(mixed, 80),
+		"openrouter-api-key":    "sk-" + "or-v1-" + random(hex, 64),
+		"nats-seed":             "SU" + "A" + random(upper, 55),
+		"private-key":           "-----BEGIN " + "RSA PRIVATE KEY-----\n" + strings.Repeat(random(mixed, 64)+"\n", 20) + "-----END " + "RSA PRIVATE KEY-----",
 	}
 }
 
@@ -132,6 +137,40 @@ func TestREAL09_KeysInWhatNoDiffShows(t *testing.T) {
 		found := lines(s.Scan([]patchscan.File{added(path, "a\n"+keys()["github-pat"]+"\n")}, nil, nil))
 		if !strings.Contains(found, `warn "`+path+`", line 2: the text has the form of a key, which is often none in a file of this kind: github-pat (maybe-secret)`) {
 			t.Errorf("%s: %s", path, found)
+		}
+	}
+}
+
+// An address with a password in it could be one of a real server: it is shown. What
+// stands for a password in examples is not.
+func TestREAL09_AddressesWithPasswordsAreShown(t *testing.T) {
+	s := scanner(t)
+	password := random(mixed, 14)
+	for address, shown := range map[string]bool{
+		"postgres://shop:" + password + "@db.example.com:5432/shop": true, "mongodb+srv://root:" + password + "@cluster0.example.net/": true,
+		"https://bot:" + password + "@git.example.com/x.git": true, "redis://a:" + password + "@[::1]:6379": true,
+		"https://example.com/a:b@c": false, "postgres://user:password@localhost/db": false, "https://user:${PASSWORD}@example.com": false,
+		"https://user:<your-token>@example.com": false, "postgres://shop:my-password-1@localhost": false, "git@github.com:loomrun/loom.git": false,
+		"see http://a.example:8080 and mail a@b.example": false, "postgres://postgres:postgres@db": false,
+	} {
+		found := lines(s.Scan([]patchscan.File{added("conf.yaml", "url: "+address+"\n")}, nil, nil))
+		if strings.Contains(found, "maybe-secret") != shown || strings.Contains(found, password) {
+			t.Errorf("%s: %q, want it shown: %t", address, found, shown)
+		}
+	}
+}
+
+// A message has no key that the rules know the form of, and is otherwise as it was.
+func TestREAL09_AMessageHasNoKeys(t *testing.T) {
+	s := scanner(t)
+	for id, key := range keys() {
+		if got, want := s.Blotted("fix: do not log "+key+" twice\n\nIt was\n"+key+"\nand more"), "fix: do not log [a key: "+id+"] twice\n\nIt was\n[a key: "+id+"]\nand more"; got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	for _, text := range []string{"", "fix: the total of 50.00", "password = \"" + random(mixed, 32) + "\"", "ä\xff"} {
+		if got := s.Blotted(text); got != text {
+			t.Errorf("%q became %q", text, got)
 		}
 	}
 }
