@@ -26,7 +26,7 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	}
 	defer p.close()
 	who := j.author()
-	subject, body, err := j.message(who.outcome)
+	subject, body, err := j.message(j.subject(who.outcome), j.body(who.outcome))
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +137,9 @@ func later(a, than *loomv1.Attempt) bool {
 	return than == nil || cmp.Or(a.EndedAt.AsTime().Compare(than.EndedAt.AsTime()), cmp.Compare(a.Id, than.Id)) > 0
 }
 
-// message is what the commit says, of texts that agents and publishers wrote. A key
+// message is what a commit says, of texts that agents and publishers wrote: a key
 // that the policy keeps out of files is not in it either.
-func (j *job) message(o *loomv1.Outcome) (subject, body string, err error) {
-	subject, body = j.subject(o), j.body(o)
+func (j *job) message(subject, body string) (string, string, error) {
 	if patchscan.Policy(j.brief.Project.GetPatch()).Of(patchscan.Secret) == patchscan.Allow {
 		return subject, body, nil
 	}

@@ -165,7 +165,11 @@ func (r *ride) stack(ctx context.Context) error {
 			return err
 		}
 		defer p.close()
-		req.Cars = append(req.Cars, git.CarRequest{CandidateRequest: r.request(c, p), Verified: c.Candidate})
+		made, err := r.request(c, p)
+		if err != nil {
+			return err
+		}
+		req.Cars = append(req.Cars, git.CarRequest{CandidateRequest: made, Verified: c.Candidate})
 	}
 	row, err := r.repo.Committer.Stack(ctx, req)
 	if err != nil {
@@ -181,14 +185,15 @@ func (r *ride) stack(ctx context.Context) error {
 	return nil
 }
 
-func (r *ride) request(c *loomv1.TrainCar, p *place) git.CandidateRequest {
+func (r *ride) request(c *loomv1.TrainCar, p *place) (git.CandidateRequest, error) {
 	hooks := p.hooks()
 	hooks.Cone = coneOf(c)
+	subject, body, err := r.message(cmp.Or(strings.TrimSpace(c.Summary), c.Goal), bodyOf(c.Notes, c.Change.Makers, c.Bead, c.Goal))
 	return git.CandidateRequest{
 		Bead: c.Bead, Execution: c.Execution, Decision: c.Decision, Token: c.Token, Change: c.Change,
 		Author:  authorOf(team.MakersOf(c.Change, cmp.Or(c.Role, "agent"))[0]),
-		Subject: cmp.Or(strings.TrimSpace(c.Summary), c.Goal), Body: bodyOf(c.Notes, c.Change.Makers, c.Bead, c.Goal), Hooks: hooks,
-	}
+		Subject: subject, Body: body, Hooks: hooks,
+	}, err
 }
 
 // authorOf is who a commit says has made its change.

@@ -302,3 +302,21 @@ func TestREAL04_ATrainHasWhatItsCarsName(t *testing.T) {
 		})
 	}
 }
+
+// TestREAL09_ATrainsMessagesHaveNoKey has commits made anew for a train, of which one
+// is of a change whose maker quoted a key.
+func TestREAL09_ATrainsMessagesHaveNoKey(t *testing.T) {
+	y := newYard(t, 2)
+	key := token("gh"+"p_", 36)
+	y.cars[1].Summary, y.cars[1].Notes, y.cars[1].Goal = "take "+key+" out", "It was "+key+".", "the log shows "+key
+	if out := y.must(y.landing(1, 8)); out.Status != success {
+		t.Fatalf("the outcome is %v", out)
+	}
+	messages, err := exec.CommandContext(t.Context(), "git", "-C", y.top, "log", "--format=%B", "main").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(messages), key) || strings.Count(string(messages), "[a key: github-pat]") != 3 {
+		t.Errorf("the commits say\n%s", messages)
+	}
+}
