@@ -33,6 +33,9 @@ var places = []struct {
 		`(^|/)loom\.toml$`, `^roles/[^/]+\.ya?ml$`, `^(\.loom/)?processes/`, `^\.loom/`, `(^|/)(agents|claude|loom|gemini)\.md$`, `(^|/)\.mcp\.json$`,
 		`(^|/)\.(claude|cursor)/`, `(^|/)\.cursorrules$`,
 	), "the file steers agents, or the host that runs them"},
+	{Tests, []string{"jest.", "vitest.", "playwright.", "karma.", "mocharc", "ava.config", "pytest.ini", "tox.ini"}, anyOf(
+		`(^|/)(jest|vitest|playwright|karma)\.(config|conf|workspace)\.([cm]?[jt]s|json)$`, `(^|/)\.mocharc\.([cm]?js|json|ya?ml)$`, `(^|/)(ava\.config\.[cm]?js|\.?pytest\.ini|tox\.ini)$`,
+	), "the file says which tests are run"},
 	{Submodule, []string{".gitmodules"}, anyOf(`(^|/)\.gitmodules$`), "the file says where submodules come from"},
 	{Lock, []string{"lock", ".sum", "shrinkwrap", "resolved"}, anyOf(
 		`(^|/)(go\.sum|go\.work\.sum|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|cargo\.lock` +
@@ -164,6 +167,9 @@ func (e *examination) scripts(file string, before, after text, added []int) {
 		}
 	}
 	was, is := scriptsOf(before), scriptsOf(after)
+	if was["test"] != "" && is["test"] != was["test"] {
+		e.add(Tests, file, 0, "the script \"test\", which runs the tests, is another")
+	}
 	for _, event := range npmEvents {
 		if is[event] != was[event] && is[event] != "" && !told[event] {
 			e.add(Hooks, file, 0, "the script %q runs by itself when the package is installed or committed to", event)

@@ -240,3 +240,42 @@ func BenchmarkNew(b *testing.B) {
 		scanner(b)
 	}
 }
+
+// Ways to have fewer tests than before, as agents take them to make a check pass.
+func TestREAL09_TestsThatNoLongerRunAreShown(t *testing.T) {
+	s := scanner(t)
+	const golang = "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {\n\tif f() != 1 {\n\t\tt.Fatal()\n\t}\n}\n\nfunc TestB(t *testing.T) {}\n"
+	const script = "describe('a', () => {\n  it('works', () => {\n    expect(1).toBe(1)\n  })\n})\n"
+	const python = "import pytest\n\ndef test_a():\n    assert f() == 1\n\nclass TestX:\n    def test_b(self):\n        assert 1\n"
+	const manifest = "{\"scripts\":{\"test\":\"mocha\"}}\n"
+	for _, tt := range []struct{ path, before, old, with, want string }{
+		{"a_test.go", golang, "func TestA(t *testing.T) {", "/*\nfunc TestA(t *testing.T) {", `"TestA", which stood at line 5, is gone`},
+		{"a_test.go", golang, "func TestA(", "func testA(", `"TestA", which stood at line 5, is gone`},
+		{"a_test.go", golang, "\tif", "\tt.Skip()\n\tif", `"t.Skip(" keeps`},
+		{"a_test.go", golang, "TestB(t *testing.T) {}", "TestB(check *testing.T) {\n\tcheck.SkipNow()\n}", `"check.SkipNow(" keeps`},
+		{"a_test.go", golang, "package a", "// +build never\n\npackage a", `"// +build" keeps`},
+		{"a.test.js", script, "  it('works", "  // it('works", `"works", which stood at line 2, is gone`},
+		{"a.test.js", script, "  it('works", "  /* é\n  it('works", ""},
+		{"a.test.js", script, "    expect", "    /* é */ expect", ""},
+		{"a.test.js", script, "'works', ()", "'works', { skip: true }, ()", `"skip: true" keeps`},
+		{"a.test.js", script, "    expect", "    t.skip()\n    expect", `"t.skip(" keeps`},
+		{"package.json", manifest, "mocha", "true", `the script "test", which runs the tests, is another`},
+		{"package.json", manifest, "{\"test\"", "{\"build\":\"make\",\"test\"", ""},
+		{"jest.config.js", "module.exports = {}\n", "{}", "{ testPathIgnorePatterns: ['a'] }", "says which tests are run"},
+		{"test_a.py", python, "class TestX", "class X", `"TestX", which stood at line 6, is gone`},
+		{"test_a.py", python, "class TestX:", "class TestX:\n    __test__ = False", `"__test__ = False" keeps`},
+		{"test_a.py", python, "    assert f", "    raise unittest.SkipTest\n    assert f", `"SkipTest" keeps`},
+		{"test_a.py", python, "def test_a():\n    assert f() == 1\n", "\"\"\"\ndef test_a():\n    assert f() == 1\n\"\"\"\n", `"test_a", which stood at line 3, is gone`},
+		{"test_a.py", python, "    assert f", "    x = \"\"\"\n    ü\n    \"\"\"\n    assert f", ""},
+		{"conftest.py", "import pytest\n", "import pytest\n", "collect_ignore = ['test_a.py']\n", `"collect_ignore" keeps`},
+	} {
+		after := strings.Replace(tt.before, tt.old, tt.with, 1)
+		if strings.HasPrefix(tt.with, "/*") {
+			after = strings.Replace(after, "}\n\nfunc TestB", "}\n*/\n\nfunc TestB", 1)
+		}
+		found := lines(s.Scan([]patchscan.File{changed(tt.path, tt.before, after)}, nil, nil))
+		if after == tt.before || tt.want == "" && found != "" || !strings.Contains(found, tt.want) {
+			t.Errorf("%s, %q for %q: %q, want %q", tt.path, tt.with, tt.old, found, tt.want)
+		}
+	}
+}

@@ -13,58 +13,72 @@ type language struct {
 	ext   []string
 	names *regexp.Regexp // of its tests, in the last group that matched
 	skips *regexp.Regexp // what keeps tests from being run
+	quiet *regexp.Regexp // text that is none of its code: comments that have lines of their own, strings of many lines
 }
+
+// blocks are comments of many languages.
+var blocks = regexp.MustCompile(`(?ms)^[ \t]*/\*.*?\*/`)
 
 var languages = []language{
 	{
 		[]string{".go"},
 		regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`),
-		regexp.MustCompile(`\b(?:t|b|f|tb)\.Skip(?:f|Now)?\(|^//go:build\b`),
+		regexp.MustCompile(`\b(?:t|b|f|tb|tt|st)\.Skip\(|\b\w+\.Skip(?:f|Now)\(|^//(?:go:build| ?\+build)\b`),
+		blocks,
 	},
 	{
 		[]string{".py"},
-		regexp.MustCompile(`(?m)^[ \t]*(?:async )?def (test\w*)\(`),
-		regexp.MustCompile(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip`),
+		regexp.MustCompile(`(?m)^[ \t]*(?:(?:async )?def (test\w*)\(|class (Test\w*)\b)`),
+		regexp.MustCompile(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip|\bpytest\.importorskip\(|\bSkipTest\b|\b__test__\s*=\s*False\b|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect)\b`),
+		regexp.MustCompile(`(?s)'''.*?'''|""".*?"""`),
 	},
 	{
 		[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
 		regexp.MustCompile("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*\\(\\s*(?:'((?:[^'\\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\\n]|\\\\.)*)\"|`([^`\\n]*)`)"),
-		regexp.MustCompile(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\bthis\.skip\(\)`),
+		regexp.MustCompile(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\b(?:this|t|ctx|context)\.(?:skip|todo)\(|\b(?:skip|todo)\s*:\s*(?:true\b|['"` + "`" + `])`),
+		blocks,
 	},
 	{
 		[]string{".rs"},
 		regexp.MustCompile(`#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)`),
 		regexp.MustCompile(`#\[ignore\b`),
+		blocks,
 	},
 	{
 		[]string{".rb"},
 		regexp.MustCompile(`(?m)^[ \t]*(?:def (test_\w+)|(?:it|specify|test|scenario)[ (]+(?:'([^'\n]*)'|"([^"\n]*)"))`),
 		regexp.MustCompile(`^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b)|\bskip:\s*(?:true|["'])`),
+		nil,
 	},
 	{
 		[]string{".ex", ".exs"},
 		regexp.MustCompile(`(?m)^[ \t]*test[ (]+"([^"\n]*)"`),
 		regexp.MustCompile(`@(?:module)?tag\s+:?skip\b`),
+		nil,
 	},
 	{
 		[]string{".java", ".kt", ".scala", ".groovy"},
 		regexp.MustCompile(`@(?:Parameterized|Repeated)?Test\b[^\n]*\s+(?:@[^\n]*\s+)*(?:public |private |protected |internal )?(?:static |suspend )?(?:void|fun)\s+(\w+|` + "`[^`\n]*`" + `)`),
 		regexp.MustCompile(`@(?:Disabled|Ignore|EnabledIf|DisabledIf)\b|\bassumeTrue\(\s*false`),
+		blocks,
 	},
 	{
 		[]string{".cs"},
 		regexp.MustCompile(`\[(?:Fact|Theory|Test|TestMethod|TestCase)\b[^\n]*\]\s+(?:\[[^\n]*\]\s+)*public (?:async )?(?:void|Task) (\w+)`),
 		regexp.MustCompile(`\[Ignore\b|\bSkip\s*=\s*"`),
+		blocks,
 	},
 	{
 		[]string{".php"},
 		regexp.MustCompile(`(?m)function (test\w*)\(`),
 		regexp.MustCompile(`->markTestSkipped\(|->markTestIncomplete\(`),
+		blocks,
 	},
 	{
 		[]string{".swift"},
 		regexp.MustCompile(`(?m)func (test\w*)\(`),
 		regexp.MustCompile(`\bXCTSkip\b`),
+		blocks,
 	},
 }
 
@@ -97,6 +111,23 @@ func isTest(file string) bool {
 	return (strings.Contains(lower, "test") || strings.Contains(lower, "spec")) && inTests.MatchString(lower)
 }
 
+// code returns a text with spaces for what is none of the language's code; every
+// byte stays where it is.
+func (l *language) code(whole string) string {
+	if l.quiet == nil {
+		return whole
+	}
+	return l.quiet.ReplaceAllStringFunc(whole, func(s string) string {
+		blank := []byte(s)
+		for i, c := range blank {
+			if c != '\n' {
+				blank[i] = ' '
+			}
+		}
+		return string(blank)
+	})
+}
+
 // testsIn returns the names of the tests in a text with the lines they stand at,
 // from 1. Rust has its tests in any file.
 func (l *language) testsIn(file string, t text) map[string][]int {
@@ -104,10 +135,14 @@ func (l *language) testsIn(file string, t text) map[string][]int {
 		return nil
 	}
 	found := map[string][]int{}
-	for _, m := range l.names.FindAllStringSubmatchIndex(t.whole, -1) {
+	code := l.code(t.whole)
+	for _, m := range l.names.FindAllStringSubmatchIndex(code, -1) {
+		if strings.HasPrefix(strings.TrimSpace(t.line(t.lineAt(m[0]))), "//") {
+			continue // a comment
+		}
 		for g := len(m) - 2; g >= 2; g -= 2 {
 			if m[g] >= 0 {
-				name := t.whole[m[g]:m[g+1]]
+				name := code[m[g]:m[g+1]]
 				found[name] = append(found[name], t.lineAt(m[g])+1)
 				break
 			}
