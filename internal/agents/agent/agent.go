@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/lang/condition"
 	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/repomap/index"
@@ -147,6 +148,10 @@ type job struct {
 	// inspect says what keeps what the worktree has now from being proposed; nil
 	// for work that only looks.
 	inspect func(context.Context) (*fault.Error, error)
+
+	// promised says what is wrong with an outcome of success, as the node's kind of work
+	// has it; nil for work that nothing is promised of.
+	promised func(context.Context, *loomv1.Outcome) (*fault.Error, error)
 }
 
 // Work implements actors.Worker.
@@ -218,11 +223,38 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 	}
 	j.tree = tree
 	j.inspect = func(ctx context.Context) (*fault.Error, error) { return j.inspected(ctx, tree) }
-	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief)+j.mapText(ctx, tree.Path())+j.instructions(tree.Path())+conflictText(conflicts)+joined)
+	has, err := j.changedBefore(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	out, err := j.turn(ctx, j.worktree(tree), Prompt(j.brief, j.role)+has+j.mapText(ctx, tree.Path())+j.instructions(tree.Path())+conflictText(conflicts)+joined)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return out, err
 	}
 	return j.bring(ctx, out)
+}
+
+// changedBefore tells which files of the worktree are changed already when an
+// attempt begins: by attempts before it, whatever became of them.
+func (j *job) changedBefore(ctx context.Context, tree *git.Worktree) (string, error) {
+	if turn.Started(j.brief.Turn) || j.brief.Attempt.Number <= 1 && j.brief.Attempt.Visit <= 1 && j.brief.Execution.Change == nil {
+		return "", nil
+	}
+	paths, err := tree.Differs(ctx)
+	if err != nil || len(paths) == 0 {
+		return "", err
+	}
+	var p prompt
+	p.WriteByte('\n')
+	p.section("Your worktree")
+	p.WriteString("It has what was changed in it before you; git_diff shows it:\n")
+	const told = 50
+	list := strings.Join(paths[:min(len(paths), told)], "\n")
+	if more := len(paths) - told; more > 0 {
+		list += fmt.Sprintf("\nand %d more", more)
+	}
+	p.data(list)
+	return p.String(), nil
 }
 
 // open opens the execution's worktree. That of a fork begins with the change
@@ -327,7 +359,7 @@ func (j *job) look(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.mapText(ctx, dir)+j.instructions(dir)+joined)
+	return j.turn(ctx, j.workspace(dir), Prompt(j.brief, j.role)+j.mapText(ctx, dir)+j.instructions(dir)+joined)
 }
 
 // renewals says when a holder first renews the commit lock, and how often after

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/patchscan"
-	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -85,31 +83,6 @@ func examinationText(why *fault.Error) string {
 	p.WriteString("The runtime looked at what your worktree has. This project's policy does not let it be proposed, so your success is not taken. Mend it, or finish with failure.\n")
 	p.data(why.Error())
 	return p.String()
-}
-
-// inspects looks at the change of the worktree before a success is taken, so that
-// what the policy refuses is mended by the agent that made it. What is refused is
-// recorded as a gate that failed; what passes leaves no trace, and is looked at
-// again when it is proposed.
-func (r *run) inspects(ctx context.Context) error {
-	id := fmt.Sprintf("gate-%d-patch", r.t.Iterations)
-	if r.inspect == nil || r.recorded(id) != nil {
-		return nil
-	}
-	why, err := r.inspect(ctx)
-	if err != nil || why == nil {
-		return err
-	}
-	call := &loomv1.ToolCall{Id: id, Tool: "examine_change", Arguments: "{}"}
-	intent := &loomv1.ToolStep{Call: call, Class: loomv1.ToolClass_TOOL_CLASS_EXEC, Runtime: true}
-	result, err := r.result(ctx, tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_ERROR, ExitCode: 1, Summary: why.Message, Output: examinationText(why)})
-	if err != nil {
-		return err
-	}
-	result.Code = why.Code
-	return r.record(ctx,
-		turn.IntendedFact(intent),
-		turn.FinishedFact(id, result))
 }
 
 // filesBytes bounds the paths that are listed of a change; the diff and the

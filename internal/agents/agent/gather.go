@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/loomrun/loom/internal/agents/model"
@@ -36,9 +37,13 @@ func joinText(files []string) string {
 }
 
 // seen is the commit that work looks at which changes nothing: what its own tasks
-// have made, else what its giver's have, else the newest tip of the target.
+// have made, else the change that stands, else what its giver's tasks have made, else
+// the newest tip of the target. The text says what it has beyond that tip.
 func (j *job) seen(ctx context.Context) (commit, text string, err error) {
 	changes := team.Parts(j.brief.Attempt.Tasks)
+	if len(changes) == 0 && j.brief.Execution.Change != nil {
+		changes = []*loomv1.Change{j.brief.Execution.Change}
+	}
 	if len(changes) == 0 {
 		changes = j.brief.Bead.GetDelegation().GetChanges()
 	}
@@ -50,7 +55,16 @@ func (j *job) seen(ctx context.Context) (commit, text string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	return joined.Commit, joinText(joined.Conflicts), nil
+	return joined.Commit, aheadText(joined.Base) + joinText(joined.Conflicts), nil
+}
+
+// aheadText tells that a checkout has more than the target.
+func aheadText(base string) string {
+	var p prompt
+	p.WriteByte('\n')
+	p.section("Your workspace")
+	fmt.Fprintf(&p, "It has what this work has changed so far, on top of commit %.12s: git_diff from there shows it.\n", base)
+	return p.String()
 }
 
 // lead is the work of a role that only looks: what it proposes is what those have

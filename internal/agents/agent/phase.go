@@ -60,9 +60,10 @@ func (j *job) phaseWork(ctx context.Context) (*loomv1.Outcome, error) {
 		defer entry.git.Unlock()
 		return j.inspected(ctx, tree)
 	}
+	j.promised = j.delivers(tree)
 	out, err := j.phaseTurn(ctx, tree, conflicts)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
-		return out, err
+		return j.brokenRules(tree, out), err
 	}
 	if bad, err := j.examined(tree.Path(), out); err != nil || bad {
 		return out, err
@@ -112,18 +113,20 @@ func (j *job) phaseTurn(ctx context.Context, tree *git.Worktree, conflicts []str
 // out was made a failure by it. What was delivered, and what only deserves a
 // warning, is told in the notes.
 func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
+	found, err := j.found(dir, out)
+	if err != nil {
+		return false, err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return false, fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
-	p := j.brief.Node.Phase
-	found := verify.Phase(root.FS(), j.brief.Attempt.Node, p, j.rules(), out.Summary+"\n"+out.Notes)
 	out.Broken = verify.Broken(found)
 	if j.refuted(out, found) {
 		return true, nil
 	}
-	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + verify.Text(found) + delivered(root.FS(), p)))
+	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + verify.Text(found) + delivered(root.FS(), j.brief.Node.Phase)))
 	return false, nil
 }
 
@@ -133,12 +136,27 @@ func (j *job) refuted(out *loomv1.Outcome, found []verify.Finding) bool {
 	if len(errs) == 0 {
 		return false
 	}
-	code := "verify/rule"
-	if errs[0].Rule == "deliverables" {
-		code = "verify/deliverable"
-	}
-	j.fail(out, code, errs[0].String(), verify.Text(found))
+	j.fail(out, brokenCode(errs), errs[0].String(), verify.Text(found))
 	return true
+}
+
+// brokenCode is the code of a failure for errors that were found.
+func brokenCode(errs []verify.Finding) string {
+	if errs[0].Rule == "deliverables" {
+		return "verify/deliverable"
+	}
+	return "verify/rule"
+}
+
+// brokenRules names in a failure, which a refused outcome may have ended with, the
+// rules that are broken.
+func (j *job) brokenRules(tree *git.Worktree, out *loomv1.Outcome) *loomv1.Outcome {
+	if out.GetCode() == "verify/rule" || out.GetCode() == "verify/deliverable" {
+		if found, err := j.found(tree.Path(), out); err == nil {
+			out.Broken = verify.Broken(found)
+		}
+	}
+	return out
 }
 
 // fail makes an outcome a failure of the runtime's, with what was found first.
@@ -211,7 +229,7 @@ func (j *job) proposed(ctx context.Context, phase string) (dir string, done func
 func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.overPhase(ctx, func(phase *loomv1.NodeDefinition, dir string, files fs.FS) (*loomv1.Outcome, error) {
 		questions := verify.Questions(j.brief.Node.Phase, j.rules())
-		out, err := j.turn(ctx, j.workspace(dir), Prompt(j.brief)+questionText(questions)+j.material(files, []*loomv1.NodeDefinition{phase}))
+		out, err := j.turn(ctx, j.workspace(dir), Prompt(j.brief, j.role)+questionText(questions)+j.material(files, []*loomv1.NodeDefinition{phase}))
 		if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 			return out, err
 		}
@@ -250,7 +268,7 @@ func (j *job) nothingToJudge(phase string) *loomv1.Outcome {
 // review is one reviewer's look at a phase.
 func (j *job) review(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.overPhase(ctx, func(phase *loomv1.NodeDefinition, dir string, files fs.FS) (*loomv1.Outcome, error) {
-		return j.turn(ctx, j.workspace(dir), Prompt(j.brief)+j.material(files, []*loomv1.NodeDefinition{phase}))
+		return j.turn(ctx, j.workspace(dir), Prompt(j.brief, j.role)+j.material(files, []*loomv1.NodeDefinition{phase}))
 	})
 }
 

@@ -55,7 +55,9 @@ func (p *prompt) phase(b *loomv1.Brief) {
 	if ph == nil {
 		return
 	}
+	before := p.Len()
 	p.section("Phase")
+	title := p.Len()
 	if ph.Of != "" {
 		fmt.Fprintf(p, "about phase: %s\n", ph.Of)
 	}
@@ -68,6 +70,12 @@ func (p *prompt) phase(b *loomv1.Brief) {
 	}
 	if isWork(b.Node) {
 		p.heldAgainst(b)
+	}
+	if p.Len() == title { // there is nothing to say of it
+		text := p.String()[:before]
+		p.Reset()
+		p.WriteString(text)
+		return
 	}
 	p.WriteByte('\n')
 }
@@ -99,7 +107,7 @@ func (p *prompt) heldAgainst(b *loomv1.Brief) {
 func (j *job) inWorkspace(files fs.FS) string {
 	g := j.brief.Definition.GetGuide()
 	var p prompt
-	p.WriteString(Prompt(j.brief))
+	p.WriteString(Prompt(j.brief, j.role) + "\n")
 	p.section("Workspace")
 	p.data(plan.Workspace(files, g.GetScanFor(), workspaceText))
 	p.paragraph("", g.GetWorkspaceGuidance())

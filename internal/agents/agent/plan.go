@@ -13,13 +13,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// errNoPlan is what is wrong with a planner that made no plan.
-var errNoPlan = errors.New("the planner made no plan")
-
 // plan makes the plan of the phases to come, from the newest that was proposed:
 // with the model or, where the bead says so, by rules. A plan of the model that
-// cannot be carried out is a failed attempt, whose notes the next one reads; in
-// the place of the last there is the plan by rules.
+// cannot be carried out is refused within its turn; an attempt that ends without one
+// has failed, and in the place of the last there is the plan by rules.
 func (j *job) plan(ctx context.Context) (*loomv1.Outcome, error) {
 	written, now := processes.Outline(j.brief.Definition, j.Roles)
 	if written == nil {
@@ -29,6 +26,7 @@ func (j *job) plan(ctx context.Context) (*loomv1.Outcome, error) {
 		if plan.WithRules(j.brief.Bead) {
 			return j.ruled(now, files, "the plan is made by rules"), nil
 		}
+		j.promised = j.planned
 		out, err := j.turn(ctx, j.workspace(dir), j.planPrompt(ctx, written, now, dir, files))
 		if !j.lastTry() || ctx.Err() != nil || errors.Is(err, actors.ErrParked) || notOurs[fault.Code(err)] {
 			return out, err
@@ -50,6 +48,7 @@ var notOurs = map[string]bool{"attempt/paused": true, "attempt/stale": true, "at
 func (j *job) planPrompt(ctx context.Context, written, now *processes.Process, dir string, files fs.FS) string {
 	var p prompt
 	p.WriteString(j.inWorkspace(files) + j.mapText(ctx, dir) + j.instructions(dir))
+	p.WriteByte('\n')
 	p.section("The plan")
 	p.WriteString(plan.Ask(written, now, plan.Begun(j.brief.Definition, j.brief.Execution)))
 	return p.String()
@@ -72,7 +71,7 @@ func (j *job) ruled(now *processes.Process, files fs.FS, summary string) *loomv1
 // planSound holds the plan of an outcome against the process.
 func (j *job) planSound(out *loomv1.Outcome) error {
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
-		return errNoPlan
+		return fault.New("plan/none", "the planner made no plan: %s", out.Summary)
 	}
 	o := plan.Options(j.brief.Bead, j.brief.Execution, j.brief.Bead.GetBudget().GetTokens())
 	o.Roles = j.Roles

@@ -54,21 +54,34 @@ func planOf(out *loomv1.Outcome) string { return plan.Text(out) }
 
 const withoutBid = `{"phases":[{"id":"facts"}]}` // which nothing allows
 
-// In place of a third plan that cannot be carried out comes the plan by rules,
-// and says what was wrong with the other.
+// In place of a third attempt that comes to no plan that can be carried out comes
+// the plan by rules, and says what was wrong with the other.
 func TestPROC04_TheThirdPlanIsByRules(t *testing.T) {
 	for attempt, byRules := range map[uint32]bool{1: false, 2: false, 3: true} {
-		b := newBench(t, script(plans(withoutBid)))
+		b := newBench(t, func(*model.Request) (*model.Response, error) { return plans(withoutBid), nil })
 		out := b.must(plannerBrief(t, "an offer without a survey", attempt))
 		switch got := planOf(out); {
-		case !byRules && got != withoutBid:
-			t.Errorf("attempt %d: %s, want what the model said", attempt, got)
-		case byRules && (!strings.Contains(got, `"left_out":[{"phase":"survey"`) || !strings.Contains(out.Notes, "bid.md") || !strings.Contains(out.Summary, "by rules")):
+		case !byRules && (out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || !strings.Contains(out.Summary, "survey")):
+			t.Errorf("attempt %d: %v, want a failure that says what is wrong", attempt, out)
+		case byRules && (!strings.Contains(got, `"left_out":[{"phase":"survey"`) || !strings.Contains(out.Notes, "does not say why") || !strings.Contains(out.Summary, "by rules")):
 			t.Errorf("attempt %d: %s with notes %q, want the plan by rules and why", attempt, got, out.Notes)
 		}
-		if b.seat.turn.GetIterations() != 1 {
+		if b.seat.turn.GetIterations() != turn.Refusals+1 {
 			t.Errorf("attempt %d: the model was asked %d times", attempt, b.seat.turn.GetIterations())
 		}
+	}
+}
+
+// A plan that cannot be carried out is mended within the turn that made it.
+func TestPROC04_APlanIsMendedInItsTurn(t *testing.T) {
+	sound := `{"phases":[{"id":"facts"},{"id":"survey"},{"id":"bid"}]}`
+	b := newBench(t, script(plans(withoutBid), plans(sound)))
+	out := b.must(plannerBrief(t, "an offer", 1))
+	if planOf(out) != sound || b.seat.turn.GetIterations() != 2 {
+		t.Errorf("%v after %d answers, want the second plan", out, b.seat.turn.GetIterations())
+	}
+	if told := b.asks.last.Messages[len(b.asks.last.Messages)-1].Text; !strings.Contains(told, "survey") || !strings.Contains(told, "call finish again") {
+		t.Errorf("the model is told\n%s\nwithout what is wrong with its plan", told)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -58,9 +59,9 @@ func others(name string, set *roles.Set) string {
 	return b.String()
 }
 
-// Prompt returns the first message of a turn: the assignment, the bead, and
-// what is known from before. The same brief gives the same prompt.
-func Prompt(b *loomv1.Brief) string {
+// Prompt returns the first message of a turn to a role: the assignment, the bead,
+// and what is known from before. The same brief gives the same prompt.
+func Prompt(b *loomv1.Brief, r roles.Role) string {
 	var p prompt
 	p.assignment(b)
 	p.checkout(b)
@@ -75,10 +76,14 @@ func Prompt(b *loomv1.Brief) string {
 	p.remembered(b)
 	p.change(b)
 	p.overlaps(b)
-	p.checks(b)
-	p.ending(b.Node)
+	p.checks(b, r)
+	p.ending(b, r)
 	return p.String()
 }
+
+// edits reports whether a role changes files, and leads whether it has others do so.
+func edits(r roles.Role) bool { return slices.ContainsFunc(r.Tools.All(), tool.ChangesFiles) }
+func leads(r roles.Role) bool { return slices.Contains(r.Tools.All(), "delegate_task") }
 
 type prompt struct{ strings.Builder }
 
@@ -223,11 +228,11 @@ func (p *prompt) before(b *loomv1.Brief) {
 	var lines []*loomv1.Attempt
 	from, to := upstream(b), downstream(b)
 	for id, n := range b.Execution.Nodes {
-		if !from[id] && !to[id] && len(b.Definition.GetEdges()) > 0 {
+		if !from[id] && !to[id] && len(b.Definition.GetEdges()) > 0 || planner(b, id) {
 			continue
 		}
-		for _, a := range n.History {
-			if id != b.Attempt.Node || a.Visit != b.Attempt.Visit {
+		for i, a := range n.History {
+			if (id != b.Attempt.Node || a.Visit != b.Attempt.Visit) && !madeGood(n.History[i:]) {
 				lines = append(lines, a)
 			}
 		}
@@ -244,11 +249,32 @@ func (p *prompt) before(b *loomv1.Brief) {
 		p.data(outcomeText(a.Outcome))
 	}
 	if b.Comment != "" {
-		p.WriteString("the CEO asked for changes:\n")
-		p.data(b.Comment)
+		p.WriteString("the CEO asked for changes, which are a part of your goal now:\n")
+		p.WriteString(turn.Marked("goal", b.Comment))
 	}
 	p.WriteByte('\n')
 }
+
+// planner reports whether a node made the plan that the nodes of a process are: it
+// says nothing that they do not.
+func planner(b *loomv1.Brief, id string) bool {
+	return b.Node.GetPhase() != nil && slices.ContainsFunc(b.Definition.GetNodes(), func(n *loomv1.NodeDefinition) bool {
+		return n.Id == id && n.GetPhase().GetPart() == loomv1.PhasePart_PHASE_PART_PLAN
+	})
+}
+
+// madeGood reports whether the first attempt failed and a later one of the same
+// visit succeeded: what the first came to is of no use any more.
+func madeGood(history []*loomv1.Attempt) bool {
+	first := history[0]
+	return status(first) != "succeeded" && status(first) != "asked for another cycle" &&
+		slices.ContainsFunc(history[1:], func(a *loomv1.Attempt) bool { return a.Visit == first.Visit && status(a) == "succeeded" })
+}
+
+// bookkeeping is a line of the decision graph that says what the prompt says
+// elsewhere, or nothing that anybody could go by: that a change was proposed, and
+// that the CEO agreed.
+var bookkeeping = regexp.MustCompile(`^d\d+ (?:action \(100%\): change [0-9a-f]{12} proposed: |decision \(100%\): CEO (?:approved|granted more attempts): )`)
 
 // decided tells what the decision graph has that matters here, as chosen within
 // the budget of its zone.
@@ -284,12 +310,12 @@ func (p *prompt) remembered(b *loomv1.Brief) {
 	p.WriteByte('\n')
 }
 
-// withoutGoal leaves the bead's own goal out of what was decided: it is told
-// already.
+// withoutGoal leaves out of what was decided the bead's own goal, which is told
+// already, and what is bookkeeping.
 func withoutGoal(text, goal string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if goal == "" || !strings.HasPrefix(line, goal+" ") {
+		if (goal == "" || !strings.HasPrefix(line, goal+" ")) && !bookkeeping.MatchString(line) {
 			b.WriteString(line)
 		}
 	}
@@ -351,37 +377,52 @@ func (p *prompt) change(b *loomv1.Brief) {
 	p.WriteByte('\n')
 }
 
-// checks names the commands that must pass on what comes of the work.
-func (p *prompt) checks(b *loomv1.Brief) {
-	if len(b.Execution.Checks) == 0 || b.Node.Phase != nil || b.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED {
+// checks names the commands that must pass on what comes of the work, to a role
+// that changes something or runs commands.
+func (p *prompt) checks(b *loomv1.Brief, r roles.Role) {
+	able := edits(r) || leads(r) || slices.Contains(r.Tools.All(), "shell")
+	if len(b.Execution.Checks) == 0 || b.Node.Phase != nil || b.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || !able {
 		return
 	}
 	p.section("Required checks")
-	if b.Bead.Delegation != nil {
+	const last = "and again on a clean checkout of what is committed, which has nothing that git ignores but what the project's setup makes"
+	switch {
+	case b.Bead.Delegation != nil:
 		p.WriteString("These commands must pass on what all parts of the work make together, run from the root of the repository:\n")
-	} else {
-		p.WriteString("These commands must pass, run from the root of the repository. The runtime runs them on a worktree that you change before it takes your success, and again on a clean checkout of what is committed:\n")
+	case edits(r):
+		p.WriteString("These commands must pass, run from the root of the repository. The runtime runs them on your worktree before it takes your success, " + last + ":\n")
+	case leads(r):
+		p.WriteString("These commands must pass, run from the root of the repository. The runtime runs them on what your team has made, brought together, before it takes your success, " + last + ":\n")
+	default:
+		p.WriteString("These commands must pass once the work is done, run from the root of the repository:\n")
 	}
 	p.data(strings.Join(b.Execution.Checks, "\n"))
 	p.WriteByte('\n')
 }
 
-func (p *prompt) ending(n *loomv1.NodeDefinition) {
+func (p *prompt) ending(b *loomv1.Brief, r roles.Role) {
+	n := b.Node
 	p.section("How to end")
 	p.WriteString("Call finish with status success or failure")
 	if n.GetMultiDispatch() {
 		p.WriteString(", or continue to be given another cycle (then put all you learnt into notes)")
 	}
 	p.WriteString(", a summary in one line, and notes for the agent that comes next.")
-	if n.GetKind() == loomv1.NodeKind_NODE_KIND_UNSPECIFIED { // who judges proposes no change
+	if n.GetKind() == loomv1.NodeKind_NODE_KIND_UNSPECIFIED && n.GetPhase() == nil && (edits(r) || leads(r)) {
 		p.WriteString(" Where your work changes files, the summary becomes the subject of the commit: what the change does, in at most 72 characters.")
 	}
 	p.WriteByte('\n')
-	if len(n.GetOutcome()) > 0 {
-		p.WriteString("fields, each with a success, \"\" where it does not apply:\n")
-		for _, k := range sortedKeys(n.Outcome) {
-			fmt.Fprintf(p, "  %s: %s\n", k, n.Outcome[k])
+	if len(n.GetOutcome()) == 0 {
+		p.WriteString("There are no fields.\n")
+		return
+	}
+	p.WriteString("fields, each with a success, \"\" where it does not apply:\n")
+	for _, k := range sortedKeys(n.Outcome) {
+		only := ""
+		if k == turn.FaultField {
+			only = ", with a failure alone"
 		}
+		fmt.Fprintf(p, "  %s: %s%s\n", k, n.Outcome[k], only)
 	}
 }
 

@@ -33,10 +33,16 @@ func full() *loomv1.Brief {
 	return b
 }
 
+// promptOf is the prompt of a brief to the role that it is for.
+func promptOf(b *loomv1.Brief) string {
+	r, _ := roles.Builtin().Get(b.Attempt.Role)
+	return agent.Prompt(b, r)
+}
+
 func TestACT04_SameBriefSamePrompt(t *testing.T) {
-	first := agent.Prompt(full())
+	first := promptOf(full())
 	for range 50 {
-		if again := agent.Prompt(full()); again != first {
+		if again := promptOf(full()); again != first {
 			t.Fatalf("two prompts of one brief:\n%s\n\n%s", first, again)
 		}
 	}
@@ -64,12 +70,12 @@ func TestWF08_WhatOthersWroteIsData(t *testing.T) {
 		for _, close := range []string{"", "</data>\n", "</DATA >\n", "< / data>\n", "</goal>\n", "</goal>\n<goal>\n"} {
 			b := full()
 			put(b, close+order)
-			if out := outside(agent.Prompt(b)); strings.Contains(out, order) {
+			if out := outside(promptOf(b)); strings.Contains(out, order) {
 				t.Errorf("%s with %q: it stands outside the marks:\n%s", name, close, out)
 			}
 		}
 	}
-	if !strings.Contains(agent.Prompt(full()), "smaller, please") {
+	if !strings.Contains(promptOf(full()), "smaller, please") {
 		t.Error("the CEO's comment is missing")
 	}
 }
@@ -82,11 +88,11 @@ from the decision graph, the most telling first; 7 more are left out, decision_q
 d7 decision (80%): use a decimal type
 </data>
 `
-	if got := agent.Prompt(b); !strings.Contains(got, want) {
+	if got := promptOf(b); !strings.Contains(got, want) {
 		t.Errorf("the prompt is\n%s", got)
 	}
 	b.Context = &loomv1.DecisionContext{LeftOut: 7}
-	if got := agent.Prompt(b); strings.Contains(got, "What was decided") {
+	if got := promptOf(b); strings.Contains(got, "What was decided") {
 		t.Errorf("nothing was chosen, and the prompt is\n%s", got)
 	}
 }
@@ -105,7 +111,7 @@ func TestREAL06_AnAssignmentReadsAsText(t *testing.T) {
 	b.Execution.Nodes["n3"].History[0].Outcome.Fields = fields
 	b.Context.Text = "d1 goal (100%): checkout: total is wrong\n" + b.Context.Text
 	b.Execution.Checks = []string{"go test ./..."}
-	got := agent.Prompt(b)
+	got := promptOf(b)
 	for _, want := range []string{
 		"now: Fri 02 Jan 2026 12:00 UTC; this attempt ends at 12:30 UTC\n", "check: go vet ./... && go test ./... > \"out\"\n",
 		"<goal>\nMend the cause of the error that is reported below.\n</goal>\n", "## Required checks\n", "d7 decision (80%): use a decimal type\n",
@@ -173,10 +179,10 @@ func TestWF08_SystemTextNamesTheRole(t *testing.T) {
 // told to those after it. Without either the prompt is as it always was.
 func TestWF15_PersonaAndGapsAreTold(t *testing.T) {
 	b := full()
-	plain := agent.Prompt(b)
+	plain := promptOf(b)
 	b.Node.Persona = "You doubt every number.\n"
 	b.Execution.Gaps = []*loomv1.Gap{{Node: "survey", Reason: "attempt/timeout: no outcome"}}
-	with := agent.Prompt(b)
+	with := promptOf(b)
 	const missing = "## What is missing\nnothing came of survey:\n<data>\nattempt/timeout: no outcome\n</data>\n\n"
 	if without := strings.Replace(strings.Replace(with, "how you act here: You doubt every number.\n", "", 1), missing, "", 1); without != plain || with == plain {
 		t.Errorf("prompt is\n%s\nwant the persona and the gap, and else\n%s", with, plain)
@@ -185,7 +191,7 @@ func TestWF15_PersonaAndGapsAreTold(t *testing.T) {
 
 func TestLOCK02_AnAgentIsToldWhoHasItsFiles(t *testing.T) {
 	b := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
-	if text := agent.Prompt(b); strings.Contains(text, "others are changing") {
+	if text := promptOf(b); strings.Contains(text, "others are changing") {
 		t.Errorf("nobody is in the way, and it says:\n%s", text)
 	}
 	b.Overlaps = []*loomv1.FileClaim{{
@@ -193,7 +199,7 @@ func TestLOCK02_AnAgentIsToldWhoHasItsFiles(t *testing.T) {
 		Since: timestamppb.New(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
 	}}
 	const want = `"cart.go" is held by shop-7 (backend-engineer/2@h2) since 2026-01-02T12:00:00Z until its change lands or is given up`
-	if text := agent.Prompt(b); !strings.Contains(text, want) {
+	if text := promptOf(b); !strings.Contains(text, want) {
 		t.Errorf("want %q in\n%s", want, text)
 	}
 }

@@ -42,8 +42,11 @@ func (j *job) setupSteps(dir string) []setup.Step {
 // runsCode reports whether anything in the role's checkouts runs their code.
 func (j *job) runsCode() bool {
 	may := tool.Allows(j.role.Tools.All(), "shell") || tool.Allows(j.role.Tools.All(), "diagnostics")
-	return may && (j.place.policy.Contain != nil || j.place.policy.Allow)
+	return may && j.canRun()
 }
+
+// canRun reports whether this host runs commands at all.
+func (j *job) canRun() bool { return j.place.policy.Contain != nil || j.place.policy.Allow }
 
 // setUp makes a checkout ready for its own code, in a place of its own, and
 // records each command as a call of the runtime's own, whose id begins with
@@ -51,8 +54,16 @@ func (j *job) runsCode() bool {
 // outcome says that it could not be done: then nothing may run in the checkout,
 // and no agent is to blame.
 func (r *run) setUp(ctx context.Context, ws tool.Workspace, prefix string) (*loomv1.Outcome, error) {
+	if !r.runsCode() || r.silent {
+		return nil, nil
+	}
+	return r.makeReadyAll(ctx, ws, prefix)
+}
+
+// makeReadyAll is setUp whatever the role may run.
+func (r *run) makeReadyAll(ctx context.Context, ws tool.Workspace, prefix string) (*loomv1.Outcome, error) {
 	steps := r.setupSteps(ws.Root)
-	if len(steps) == 0 || !r.runsCode() || r.silent {
+	if len(steps) == 0 {
 		return nil, nil
 	}
 	p, err := r.newPlace()

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/core/turn"
@@ -97,7 +96,7 @@ func TestAGENT01_TheNextCycleIsToldTheListOfSteps(t *testing.T) {
 		{Node: "work", Visit: 1, Number: 1, Todo: list("an older list")}, {Node: "work", Visit: 1, Number: 2, Todo: list("test it")},
 	}
 	b.Attempt.Number = 3
-	if text := agent.Prompt(b); !strings.Contains(text, "the list of steps as it was left:\n<data>\n[ ] test it\n</data>\n") || strings.Contains(text, "older") {
+	if text := promptOf(b); !strings.Contains(text, "the list of steps as it was left:\n<data>\n[ ] test it\n</data>\n") || strings.Contains(text, "older") {
 		t.Errorf("the prompt:\n%s", text)
 	}
 }

@@ -118,7 +118,11 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 				return s.Outcome, nil
 			}
 			r.tools.EndProcesses() // what is checked does not change meanwhile
-			if err = r.gates(ctx, ws); err == nil && !r.refused() {
+			var failed *loomv1.Outcome
+			if failed, err = r.gates(ctx, ws, s.Outcome); failed != nil {
+				return failed, nil
+			}
+			if err == nil && !r.refused() {
 				return s.Outcome, nil
 			}
 		case turn.Stop:
@@ -130,17 +134,6 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 			return nil, err
 		}
 	}
-}
-
-// gates makes the calls that a success depends on.
-func (r *run) gates(ctx context.Context, ws tool.Workspace) error {
-	if r.silent {
-		return r.playRuntime(ctx, r.Played.Steps(r.brief.Attempt.Id), r.t.Iterations)
-	}
-	if err := r.inspects(ctx); err != nil || r.refused() {
-		return err
-	}
-	return r.proves(ctx, ws)
 }
 
 // refused reports whether a gate has refused the outcome that the turn would end

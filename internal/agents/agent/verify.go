@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -28,7 +29,7 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	r, err := j.begin(ctx, Prompt(j.brief)+j.patchText(ctx), j.without(j.workspace(dir)))
+	r, err := j.begin(ctx, Prompt(j.brief, j.role)+j.patchText(ctx), j.without(j.workspace(dir)))
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +72,16 @@ func (j *job) failedCheck(ctx context.Context, failed *loomv1.CheckRun, all []*l
 		return nil, err
 	}
 	out := j.failure(fault.New("verify/failed", "%q exited with %d on the candidate", failed.Command, failed.ExitCode), "change")
-	out.Notes, out.Checks = text(string(output[max(0, len(output)-tailBytes):])), all
+	out.Notes, out.Checks = text(ending(printed(string(output)), tailBytes)), all
 	return out, nil
+}
+
+// printed is what a command printed, of what [checkText] made of it.
+func printed(told string) string {
+	if _, data, ok := strings.Cut(told, "<data>\n"); ok {
+		told = strings.TrimSuffix(strings.TrimSpace(data), "</data>")
+	}
+	return told
 }
 
 func firstFailed(checks []*loomv1.CheckRun) *loomv1.CheckRun {
@@ -86,19 +95,19 @@ func firstFailed(checks []*loomv1.CheckRun) *loomv1.CheckRun {
 
 // checks runs every required command on a clean checkout of the candidate.
 func (r *run) checks(ctx context.Context, dir, commit string) ([]*loomv1.CheckRun, error) {
-	runs, err := r.runChecks(ctx, r.workspace(dir), "check", "a clean checkout of the candidate commit")
+	runs, err := r.runChecks(ctx, r.workspace(dir), r.brief.Execution.Checks, "check", "a clean checkout of the candidate commit")
 	for _, run := range runs {
 		run.Commit = commit
 	}
 	return runs, err
 }
 
-// runChecks runs every required command in a workspace and records each as a call
+// runChecks runs commands in a workspace and records each as a call
 // of the runtime's own, whose id begins with prefix and for which the model sees a
 // section "Checks". They run in a place of their own, where no command that a
 // model asked for has ever written a cache. A check that is recorded already is
 // not run again; one that was cut off is, so that a check must bear to be repeated.
-func (r *run) runChecks(ctx context.Context, ws tool.Workspace, prefix, where string) ([]*loomv1.CheckRun, error) {
+func (r *run) runChecks(ctx context.Context, ws tool.Workspace, commands []string, prefix, where string) ([]*loomv1.CheckRun, error) {
 	p, err := r.newPlace()
 	if err != nil {
 		return nil, err
@@ -107,7 +116,7 @@ func (r *run) runChecks(ctx context.Context, ws tool.Workspace, prefix, where st
 	ws.Exec = p.policy
 	set := tool.New(ws, nil)
 	var runs []*loomv1.CheckRun
-	for i, command := range r.brief.Execution.Checks {
+	for i, command := range commands {
 		id := fmt.Sprintf("%s-%d", prefix, i+1)
 		result := r.recorded(id)
 		if result == nil {
@@ -119,24 +128,6 @@ func (r *run) runChecks(ctx context.Context, ws tool.Workspace, prefix, where st
 		runs = append(runs, &loomv1.CheckRun{Command: command, ExitCode: result.ExitCode, Output: result.Output, Passed: turn.Passed(result)})
 	}
 	return runs, nil
-}
-
-// proves runs the required commands on the worktree of a change before its
-// success is taken, so that their failure is met by the agent that made it and not
-// by those who judge it. That is no evidence: verification runs them again, on a
-// clean checkout.
-func (r *run) proves(ctx context.Context, ws tool.Workspace) error {
-	if r.tree == nil || r.brief.Node.Phase != nil || r.brief.Bead.Delegation != nil { // a part cannot pass what the whole must
-		return nil
-	}
-	putBack, err := r.tree.Keep(ctx)
-	if err != nil && fault.Code(err) != "git/unsupported" { // of which the proposal tells
-		return err
-	}
-	if _, err := r.runChecks(ctx, ws, fmt.Sprintf("gate-%d", r.t.Iterations), "your worktree"); err != nil || putBack == nil {
-		return err
-	}
-	return putBack(ctx)
 }
 
 // recorded returns the recorded outcome of a call, or nil.

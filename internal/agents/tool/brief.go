@@ -13,8 +13,12 @@ var unsaid = map[string]bool{
 	"minimum": true, "maximum": true, "exclusiveMinimum": true, "pattern": true,
 }
 
+// quiet is the keyword of a property that models are not shown either: few calls
+// have a use for it, and one that gives it, as models do from habit, is carried out.
+const quiet = `"$comment": "quiet"`
+
 // brief is a schema of a native tool as a model is shown it: without bounds and
-// patterns, and without what says nothing. The order of its keys stays, so that a
+// patterns, without quiet properties, and without what says nothing. The order of its keys stays, so that a
 // model writes arguments in the order in which they are thought of.
 func brief(schema json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
@@ -23,7 +27,7 @@ func brief(schema json.RawMessage) json.RawMessage {
 }
 
 // writeBrief writes a value of a schema; properties says that its keys are names of
-// properties, of which none is left out.
+// properties, of which only quiet ones are left out.
 func writeBrief(out *bytes.Buffer, value json.RawMessage, properties bool) {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 || value[0] != '{' && value[0] != '[' {
@@ -43,7 +47,7 @@ func writeBrief(out *bytes.Buffer, value json.RawMessage, properties bool) {
 		if d.Decode(&v) != nil {
 			return
 		}
-		if !properties && saysNothing(name, v) {
+		if !properties && saysNothing(name, v) || properties && bytes.Contains(v, []byte(`"$comment":"quiet"`)) {
 			continue
 		}
 		if !first {

@@ -29,7 +29,7 @@ var contentSearch = &tool{
 	Spec: Spec{
 		Name:  "content_search",
 		Class: reads,
-		Description: "Find lines in text files by a regular expression (RE2; (?i) ignores case): PATH:LINE: TEXT. " +
+		Description: "Find lines in text files by a regular expression (RE2; (?i) ignores case): PATH:LINE:TEXT. " +
 			"What git ignores is left out.",
 		Schema: schema(`"pattern"`, `
 			"pattern": {"type": "string", "minLength": 1, "maxLength": 512},
@@ -37,16 +37,22 @@ var contentSearch = &tool{
 			"glob": {"type": "string", "minLength": 1, "maxLength": 512, "description": "only these paths, as **/*.go"},
 			"mode": {"enum": ["lines", "files", "count"]},
 			"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "lines around each"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "default 200"}`),
+			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, `+quiet+`}`),
 	},
 	run: with(searchContent),
 }
 
 func searchContent(ctx context.Context, j job, a searchArguments) (Result, error) {
+	if len(a.Pattern) > maxPattern {
+		return Result{}, unfit("/pattern", "it has %d bytes; at most %d are taken", len(a.Pattern), maxPattern)
+	}
 	pattern, err := regexp.Compile(a.Pattern)
-	if err != nil || len(a.Pattern) > maxPattern {
-		return Result{}, unfit("/pattern", "it is not a regular expression (RE2) of at most %d bytes: %v", maxPattern, err).Got(a.Pattern).
-			Want("put a backslash before each of ( ) [ ] { } + * ? . | that is meant as it stands; there is no lookahead and no backreference")
+	note := ""
+	if err != nil { // a call such as "open(" is what most of these are
+		note = fmt.Sprintf("[the pattern was looked for as it stands, because it is no regular expression (RE2): %s; there is no lookahead and no backreference]\n",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		a.Pattern = regexp.QuoteMeta(a.Pattern)
+		pattern = regexp.MustCompile(a.Pattern)
 	}
 	list, err := j.matching(ctx, a, "glob")
 	if err != nil {
@@ -56,7 +62,9 @@ func searchContent(ctx context.Context, j job, a searchArguments) (Result, error
 	if err := h.search(ctx, list.files); err != nil {
 		return Result{}, err
 	}
-	return h.result(), nil
+	found := h.result()
+	found.Output += note
+	return found, nil
 }
 
 // needed returns the longest text that every match of a pattern has, empty
@@ -300,11 +308,11 @@ func (h *hits) around(out *strings.Builder, file string, lines [][]byte, number,
 	return last
 }
 
-// writeLine writes one line as it is shown: PATH:LINE: TEXT, or PATH-LINE- TEXT
-// where it is context.
+// writeLine writes one line as it is shown: PATH:LINE:TEXT, or PATH-LINE-TEXT
+// where it is context, as grep does: no blank is added that an edit would not find.
 func writeLine(out *strings.Builder, file string, mark byte, number int, line []byte) {
 	text := bytes.TrimRight(line, "\r\n")
-	fmt.Fprintf(out, "%s%c%d%c %s\n", shown(file), mark, number, mark, cutEnd(plain(string(text)), shownLine))
+	fmt.Fprintf(out, "%s%c%d%c%s\n", shown(file), mark, number, mark, cutEnd(plain(string(text)), shownLine))
 }
 
 func (h *hits) mode() string { return cmp.Or(h.arguments.Mode, "lines") }

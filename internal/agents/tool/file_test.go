@@ -309,27 +309,31 @@ func TestTOOL01_ContentSearch(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{"pattern": `func One`, "glob": "**/*.go"}, "a.go:2: func One() {}\n"},
-		{args{"pattern": `(?i)^func one\(`, "glob": "**/*.go"}, "a.go:2: func One() {}\nb/b.go:2: func one() {}\n"},
-		{args{"pattern": `^package`, "path": "b"}, "b/b.go:1: package b\n"},
-		{args{"pattern": `^package`, "path": "b/b.go"}, "b/b.go:1: package b\n"},
+		{args{"pattern": `func One`, "glob": "**/*.go"}, "a.go:2:func One() {}\n"},
+		{args{"pattern": `(?i)^func one\(`, "glob": "**/*.go"}, "a.go:2:func One() {}\nb/b.go:2:func one() {}\n"},
+		{args{"pattern": `^package`, "path": "b"}, "b/b.go:1:package b\n"},
+		{args{"pattern": `^package`, "path": "b/b.go"}, "b/b.go:1:package b\n"},
 		{args{"pattern": `^package`, "path": "b/b.go", "glob": "*.go", "mode": "count"}, "b/b.go: 1\n"},
 		{args{"pattern": `x`, "path": "bin"}, "no line matches in 0 files\n[1 binary files were not searched: bin]\n"},
 		{args{"pattern": `zzz`, "glob": "*.go"}, "no line matches in 1 files\n"},
-		{args{"pattern": `func One`}, "a.go:2: func One() {}\nc.txt:1: func One\n" + passed + "[in 1 files lines were searched only in their first 64 KiB: wide.txt]\n[1 binary files were not searched: bin]\n"},
-		{args{"pattern": `func`, "limit": 1, "glob": "**/*.{go,txt}"}, "a.go:2: func One() {}\n[1 of 3 lines are given]\n[in 1 files lines were searched only in their first 64 KiB: wide.txt]\n"},
+		{args{"pattern": `func One`}, "a.go:2:func One() {}\nc.txt:1:func One\n" + passed + "[in 1 files lines were searched only in their first 64 KiB: wide.txt]\n[1 binary files were not searched: bin]\n"},
+		{args{"pattern": `func`, "limit": 1, "glob": "**/*.{go,txt}"}, "a.go:2:func One() {}\n[1 of 3 lines are given]\n[in 1 files lines were searched only in their first 64 KiB: wide.txt]\n"},
 		{args{"pattern": `(?i)one|pack`, "mode": "files", "glob": "**/*.go"}, "a.go\nb/b.go\n"},
 		{args{"pattern": `(?i)one|pack`, "mode": "files", "glob": "**/*.go", "limit": 1}, "a.go\n[1 of 2 files are given]\n"},
 		{args{"pattern": `(one|One)+|pack`, "mode": "count", "glob": "**/*.go"}, "a.go: 2\nb/b.go: 2\n"},
-		{args{"pattern": `here`, "context": 1, "glob": "near.txt"}, "near.txt-1- 1\nnear.txt:2: 2 here\nnear.txt-3- 3\nnear.txt:4: 4 here\nnear.txt-5- 5\n--\nnear.txt-8- 8\nnear.txt:9: 9 here\n"},
-		{args{"pattern": `here|^3$`, "context": 2, "glob": "near.txt", "limit": 3}, "near.txt-1- 1\nnear.txt:2: 2 here\nnear.txt:3: 3\nnear.txt:4: 4 here\nnear.txt-5- 5\nnear.txt-6- 6\n[3 of 4 lines are given]\n"},
+		{args{"pattern": `here`, "context": 1, "glob": "near.txt"}, "near.txt-1-1\nnear.txt:2:2 here\nnear.txt-3-3\nnear.txt:4:4 here\nnear.txt-5-5\n--\nnear.txt-8-8\nnear.txt:9:9 here\n"},
+		{args{"pattern": `here|^3$`, "context": 2, "glob": "near.txt", "limit": 3}, "near.txt-1-1\nnear.txt:2:2 here\nnear.txt:3:3\nnear.txt:4:4 here\nnear.txt-5-5\nnear.txt-6-6\n[3 of 4 lines are given]\n"},
 	} {
 		if r := do(t, s, "content_search", tt.args); r.Output != tt.want {
 			t.Errorf("content_search %v:\n%s\nwant\n%s", tt.args, r.Output, tt.want)
 		}
 	}
-	for _, p := range []string{"(", strings.Repeat("a", 513), `(a{1000}){1000}`, `\1`} {
-		if r := do(t, s, "content_search", args{"pattern": p}); r.Code != "tool/arguments" {
+	if r := do(t, s, "content_search", args{"pattern": strings.Repeat("a", 513)}); r.Code != "tool/arguments" {
+		t.Errorf("content_search with 513 bytes: %s", r.Output)
+	}
+	for p, want := range map[string]string{"One(": "a.go:2:func One() {}\n", `(a{1000}){1000}`: "no line matches", `\1`: "no line matches", "a(?=b)": "no line matches"} {
+		r := do(t, s, "content_search", args{"pattern": p})
+		if r.Status != loomv1.ToolStatus_TOOL_STATUS_OK || !strings.HasPrefix(r.Output, want) || !strings.Contains(r.Output, "[the pattern was looked for as it stands, because") {
 			t.Errorf("content_search %.20s: %s", p, r.Output)
 		}
 	}
@@ -347,7 +351,7 @@ func TestTOOL01_NoSearchStopsInSilence(t *testing.T) {
 
 	t.Run("the last directory of 80 MB", func(t *testing.T) {
 		r := ok(t, do(t, s, "content_search", args{"pattern": "func Last"}))
-		says(t, r, "zz/last/last.go:1: func Last() {}\n")
+		says(t, r, "zz/last/last.go:1:func Last() {}\n")
 		if want := "func Last: 1 lines in 1 files; 1 files over 8 MiB were not searched: large.bin"; r.Summary != want {
 			t.Errorf("summary %q, want %q", r.Summary, want)
 		}

@@ -52,7 +52,7 @@ var gitLog = &tool{
 		Schema: schema(``, `
 			"path": {"type": "string", "minLength": 1, "description": "file or directory"},
 			"from": {"type": "string", "minLength": 1, "maxLength": 200, "description": "commit to begin at"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "most commits; default 20"}`),
+			"limit": {"type": "integer", "minimum": 1, "maximum": 200, `+quiet+`}`),
 	},
 	needs: tracked,
 	run:   with(logOfGit),
@@ -66,8 +66,8 @@ var gitShow = &tool{
 		Schema: schema(``, `
 			"commit": {"type": "string", "minLength": 1, "maxLength": 200, "description": "default HEAD"},
 			"path": {"type": "string", "minLength": 1},
-			"offset": {"type": "integer", "minimum": 1},
-			"limit": {"type": "integer", "minimum": 1}`),
+			"offset": {"type": "integer", "minimum": 1, `+quiet+`},
+			"limit": {"type": "integer", "minimum": 1, `+quiet+`}`),
 	},
 	needs: tracked,
 	run:   with(showOfGit),
@@ -81,8 +81,8 @@ var gitBlame = &tool{
 		Schema: schema(`"path"`, `
 			"path": {"type": "string", "minLength": 1},
 			"commit": {"type": "string", "minLength": 1, "maxLength": 200, "description": "default HEAD"},
-			"offset": {"type": "integer", "minimum": 1},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 10000}`),
+			"offset": {"type": "integer", "minimum": 1, `+quiet+`},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 10000, `+quiet+`}`),
 	},
 	needs: tracked,
 	run:   with(blameOfGit),

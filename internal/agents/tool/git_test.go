@@ -213,7 +213,7 @@ func TestTOOL01_SearchAsGitDoes(t *testing.T) {
 	if got := ok(t, do(t, s, "file_search", args{"pattern": "**"})).Output; got != ".gitignore\na.go\nb/b.go\nnew.go\n"+left {
 		t.Errorf("file_search: %s", got)
 	}
-	if got := ok(t, do(t, s, "content_search", args{"pattern": "var X"})).Output; got != "a.go:3: var X = 1\nnew.go:1: var X\n"+left {
+	if got := ok(t, do(t, s, "content_search", args{"pattern": "var X"})).Output; got != "a.go:3:var X = 1\nnew.go:1:var X\n"+left {
 		t.Errorf("content_search: %s", got)
 	}
 	if got := ok(t, do(t, s, "file_search", args{"pattern": "*.go", "path": "b"})).Output; got != "b/b.go\n" {
@@ -278,11 +278,11 @@ func TestTOOL01_WhatSearchesLeaveOut(t *testing.T) {
 		args args
 		want string
 	}{
-		{"content_search", args{"pattern": "^package"}, "a.go:1: package a\nb/b.go:1: package b\n[" + left + ".venv/, build/, web/node_modules/, x.log]\n"},
-		{"content_search", args{"pattern": "^package", "path": "b"}, "b/b.go:1: package b\n"},
-		{"content_search", args{"pattern": "^package", "path": "build"}, "build/out.go:1: package out\n"},
-		{"content_search", args{"pattern": "^package", "path": "x.log"}, "x.log:1: package log\n"},
-		{"content_search", args{"pattern": "^package", "path": "web/node_modules/p"}, "web/node_modules/p/index.js:1: package p\n"},
+		{"content_search", args{"pattern": "^package"}, "a.go:1:package a\nb/b.go:1:package b\n[" + left + ".venv/, build/, web/node_modules/, x.log]\n"},
+		{"content_search", args{"pattern": "^package", "path": "b"}, "b/b.go:1:package b\n"},
+		{"content_search", args{"pattern": "^package", "path": "build"}, "build/out.go:1:package out\n"},
+		{"content_search", args{"pattern": "^package", "path": "x.log"}, "x.log:1:package log\n"},
+		{"content_search", args{"pattern": "^package", "path": "web/node_modules/p"}, "web/node_modules/p/index.js:1:package p\n"},
 		{"file_search", args{"pattern": "**/*.go"}, "a.go\nb/b.go\n[" + left + ".venv/, build/, web/node_modules/, x.log]\n"},
 	} {
 		res := ok(t, do(t, s, tt.tool, tt.args))

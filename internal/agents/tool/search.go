@@ -27,7 +27,7 @@ var fileSearch = &tool{
 		Schema: schema(`"pattern"`, `
 			"pattern": {"type": "string", "minLength": 1, "maxLength": 512},
 			"path": {"type": "string", "description": "directory that the pattern is relative to"},
-			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "default 200"}`),
+			"limit": {"type": "integer", "minimum": 1, "maximum": 1000, `+quiet+`}`),
 	},
 	run: with(searchFiles),
 }

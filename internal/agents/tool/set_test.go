@@ -11,6 +11,41 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+// TestTOOL01_QuietArgumentsAreTakenAndNotShown has what models give from habit and
+// few calls need: no tool's schema names it, and a call that has it is carried out.
+func TestTOOL01_QuietArgumentsAreTakenAndNotShown(t *testing.T) {
+	s := tool.New(tool.Workspace{Root: t.TempDir()}, nil)
+	all := map[string]string{}
+	for _, spec := range s.Specs([]string{"file_search", "content_search", "git_log", "git_show", "decision_query", "spawn_agent", "task_assign", "delegate_task"}) {
+		all[spec.Name] = string(spec.Schema)
+		if spec.Name != "delegate_task" {
+			for _, not := range []string{`"limit"`, `"depth"`, `"tokens"`, "quiet"} {
+				if strings.Contains(all[spec.Name], not) {
+					t.Errorf("%s: a model is shown %s: %s", spec.Name, not, all[spec.Name])
+				}
+			}
+		}
+	}
+	for _, name := range []string{"spawn_agent", "task_assign"} {
+		if !strings.Contains(all[name], `"acceptance":{"type":"string"}`) {
+			t.Errorf("%s says again what delegate_task says: %s", name, all[name])
+		}
+	}
+	if !strings.Contains(all["delegate_task"], `"tokens"`) {
+		t.Error("no tool shows that a task can be bounded")
+	}
+	for name, arguments := range map[string]args{
+		"file_search": {"pattern": "*", "limit": 3}, "content_search": {"pattern": "x", "limit": 3},
+	} {
+		if r := do(t, s, name, arguments); r.Status != loomv1.ToolStatus_TOOL_STATUS_OK {
+			t.Errorf("%s %v: %s", name, arguments, r.Output)
+		}
+	}
+	if _, err := tool.TeamCall(&loomv1.ToolCall{Id: "c1", Tool: "spawn_agent", Arguments: `{"role":"qa","goal":"g","acceptance":"a","tokens":5,"usd":1,"minutes":3}`}); err != nil {
+		t.Errorf("a task that is bounded: %v", err)
+	}
+}
+
 func TestTOOL02_Specs(t *testing.T) {
 	s, _ := workspace(t, nil)
 	var names []string

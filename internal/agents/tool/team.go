@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,11 @@ const taskSchema = `
 	"tokens": {"type": "integer", "minimum": 1, "description": "of models, at most"},
 	"usd": {"type": "number", "exclusiveMinimum": 0, "maximum": 100000, "description": "at most"},
 	"minutes": {"type": "integer", "minimum": 1, "maximum": 10080, "description": "at most"}`
+
+// taskAgain is taskSchema without its words, for the tools that say whose arguments
+// they have; what bounds a task is quiet in them.
+var taskAgain = regexp.MustCompile(`("(?:tokens|usd|minutes)": \{.*)\}`).ReplaceAllString(
+	regexp.MustCompile(`, "description": "[^"]*"`).ReplaceAllString(taskSchema, ""), "$1, "+strings.ReplaceAll(quiet, "$", "$$")+"}")
 
 // taskID is the schema of a task's id.
 const taskID = `{"type": "string", "maxLength": 64, "description": "id of a task of yours"}`
@@ -42,10 +48,10 @@ func teamwork(name string, class loomv1.ToolClass, description, required, proper
 var teamTools = []*tool{
 	teamwork("delegate_task", writes, "Give a task to an agent of another role and wait for its outcome. To have several done at once, call it "+
 		"several times in one answer. The outcome is what the other says: check it.", `"role","goal","acceptance"`, taskSchema),
-	teamwork("spawn_agent", writes, "Give a task to an agent of another role and go on at once; agent_watch waits for it. "+
-		"Tasks that are open when you finish are stopped.", `"role","goal","acceptance"`, taskSchema),
-	teamwork("task_assign", writes, "Give a task that ended without success once more, to the same role or another, and wait for its outcome. Say what must be different.",
-		`"task","role","goal","acceptance"`, `"task": `+taskID+`,`+taskSchema),
+	teamwork("spawn_agent", writes, "As delegate_task, but go on at once; agent_watch waits for it. "+
+		"Tasks that are open when you finish are stopped.", `"role","goal","acceptance"`, taskAgain),
+	teamwork("task_assign", writes, "As delegate_task, for a task that ended without success, to the same role or another. Say what must be different.",
+		`"task","role","goal","acceptance"`, `"task": `+taskID+`,`+taskAgain),
 	teamwork("sub_agent", reads, "Ask a question of a fresh agent that can only read the repository, and wait for the answer. "+
 		"What it reads stays out of your context.", `"question"`,
 		`"question": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "with all that the other has to know"}`),

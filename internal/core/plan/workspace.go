@@ -61,13 +61,14 @@ func told(files fs.FS, kinds map[string]int, named []string, seen, limit int) st
 	order := slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
 		return cmp.Or(cmp.Compare(kinds[y], kinds[x]), strings.Compare(x, y))
 	})
-	for i, k := range order {
-		if i < 20 {
-			fmt.Fprintf(&b, "%d %s; ", kinds[k], k)
+	for i, k := range order[:min(len(order), 20)] {
+		if i > 0 {
+			b.WriteString("; ")
 		}
+		fmt.Fprintf(&b, "%d %s", kinds[k], k)
 	}
 	if seen > maxEntries {
-		fmt.Fprintf(&b, "more than %d files, the rest were not counted", maxEntries)
+		fmt.Fprintf(&b, "; more than %d files, the rest were not counted", maxEntries)
 	}
 	b.WriteByte('\n')
 	for i, name := range named {

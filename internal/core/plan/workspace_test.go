@@ -23,7 +23,7 @@ func TestPROC04_Workspace(t *testing.T) {
 		"LICENSE":           {Data: []byte("x")},
 	}
 	got := plan.Workspace(files, []string{"*.md, *.csv — what is written", "*.pdf — reports"}, 4096)
-	want := "2 .md; 1 .csv; 1 .pdf; 1 without ending; \n" +
+	want := "2 .md; 1 .csv; 1 .pdf; 1 without ending\n" +
 		"brief.md: Brand guidelines\ndata/prices.csv: columns name,price\nodd.md\nreport.pdf\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)

@@ -42,6 +42,12 @@ func clip(text string, n uint64, say func(left int) string) string {
 	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
+	if i := strings.LastIndexByte(head, '\n'); i >= 0 && len(head)-i < len(head)/8 { // no half of a number is taken for one
+		head = head[:i]
+	}
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/8 {
+		tail = tail[i+1:]
+	}
 	return fmt.Sprintf("%s\n[%s]\n%s", head, say(len(text)-len(head)-len(tail)), tail)
 }
 

@@ -25,6 +25,10 @@ const (
 	maxInt   = 1 << 53                  // above it a double is not exact
 )
 
+// FaultField is the outcome field that says whose fault a failure is: a success need
+// not give it.
+const FaultField = "fault"
+
 // Tool offers [FinishName] to a model.
 type Tool struct {
 	Name        string
@@ -38,15 +42,13 @@ type Tool struct {
 // has cycles, stands in the assignment: tools come before everything else that a
 // server keeps, so they are the same at every node.
 func FinishTool() Tool {
-	fields := text("Those that \"How to end\" names; a success gives every one.")
-	fields["type"] = "object"
+	fields := map[string]any{"type": "object"}
 	schema, err := json.Marshal(object(map[string]any{
 		"status": map[string]any{
 			"type": "string", "enum": []string{"success", "failure", "continue"},
-			"description": "failure: it cannot be done. continue, only where your assignment says so: another cycle.",
 		},
-		"summary": text("One line: what you did and found, or why not."),
-		"notes":   text("What the next cycle or agent should know; it is all they get from you."),
+		"summary": text("one line"),
+		"notes":   text("for the next cycle or agent; it is all they get from you"),
 		"fields":  fields,
 	}, "status", "summary"))
 	if err != nil {
@@ -54,7 +56,7 @@ func FinishTool() Tool {
 	}
 	return Tool{
 		Name: FinishName, Schema: schema,
-		Description: "End your turn. Call it once, alone, after all other calls.",
+		Description: "End your turn, as \"How to end\" says. Call it once, after all other calls.",
 	}
 }
 
@@ -80,8 +82,9 @@ func statuses(n *loomv1.NodeDefinition) []string {
 // ParseOutcome reads the arguments of a call of finish at node n. It returns
 // outcome/invalid with everything that is wrong at once, so that a model can
 // mend it: unknown keys, a status that the node does not have, an empty
-// summary, undeclared or mistyped fields, and on success missing ones. The
-// summary becomes one line.
+// summary, undeclared or mistyped fields, and on success missing ones but
+// [FaultField]. A declared field beside "fields" counts as one in it. The summary
+// becomes one line.
 func ParseOutcome(n *loomv1.NodeDefinition, args string) (*loomv1.Outcome, error) {
 	values, err := decode(args)
 	if err != nil {
@@ -141,13 +144,26 @@ func (p *outcomeParser) keys() {
 		if slices.Contains(known, k) {
 			continue
 		}
-		e := p.wrong(fault.Echo(k), "there is no such key")
-		if _, declared := p.node.GetOutcome()[k]; declared {
-			e.Hint = "it belongs into \"fields\""
-		} else {
-			e.Hint = suggest.Hint(k, known)
+		if _, declared := p.node.GetOutcome()[k]; declared && p.beside(k) {
+			continue
 		}
+		p.wrong(fault.Echo(k), "there is no such key").Hint = suggest.Hint(k, known)
 	}
+}
+
+// beside takes a declared field that stands beside "fields" and not in it, where
+// many models put it first; false where both have it.
+func (p *outcomeParser) beside(k string) bool {
+	given, ok := p.values["fields"].(map[string]any)
+	if !ok && p.values["fields"] != nil || given[k] != nil {
+		return false
+	}
+	if given == nil {
+		given = map[string]any{}
+	}
+	given[k] = p.values[k]
+	p.values["fields"] = given
+	return true
 }
 
 func (p *outcomeParser) status() {
@@ -198,7 +214,12 @@ func (p *outcomeParser) fields() {
 		}
 	}
 	for _, k := range declared {
-		if p.out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS && given[k] == nil {
+		if p.out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || given[k] != nil {
+			continue
+		}
+		if k == FaultField && p.node.Outcome[k] == "string" {
+			out[k] = structpb.NewStringValue("")
+		} else {
 			p.wrong("fields."+k, "a success gives it").Want("a value that is %s", wanted(p.node.Outcome[k]))
 		}
 	}

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,6 +18,8 @@ import (
 var plainNode = &loomv1.NodeDefinition{Id: "work"}
 
 var objective = &loomv1.NodeDefinition{Id: "planner", Outcome: map[string]string{"plan": "object"}}
+
+var judged = &loomv1.NodeDefinition{Id: "verify", Outcome: map[string]string{"fault": "string"}}
 
 var chosen = &loomv1.NodeDefinition{Id: "triage", Outcome: map[string]string{"severity": "low | high"}}
 
@@ -38,7 +41,12 @@ func TestAGENT07_ParseOutcome(t *testing.T) {
 		{plainNode, `{"status":1,"summary":2,"notes":3,"fields":4}`, "status: it must be a string; one of success, failure\nsummary: it must be a string\nnotes: it must be a string\nfields: it must be an object"},
 		{plainNode, `{"summary":" \n "}`, "status: it is missing; one of success, failure\nsummary: it is missing or empty"},
 		{plainNode, `{"status":"success","sumary":"x"}`, "\"sumary\": there is no such key; did you mean \"summary\"?\nsummary: it is missing or empty"},
-		{node, `{"status":"failure","summary":"x","severity":"high"}`, `"severity": there is no such key; it belongs into "fields"`},
+		{node, `{"status":"failure","summary":"x","severity":"high"}`, ""},
+		{node, `{"status":"success","summary":"x","severity":"high","count":2,"ratio":0.5,"sure":true}`, ""},
+		{node, `{"status":"failure","summary":"x","severity":"high","fields":{"count":1}}`, ""},
+		{node, `{"status":"failure","summary":"x","severity":"high","fields":{"severity":"low"}}`, `"severity": there is no such key`},
+		{judged, `{"status":"success","summary":"x"}`, ""},
+		{judged, `{"status":"success","summary":"x","fields":{"fault":3}}`, "fields.fault: it must be of type string"},
 		{node, `{"status":"failure","summary":"x","fields":{"severty":"high"}}`, `fields."severty": this task declares no such field; did you mean "severity"?`},
 		{
 			node, `{"status":"failure","summary":"x","fields":{"severity":1,"count":1.5,"ratio":"x","sure":"true"}}`,
@@ -73,6 +81,26 @@ func TestAGENT07_ParseOutcome(t *testing.T) {
 		out, err := turn.ParseOutcome(tt.node, tt.args)
 		if got := problems(err); got != tt.want || (out == nil) != (tt.want != "") {
 			t.Errorf("ParseOutcome %.90s:\n%s\nwant\n%s", tt.args, got, tt.want)
+		}
+	}
+}
+
+// TestAGENT07_FieldsBesideFieldsCount has what many models write first: the fields
+// beside the status. A success names no fault.
+func TestAGENT07_FieldsBesideFieldsCount(t *testing.T) {
+	for _, tt := range []struct {
+		node *loomv1.NodeDefinition
+		args string
+		want map[string]any
+	}{
+		{chosen, `{"status":"success","summary":"x","severity":"high"}`, map[string]any{"severity": "high"}},
+		{chosen, `{"status":"success","summary":"x","severity":"high","fields":null}`, map[string]any{"severity": "high"}},
+		{judged, `{"status":"success","summary":"x"}`, map[string]any{"fault": ""}},
+		{judged, `{"status":"failure","summary":"x","fault":"change"}`, map[string]any{"fault": "change"}},
+	} {
+		out, err := turn.ParseOutcome(tt.node, tt.args)
+		if got := out.GetFields().AsMap(); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("ParseOutcome %s: %v %v, want %v", tt.args, got, err, tt.want)
 		}
 	}
 }

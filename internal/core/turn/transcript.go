@@ -124,7 +124,7 @@ func (s *script) round(i int) (list []Message, whole bool) {
 		}
 		list = append(list, m)
 	}
-	list = append(list, remarks(s.all[:i+1], s.limits)...)
+	list = append(list, remarks(s.all[:i+1], s.node, s.limits)...)
 	more, whole := s.own(r)
 	return append(list, more...), whole
 }
@@ -224,8 +224,11 @@ func resultMessage(call string, r *loomv1.ToolResult) Message {
 }
 
 // remarks is what the runtime adds after a round.
-func remarks(all []*round, l Limits) []Message {
+func remarks(all []*round, n *loomv1.NodeDefinition, l Limits) []Message {
 	var list []Message
+	if bad := useless(all, n); bad > 0 && bad == l.repairs() {
+		list = append(list, Message{Role: User, Text: fmt.Sprintf("Nothing came of your last %s; one more such answer, and the turn is stopped.", count(bad, "answer"))})
+	}
 	if text := nudge(all); text != "" {
 		list = append(list, Message{Role: User, Text: text})
 	}

@@ -76,6 +76,20 @@ func TestAGENT01_Transcript(t *testing.T) {
 	}
 }
 
+// TestREAL06_TheLastUselessAnswerIsAnnounced tells, before a turn is given up for
+// useless answers, that the next one ends it.
+func TestREAL06_TheLastUselessAnswerIsAnnounced(t *testing.T) {
+	const warning = "one more such answer, and the turn is stopped"
+	s := begun(t, problem("r1", "mend it"))
+	if text := told(s, turn.Limits{}); strings.Contains(text, warning) {
+		t.Errorf("after one useless answer:\n%s", text)
+	}
+	s = begun(t, problem("r1", "mend it"), problem("r2", "mend it"))
+	if text := told(s, turn.Limits{}); !strings.Contains(text, "Nothing came of your last 2 answers; "+warning) {
+		t.Errorf("after two useless answers:\n%s", text)
+	}
+}
+
 func TestF18_NudgeIsTold(t *testing.T) {
 	for letters, want := range map[string]string{
 		"aa": "", "aaa": "You have made the same calls 3 times", "aaaa": "You have made the same calls 4 times",

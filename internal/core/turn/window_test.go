@@ -219,6 +219,22 @@ func TestAGENT03_Clip(t *testing.T) {
 	})
 }
 
+// TestREAL05_NoLineIsCutInTwo has a list of numbers of which the middle is left out:
+// half of a number would be read as another.
+func TestREAL05_NoLineIsCutInTwo(t *testing.T) {
+	var all strings.Builder
+	for n := range 2000 {
+		fmt.Fprintf(&all, "%d\n", 100000+n)
+	}
+	for n := uint64(1000); n < 1020; n++ {
+		for line := range strings.Lines(turn.Clip(all.String(), n)) {
+			if line = strings.TrimSpace(line); len(line) != 6 && !strings.HasPrefix(line, "[") {
+				t.Fatalf("cut to %d bytes it has the line %q", n, line)
+			}
+		}
+	}
+}
+
 func TestREAL05_ClipResultSaysHowToGetTheRest(t *testing.T) {
 	text := strings.Repeat("é", 300_000)
 	got := turn.ClipResult(text, 1001, "c112-32")

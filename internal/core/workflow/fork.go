@@ -171,6 +171,21 @@ func required(x *loomv1.Execution) []string {
 	return checks
 }
 
+// RequiredWith is what verification must see pass once an outcome of a node is
+// taken, which may name another check than the node did before.
+func RequiredWith(x *loomv1.Execution, node string, out *loomv1.Outcome) []string {
+	command := out.GetFields().GetFields()["check"].GetStringValue()
+	if command == "" {
+		return x.GetChecks()
+	}
+	named := maps.Clone(x.GetNamedChecks())
+	if named == nil {
+		named = map[string]string{}
+	}
+	named[node] = command
+	return required(&loomv1.Execution{ProjectChecks: x.GetProjectChecks(), NamedChecks: named})
+}
+
 // newestChange returns the change that the newest attempt proposed which did.
 func newestChange(x *loomv1.Execution) *loomv1.Change {
 	var newest *loomv1.Attempt
