@@ -102,7 +102,9 @@ func (p *pending) run(ctx context.Context, read <-chan found, ended <-chan error
 		var err error
 		select {
 		case <-look.C:
-			err = p.look()
+			if err = p.look(); err == nil {
+				err = p.db.tell(ctx, rest)
+			}
 		case f := <-read:
 			if err = p.add(ctx, f); err == nil && (p.full() || len(read) == 0 && p.db.wanted(p.partition)) {
 				err = p.apply(ctx)

@@ -107,7 +107,7 @@ func open(ctx context.Context, path string) (_ *DB, err error) {
 	_, statErr := os.Stat(path + "-wal")
 	d := &DB{
 		path: path, changed: make(chan struct{}), closed: make(chan struct{}), applied: map[uint32]uint64{}, tallies: map[tallyKey]int64{},
-		waiting: map[uint32]int{}, asked: map[uint32]chan struct{}{}, broken: map[uint32]error{},
+		untold: untold{}, actors: actors{}, waiting: map[uint32]int{}, asked: map[uint32]chan struct{}{}, broken: map[uint32]error{},
 	}
 	if d.write, err = connect(path, "_txlock=immediate"); err != nil {
 		return nil, failed("open", err)
@@ -130,8 +130,8 @@ func open(ctx context.Context, path string) (_ *DB, err error) {
 
 // connect opens lazily: a damaged file shows at the first query.
 func connect(path, option string) (*sql.DB, error) {
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)" +
-		"&_pragma=synchronous(normal)&_pragma=foreign_keys(1)&" + option}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=page_size(16384)&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)" +
+		"&_pragma=wal_autocheckpoint(256)&_pragma=synchronous(normal)&_pragma=foreign_keys(1)&" + option}
 	return sql.Open("sqlite", u.String())
 }
 
@@ -154,6 +154,9 @@ func (d *DB) begin(ctx context.Context, wasKilled bool) error {
 	}
 	for partition, h := range heads {
 		d.applied[partition] = h.sequence
+	}
+	if err := d.loadUntold(ctx); err != nil {
+		return err
 	}
 	return d.loadTallies(ctx)
 }
