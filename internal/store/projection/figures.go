@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"context"
 	"slices"
 
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -68,40 +67,4 @@ func (x *execution) found(list []*loomv1.BrokenRule) {
 		x.broken[i].attempts++
 		x.broken[i].findings += uint64(b.GetCount())
 	}
-}
-
-const figureQuery = ` SELECT x.process, f.node_id, sum(f.ended), sum(f.failed), sum(f.retries), sum(f.model_calls),
-		sum(f.input_tokens), sum(f.output_tokens), sum(f.cost_micro_usd)
-	FROM chosen x JOIN node_figures f ON f.execution_id = x.id GROUP BY x.process, f.node_id`
-
-// nodeFigures adds to the nodes how their attempts ended and what they used.
-func (m *measurer) nodeFigures(ctx context.Context) error {
-	return m.each(ctx, figureQuery, func(scan func(...any) error) error {
-		process, node, n := "", "", &loomv1.NodeMetrics{}
-		err := scan(&process, &node, &n.Ended, &n.Failed, &n.Retries, &n.ModelCalls, &n.InputTokens, &n.OutputTokens, &n.CostMicroUsd)
-		if into := m.node(process, node); into != nil {
-			into.Ended, into.Failed, into.Retries, into.FailureRate = n.Ended, n.Failed, n.Retries, ratio(n.Failed, n.Ended)
-			into.ModelCalls, into.InputTokens, into.OutputTokens, into.CostMicroUsd = n.ModelCalls, n.InputTokens, n.OutputTokens, n.CostMicroUsd
-		}
-		return err
-	})
-}
-
-const ruleQuery = ` SELECT x.process, b.phase, b.rule, b.tier, b.severity = 'error', sum(b.attempts), count(DISTINCT x.id), sum(b.findings)
-	FROM chosen x JOIN broken_rules b ON b.execution_id = x.id
-	GROUP BY x.process, b.phase, b.rule, b.tier, b.severity ORDER BY b.phase, b.tier, b.rule, b.severity`
-
-// rules adds which rules were broken.
-func (m *measurer) rules(ctx context.Context) error {
-	return m.each(ctx, ruleQuery, func(scan func(...any) error) error {
-		process, isError, r := "", false, &loomv1.RuleMetrics{Severity: loomv1.Severity_SEVERITY_WARNING}
-		err := scan(&process, &r.Phase, &r.Rule, &r.Tier, &isError, &r.Attempts, &r.Executions, &r.Findings)
-		if isError {
-			r.Severity = loomv1.Severity_SEVERITY_ERROR
-		}
-		if p := m.processes[process]; p != nil {
-			p.Rules = append(p.Rules, r)
-		}
-		return err
-	})
 }
