@@ -130,8 +130,8 @@ func open(ctx context.Context, path string) (_ *DB, err error) {
 
 // connect opens lazily: a damaged file shows at the first query.
 func connect(path, option string) (*sql.DB, error) {
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=page_size(16384)&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)" +
-		"&_pragma=wal_autocheckpoint(256)&_pragma=synchronous(normal)&_pragma=foreign_keys(1)&" + option}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)" +
+		"&_pragma=synchronous(normal)&_pragma=foreign_keys(1)&" + option}
 	return sql.Open("sqlite", u.String())
 }
 
