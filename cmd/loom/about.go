@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,13 +36,21 @@ func (a *app) status() *cobra.Command {
 
 func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
-	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h))
+	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\ntables %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h), tablesText(h.Tables))
 	blocksText(w, h.Blocks)
 	roleTable(w, h.Roles)
 	if len(h.Disk) > 0 {
 		fmt.Fprintln(w)
 		diskTable(w, h.Disk)
 	}
+}
+
+// tablesText says how far the tables are behind the journals.
+func tablesText(l *loomv1.TablesLag) string {
+	if l.GetBatches() == 0 {
+		return "have what the journals have"
+	}
+	return fmt.Sprintf("%d batches behind the journals, for %s", l.GetBatches(), l.GetSince().AsDuration().Round(time.Millisecond))
 }
 
 // blocksText says which models cannot be asked, and what the operator can do.

@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -2385,7 +2386,9 @@ type HostReply struct {
 	Disk []*ProjectDisk `protobuf:"bytes,13,rep,name=disk,proto3" json:"disk,omitempty"`
 	// Why models cannot be asked for which work of its projects waits, each cause
 	// once. A project that does not answer in time adds none.
-	Blocks        []*ModelBlock `protobuf:"bytes,14,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Blocks []*ModelBlock `protobuf:"bytes,14,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	// How far its tables are behind the journals.
+	Tables        *TablesLag `protobuf:"bytes,15,opt,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2518,6 +2521,69 @@ func (x *HostReply) GetBlocks() []*ModelBlock {
 	return nil
 }
 
+func (x *HostReply) GetTables() *TablesLag {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// TablesLag is what the tables of a host lack of its journals.
+type TablesLag struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Batches, of all journals.
+	Batches uint64 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
+	// How long the oldest of those that the host itself appended has waited; usually
+	// under a second.
+	Since         *durationpb.Duration `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TablesLag) Reset() {
+	*x = TablesLag{}
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TablesLag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TablesLag) ProtoMessage() {}
+
+func (x *TablesLag) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
+func (*TablesLag) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *TablesLag) GetBatches() uint64 {
+	if x != nil {
+		return x.Batches
+	}
+	return 0
+}
+
+func (x *TablesLag) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // ProjectDisk is what a project has in the data directory of a host, in bytes.
 type ProjectDisk struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2544,7 +2610,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2622,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2635,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -2657,7 +2723,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2735,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2748,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -2763,7 +2829,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2841,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2854,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -2935,7 +3001,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3013,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3026,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -3056,7 +3122,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3134,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3147,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -3224,7 +3290,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3302,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3315,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -3296,7 +3362,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3374,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3387,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -3396,7 +3462,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3474,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3487,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Cost) GetName() string {
@@ -3526,7 +3592,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\x83\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -3734,7 +3800,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xd1\x03\n" +
+	"\vHostRequest\"\xfd\x03\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3753,7 +3819,11 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\vunsandboxed\x18\v \x01(\bR\vunsandboxed\x12\x18\n" +
 	"\asandbox\x18\f \x01(\tR\asandbox\x12(\n" +
 	"\x04disk\x18\r \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\x12+\n" +
-	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\"\xc3\x02\n" +
+	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x12*\n" +
+	"\x06tables\x18\x0f \x01(\v2\x12.loom.v1.TablesLagR\x06tables\"V\n" +
+	"\tTablesLag\x12\x18\n" +
+	"\abatches\x18\x01 \x01(\x04R\abatches\x12/\n" +
+	"\x05since\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05since\"\xc3\x02\n" +
 	"\vProjectDisk\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1c\n" +
 	"\tworktrees\x18\x02 \x01(\rR\tworktrees\x12%\n" +
@@ -3893,7 +3963,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -3919,146 +3989,150 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Transition)(nil),            // 21: loom.v1.Transition
 	(*HostRequest)(nil),           // 22: loom.v1.HostRequest
 	(*HostReply)(nil),             // 23: loom.v1.HostReply
-	(*ProjectDisk)(nil),           // 24: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 25: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 26: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 27: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 28: loom.v1.DecisionRequest
-	(*CostRequest)(nil),           // 29: loom.v1.CostRequest
-	(*CostReply)(nil),             // 30: loom.v1.CostReply
-	(*Cost)(nil),                  // 31: loom.v1.Cost
-	nil,                           // 32: loom.v1.View.StaleEntry
-	nil,                           // 33: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*Definition)(nil),            // 35: loom.v1.Definition
-	(*UpdateBead)(nil),            // 36: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 37: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 38: loom.v1.ReopenBead
-	(*Position)(nil),              // 39: loom.v1.Position
-	(*Error)(nil),                 // 40: loom.v1.Error
-	(*Execution)(nil),             // 41: loom.v1.Execution
-	(Severity)(0),                 // 42: loom.v1.Severity
-	(*Bead)(nil),                  // 43: loom.v1.Bead
-	(*Approval)(nil),              // 44: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 45: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 46: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 47: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 48: loom.v1.Pause
-	(*FileClaim)(nil),             // 49: loom.v1.FileClaim
-	(*Staffing)(nil),              // 50: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 51: loom.v1.ModelBlock
-	(*Permission)(nil),            // 52: loom.v1.Permission
-	(*Toolkit)(nil),               // 53: loom.v1.Toolkit
-	(*Cursor)(nil),                // 54: loom.v1.Cursor
-	(*Notice)(nil),                // 55: loom.v1.Notice
-	(*JournalCut)(nil),            // 56: loom.v1.JournalCut
-	(*Identity)(nil),              // 57: loom.v1.Identity
-	(DecisionType)(0),             // 58: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 59: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 60: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 61: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 62: loom.v1.Narrative
-	(*Pulse)(nil),                 // 63: loom.v1.Pulse
-	(*Ballot)(nil),                // 64: loom.v1.Ballot
-	(*AddDecision)(nil),           // 65: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 66: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 67: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 68: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 69: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 70: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 71: loom.v1.ImportDecisions
+	(*TablesLag)(nil),             // 24: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 25: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 26: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 27: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 28: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 29: loom.v1.DecisionRequest
+	(*CostRequest)(nil),           // 30: loom.v1.CostRequest
+	(*CostReply)(nil),             // 31: loom.v1.CostReply
+	(*Cost)(nil),                  // 32: loom.v1.Cost
+	nil,                           // 33: loom.v1.View.StaleEntry
+	nil,                           // 34: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*Definition)(nil),            // 36: loom.v1.Definition
+	(*UpdateBead)(nil),            // 37: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 38: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 39: loom.v1.ReopenBead
+	(*Position)(nil),              // 40: loom.v1.Position
+	(*Error)(nil),                 // 41: loom.v1.Error
+	(*Execution)(nil),             // 42: loom.v1.Execution
+	(Severity)(0),                 // 43: loom.v1.Severity
+	(*Bead)(nil),                  // 44: loom.v1.Bead
+	(*Approval)(nil),              // 45: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 46: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 47: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 48: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 49: loom.v1.Pause
+	(*FileClaim)(nil),             // 50: loom.v1.FileClaim
+	(*Staffing)(nil),              // 51: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 52: loom.v1.ModelBlock
+	(*Permission)(nil),            // 53: loom.v1.Permission
+	(*Toolkit)(nil),               // 54: loom.v1.Toolkit
+	(*Cursor)(nil),                // 55: loom.v1.Cursor
+	(*Notice)(nil),                // 56: loom.v1.Notice
+	(*JournalCut)(nil),            // 57: loom.v1.JournalCut
+	(*Identity)(nil),              // 58: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
+	(DecisionType)(0),             // 60: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 61: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 62: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 63: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 64: loom.v1.Narrative
+	(*Pulse)(nil),                 // 65: loom.v1.Pulse
+	(*Ballot)(nil),                // 66: loom.v1.Ballot
+	(*AddDecision)(nil),           // 67: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 68: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 69: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 70: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 71: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 72: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 73: loom.v1.ImportDecisions
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	34, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	35, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	36, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	37, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	38, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	39, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	34, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	34, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	41, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	35, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	34, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	39, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	34, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	34, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	35, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	36, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	37, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	38, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	39, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	40, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	35, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	35, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	41, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	42, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	36, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	35, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	40, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	35, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	41, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	34, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	35, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	13, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	13, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	14, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	15, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	12, // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	42, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	43, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	13, // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	40, // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	43, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	41, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	44, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	45, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	46, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	47, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	35, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	41, // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	44, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	42, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	45, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	46, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	47, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	48, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	36, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,  // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	48, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	49, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	50, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	32, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	51, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	52, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	53, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	54, // 42: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	34, // 43: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	40, // 44: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	55, // 45: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	54, // 46: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	56, // 47: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	40, // 48: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	49, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	50, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	51, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	33, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	52, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	53, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	54, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	55, // 42: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	35, // 43: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	41, // 44: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	56, // 45: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	55, // 46: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	57, // 47: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	41, // 48: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
 	21, // 49: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	34, // 50: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	57, // 51: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	40, // 52: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	25, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	34, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	24, // 55: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	51, // 56: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	34, // 57: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,  // 58: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	58, // 59: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	59, // 60: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	60, // 61: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	34, // 62: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 63: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	45, // 64: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	61, // 65: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	62, // 66: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	63, // 67: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	64, // 68: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	33, // 69: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	65, // 70: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	66, // 71: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	67, // 72: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	68, // 73: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	69, // 74: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	70, // 75: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	71, // 76: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	1,  // 77: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	34, // 78: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	34, // 79: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 80: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	31, // 81: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	31, // 82: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	34, // 83: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 84: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	35, // 50: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	58, // 51: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	41, // 52: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	26, // 53: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	35, // 54: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	25, // 55: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	52, // 56: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	24, // 57: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	59, // 58: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	35, // 59: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,  // 60: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	60, // 61: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	61, // 62: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	62, // 63: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	35, // 64: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	41, // 65: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	46, // 66: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	63, // 67: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	64, // 68: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	65, // 69: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	66, // 70: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	34, // 71: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	67, // 72: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	68, // 73: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	69, // 74: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	70, // 75: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	71, // 76: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	72, // 77: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	73, // 78: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	1,  // 79: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	35, // 80: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 81: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	41, // 82: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	32, // 83: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	32, // 84: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	35, // 85: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 86: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4086,8 +4160,8 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[24].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[26].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[25].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -4096,14 +4170,14 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
