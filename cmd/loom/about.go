@@ -36,7 +36,7 @@ func (a *app) status() *cobra.Command {
 
 func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
-	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h))
+	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\ntables %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h), tablesText(h.Tables))
 	clocksText(w, h)
 	blocksText(w, h.Blocks)
 	roleTable(w, h.Roles)
@@ -57,6 +57,14 @@ func clocksText(w io.Writer, h *loomv1.HostReply) {
 	}
 	fmt.Fprintf(w, "journal time is %s %s the host's clock: that was wrong once, or the machine slept;\n", apart.Abs(), where)
 	fmt.Fprint(w, "  signed commands and deadlines go by the clock, leases and timeouts by the journal\n\n")
+}
+
+// tablesText says how far the tables are behind the journals.
+func tablesText(l *loomv1.TablesLag) string {
+	if l.GetBatches() == 0 {
+		return "have what the journals have"
+	}
+	return fmt.Sprintf("%d batches behind the journals, for %s", l.GetBatches(), l.GetSince().AsDuration().Round(time.Millisecond))
 }
 
 // blocksText says which models cannot be asked, and what the operator can do.

@@ -27,6 +27,7 @@ var families = []web.Family{
 	{Name: "loom_journal_sequence", Help: "Newest batch of a journal.", Labels: []string{"partition"}},
 	{Name: "loom_projection_sequence", Help: "Newest batch that the projection has.", Labels: []string{"partition"}},
 	{Name: "loom_projection_lag_batches", Help: "Batches that the projection has not applied yet.", Labels: []string{"partition"}},
+	{Name: "loom_projection_lag_seconds", Help: "How long the oldest batch that this host appended has waited for the projection.", Labels: []string{"partition"}},
 	{Name: "loom_host_info", Help: "Always 1.", Labels: []string{"version", "deployment", "host"}},
 }
 
@@ -82,10 +83,12 @@ func (h *Host) figures() []web.Figure {
 		add("loom_agents", float64(r.Busy), r.Role, "busy")
 	}
 	for i, log := range h.logs {
-		last, applied, partition := log.(*timedLog).last.Load(), h.projection.Applied(i), strconv.Itoa(i)
-		add("loom_journal_sequence", float64(last), partition)
-		add("loom_projection_sequence", float64(applied), partition)
-		add("loom_projection_lag_batches", max(float64(last)-float64(applied), 0), partition)
+		partition := strconv.Itoa(i)
+		batches, since := h.tables(i)
+		add("loom_journal_sequence", float64(log.(*timedLog).last.Load()), partition)
+		add("loom_projection_sequence", float64(h.projection.Applied(i)), partition)
+		add("loom_projection_lag_batches", float64(batches), partition)
+		add("loom_projection_lag_seconds", since.Seconds(), partition)
 	}
 	add("loom_host_info", 1, Version, h.Deployment(), h.dir.Manifest().Host)
 	return all

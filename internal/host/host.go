@@ -50,6 +50,7 @@ type Host struct {
 	shown      *certificate.Server // nil if there is none
 	broker     *broker.Broker
 	logs       []journal.Log
+	relays     []*journal.Relay // under the logs
 	heads      *headmark.Keeper
 	keeping    keeping
 	space      *watermark.Watch
@@ -179,7 +180,9 @@ func (h *Host) openStores(ctx context.Context) error {
 			return err
 		}
 		h.keeping.streams = append(h.keeping.streams, log)
-		h.logs = append(h.logs, &timedLog{Log: headmark.Watch(log, h.heads), meters: h.meters})
+		relay := journal.NewRelay(headmark.Watch(log, h.heads), !h.broker.Clustered() && h.config.External == nil)
+		h.relays = append(h.relays, relay)
+		h.logs = append(h.logs, &timedLog{Log: relay, meters: h.meters})
 	}
 	h.history = history{logs: h.logs, partition: h.partition, cut: h.cutOf}
 	if h.keeping.snapshots, err = natsjournal.NewSnapshots(ctx, h.broker.Core()); err != nil {
@@ -251,8 +254,8 @@ func (h *Host) startActors(ctx context.Context) error {
 		return err
 	}
 	h.meters.Recovered(time.Since(began))
-	for _, log := range h.logs {
-		h.system.StartFollower(h.ctx, log, h.projection)
+	for _, relay := range h.relays {
+		h.system.StartFollower(h.ctx, relay.Follower(), h.projection)
 	}
 	return nil
 }

@@ -153,6 +153,7 @@ type timedLog struct {
 	journal.Log
 	meters *web.Meters
 	last   atomic.Uint64
+	lag    lag
 	err    atomic.Pointer[fault.Error]
 }
 
@@ -166,6 +167,7 @@ func (l *timedLog) Append(ctx context.Context, last uint64, b *loomv1.Batch) (ui
 	}
 	l.meters.Appended(time.Since(began))
 	l.last.Store(sequence)
+	l.lag.appended(sequence, began)
 	l.err.Store(nil)
 	return sequence, nil
 }

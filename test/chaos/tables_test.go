@@ -15,7 +15,7 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// tables returns the rows of every table of a stopped host, sorted, with "|"
+// tables returns the rows of every table and view of a stopped host, sorted, with "|"
 // between columns.
 func tables(t *testing.T, data string) map[string][]string {
 	t.Helper()
@@ -25,7 +25,7 @@ func tables(t *testing.T, data string) map[string][]string {
 	}
 	defer db.Close()
 	all := map[string][]string{}
-	for _, name := range query(t, db, "SELECT name FROM sqlite_master WHERE type = 'table'") {
+	for _, name := range query(t, db, "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')") {
 		all[name] = query(t, db, "SELECT * FROM "+name)
 	}
 	return all

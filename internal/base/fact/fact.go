@@ -27,6 +27,8 @@ type Kind struct {
 	Name string
 	// Cores fold it, in this order.
 	Cores []loomv1.Core
+	// Tables of the projection have it, in this order, beside the row of its execution.
+	Tables []loomv1.FactTable
 	// Since is the format from which on builds read it, at least 1.
 	Since uint32
 	// Says is the sentence of its notice, with places, or empty where package notice
@@ -52,11 +54,12 @@ func described() []*Kind {
 		f := fields.Get(i)
 		said, _ := proto.GetExtension(f.Options(), loomv1.E_Kind).(*loomv1.FactKind)
 		list[i] = &Kind{
-			Field: f,
-			Name:  strings.ReplaceAll(string(f.Name()), "_", "-"),
-			Cores: said.GetCores(),
-			Since: max(said.GetSince(), 1),
-			Says:  said.GetSays(),
+			Field:  f,
+			Name:   strings.ReplaceAll(string(f.Name()), "_", "-"),
+			Cores:  said.GetCores(),
+			Tables: said.GetTables(),
+			Since:  max(said.GetSince(), 1),
+			Says:   said.GetSays(),
 		}
 	}
 	return list

@@ -78,13 +78,13 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 	case *loomv1.Event_DefinitionStored:
 		return s.applyDefinition(e, f.DefinitionStored)
 	case *loomv1.Event_BeadFiled:
-		s.applyFiled(e, f.BeadFiled)
+		return s.applyFiled(e, f.BeadFiled)
 	case *loomv1.Event_BeadOccurred:
 		return s.applyOccurred(e, f.BeadOccurred)
 	case *loomv1.Event_BeadStatusChanged:
 		return s.applyBeadStatus(e, f.BeadStatusChanged)
 	case *loomv1.Event_BeadUpdated:
-		return s.applyUpdated(e, f.BeadUpdated)
+		return s.applyUpdated(e)
 	case *loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed:
 		s.applyGovernor(e)
 	case *loomv1.Event_CommandRefused:
@@ -136,34 +136,35 @@ func (s *State) applyRegistered(f *loomv1.ProjectRegistered) {
 	}
 }
 
-func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) {
-	b := proto.CloneOf(f.Bead)
-	b.CreatedAt, b.UpdatedAt, b.FiledBy = e.Time, e.Time, e.Actor
+func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) error {
+	b := &loomv1.Bead{}
+	if err := FoldBead(b, e); err != nil {
+		return err
+	}
 	s.p.Beads[b.Id] = b
 	s.p.BeadCount++
 	if b.Fingerprint != "" {
 		s.prints[b.Fingerprint] = b.Id
-	}
-	if b.Status == loomv1.BeadStatus_BEAD_STATUS_BLOCKED {
-		b.BlockedSince = e.Time
 	}
 	if f.Governed != "" {
 		s.applyGovernor(e)
 	}
 	s.indexFiled(b)
 	s.remember(e, f.Request, b.Id, f.RequestDigest)
+	return nil
 }
 
 // applyUpdated gives a bead the values that people gave it. A priority also
 // counts for what its execution dispatches from now on.
-func (s *State) applyUpdated(e *loomv1.Event, f *loomv1.BeadUpdated) error {
+func (s *State) applyUpdated(e *loomv1.Event) error {
 	b, ok := s.p.Beads[e.Bead]
 	if !ok {
 		return fmt.Errorf("update of bead %q, which was never filed", e.Bead)
 	}
 	s.index.unlink(b)
-	set(b, f.Bead)
-	b.UpdatedAt = e.Time
+	if err := FoldBead(b, e); err != nil {
+		return err
+	}
 	s.index.link(b)
 	if x := s.execution(b.Execution); s.open[b.Execution] {
 		x.Priority = b.Priority
@@ -179,7 +180,9 @@ func (s *State) applyOccurred(e *loomv1.Event, f *loomv1.BeadOccurred) error {
 	if !ok {
 		return fmt.Errorf("occurrence of bead %q, which was never filed", e.Bead)
 	}
-	b.Occurrences, b.UpdatedAt = f.Occurrences, e.Time
+	if err := FoldBead(b, e); err != nil {
+		return err
+	}
 	s.remember(e, f.Request, b.Id, f.RequestDigest)
 	return nil
 }
@@ -190,12 +193,8 @@ func (s *State) applyBeadStatus(e *loomv1.Event, f *loomv1.BeadStatusChanged) er
 		return fmt.Errorf("status of bead %q, which was never filed", e.Bead)
 	}
 	was := b.Status
-	b.Status, b.Reason, b.UpdatedAt = f.Status, f.Reason, e.Time
-	switch {
-	case b.Status != loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
-		b.BlockedSince = nil
-	case was != b.Status:
-		b.BlockedSince = e.Time
+	if err := FoldBead(b, e); err != nil {
+		return err
 	}
 	switch {
 	case b.Fingerprint == "":
@@ -221,8 +220,9 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 			return fmt.Errorf("execution %q of bead %q, which was never filed", e.Execution, e.Bead)
 		}
 		x = &loomv1.Execution{Priority: b.Priority, Context: proto.CloneOf(b.Context)}
-		b.Execution = e.Execution
-		b.Executions++
+		if err := FoldBead(b, e); err != nil {
+			return err
+		}
 		s.p.Executions[e.Execution] = x
 		s.open[e.Execution] = true
 	}

@@ -42,9 +42,6 @@ func set(to, from *loomv1.Bead) {
 	}
 }
 
-// FoldUpdate gives a bead the values of a BeadUpdated, as the fold does.
-func FoldUpdate(b *loomv1.Bead, f *loomv1.BeadUpdated) { set(b, f.GetBead()) }
-
 // fieldNamed returns a changeable field.
 func fieldNamed(name string) (field, *fault.Error) {
 	known := make([]string, len(changeable))

@@ -62,14 +62,18 @@ func (d *DB) Reset(ctx context.Context) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	err := inTx(ctx, d.write, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM lock_grants; DELETE FROM commits; DELETE FROM node_figures; DELETE FROM broken_rules; DELETE FROM model_calls; DELETE FROM attempt_ends; DELETE FROM tallies; DELETE FROM approvals; DELETE FROM workflow_visits; DELETE FROM workflow_nodes;"+
-			"DELETE FROM workflow_transitions; DELETE FROM workflow_executions; DELETE FROM workflows; DELETE FROM beads; DELETE FROM positions;")
+		tables, err := tablesOf(ctx, tx)
+		for _, name := range tables {
+			if err == nil {
+				_, err = tx.ExecContext(ctx, "DELETE FROM "+name)
+			}
+		}
 		return err
 	})
 	if err != nil {
 		return failed("reset", err)
 	}
-	d.beads, d.executions = shelf[*loomv1.Bead]{}, shelf[*loomv1.Execution]{}
+	d.beads, d.executions, d.untold = shelf[*loomv1.Bead]{}, shelf[*execution]{}, untold{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.applied)

@@ -155,13 +155,15 @@ func names(rows *sql.Rows) (list []string, err error) {
 // Dump returns all rows of all tables but the positions, sorted, with the
 // columns in the order that the tables have them.
 func (d *DB) Dump(ctx context.Context) (all []*loomv1.Table, err error) {
+	if err := d.tell(ctx, 0); err != nil {
+		return nil, err
+	}
 	err = inTx(ctx, d.read.Load(), func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'positions' ORDER BY name")
-		if err != nil {
-			return err
-		}
-		tables, err := names(rows)
+		tables, err := tablesOf(ctx, tx)
 		for _, name := range tables {
+			if err != nil || name == "positions" {
+				continue
+			}
 			var t *loomv1.Table
 			if t, err = dump(ctx, tx, name); err != nil {
 				return err
@@ -174,6 +176,15 @@ func (d *DB) Dump(ctx context.Context) (all []*loomv1.Table, err error) {
 		return nil, failed("dump", err)
 	}
 	return all, nil
+}
+
+// tablesOf returns the names of all tables, sorted.
+func tablesOf(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	return names(rows)
 }
 
 func dump(ctx context.Context, tx *sql.Tx, name string) (*loomv1.Table, error) {

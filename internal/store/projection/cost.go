@@ -196,24 +196,21 @@ func (w *writer) costed(ctx context.Context, x *execution, e *loomv1.Event) erro
 		if f.AttemptEnded.GetTimedOut() {
 			outcome = timeout
 		}
-		return w.attemptEnd(ctx, x, e, outcome)
+		x.attemptEnd(e, outcome)
 	case *loomv1.Event_ClaimReleased:
 		if why := f.ClaimReleased.GetReason(); strings.HasPrefix(why, "host ") || strings.HasPrefix(why, "agent failed") {
-			return w.attemptEnd(ctx, x, e, released)
+			x.attemptEnd(e, released)
 		}
 	}
 	return nil
 }
 
-// attemptEnd writes how an attempt ended for whoever held it; of one that nobody
-// held, such as that of a child, nothing is said.
-func (w *writer) attemptEnd(ctx context.Context, x *execution, e *loomv1.Event, outcome string) error {
-	c := x.state.GetNodes()[e.Node].GetAttempt().GetClaimant()
-	if c == nil {
-		return nil
+// attemptEnd notes how an attempt ended for its holder; of one that nobody held, such
+// as that of a child, nothing is said.
+func (x *execution) attemptEnd(e *loomv1.Event, outcome string) {
+	if c := x.state.GetNodes()[e.Node].GetAttempt().GetClaimant(); c != nil {
+		x.ends.add(e.Number, c.Agent+"@"+c.Host, clock(e.Time), outcome)
 	}
-	agent := c.Agent + "@" + c.Host
-	return w.exec(ctx, "ended", e.Project, e.Number, e.Bead, x.state.GetDefinition(), agent, roleOf(agent), clock(e.Time), outcome)
 }
 
 // roleOf is the ROLE of "ROLE/N@HOST", or "".

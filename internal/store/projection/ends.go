@@ -16,8 +16,8 @@ type End struct {
 }
 
 const selectEnds = `SELECT x.id, x.project, COALESCE(x.ended_at, ''), EXISTS (
-		SELECT 1 FROM workflow_executions p WHERE p.id = x.state ->> '$.parent' AND p.ended_at IS NULL)
-	FROM workflow_executions x WHERE x.id IN (SELECT value FROM json_each(?))`
+		SELECT 1 FROM executions p WHERE p.id = x.parent AND p.ended_at IS NULL)
+	FROM executions x WHERE x.id IN (SELECT value FROM json_each(?))`
 
 // Ends says of executions whose they are and when they ended; those that are not
 // known are left out.

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -18,7 +16,7 @@ import (
 const (
 	window      = 500 * time.Millisecond
 	mostBatches = 1024
-	mostBytes   = 8 << 20
+	mostEvents  = 1 << 14
 	// lookEvery is how often it is seen whether the files are still there.
 	lookEvery = time.Second
 )
@@ -86,7 +84,7 @@ type pending struct {
 	serial    int    // of the files
 	next      uint64 // sequence of the first
 	batches   []*loomv1.Batch
-	bytes     int
+	events    int
 	last      time.Time // of the last transaction
 	timer     *time.Timer
 }
@@ -102,7 +100,9 @@ func (p *pending) run(ctx context.Context, read <-chan found, ended <-chan error
 		var err error
 		select {
 		case <-look.C:
-			err = p.look()
+			if err = p.look(); err == nil {
+				err = p.db.tell(ctx, rest)
+			}
 		case f := <-read:
 			if err = p.add(ctx, f); err == nil && (p.full() || len(read) == 0 && p.db.wanted(p.partition)) {
 				err = p.apply(ctx)
@@ -152,21 +152,21 @@ func (p *pending) add(ctx context.Context, f found) error {
 		}
 		p.next = f.sequence
 	}
-	p.batches, p.bytes = append(p.batches, f.batch), p.bytes+proto.Size(f.batch)
+	p.batches, p.events = append(p.batches, f.batch), p.events+len(f.batch.GetEvents())
 	if len(p.batches) == 1 {
 		p.timer.Reset(window - time.Since(p.last))
 	}
 	return nil
 }
 
-func (p *pending) full() bool { return len(p.batches) >= mostBatches || p.bytes >= mostBytes }
+func (p *pending) full() bool { return len(p.batches) >= mostBatches || p.events >= mostEvents }
 
 func (p *pending) apply(ctx context.Context) error {
 	if len(p.batches) == 0 {
 		return nil
 	}
 	err := p.db.ApplyAll(ctx, p.next, p.batches)
-	p.next, p.batches, p.bytes, p.last = p.next+uint64(len(p.batches)), nil, 0, time.Now()
+	p.next, p.batches, p.events, p.last = p.next+uint64(len(p.batches)), nil, 0, time.Now()
 	return err
 }
 

@@ -1,11 +1,11 @@
 package projection
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -13,36 +13,210 @@ import (
 // mostAttempts is where the counts of visits by attempts end: so many or more.
 const mostAttempts = 10
 
-// nodeQuery counts the visits that ended, by node.
-var nodeQuery = func() string {
-	var byAttempts []string
-	for n := 1; n < mostAttempts; n++ {
-		byAttempts = append(byAttempts, fmt.Sprintf("sum(v.ended_at IS NOT NULL AND v.attempts = %d)", n))
-	}
-	byAttempts = append(byAttempts, fmt.Sprintf("sum(v.ended_at IS NOT NULL AND v.attempts >= %d)", mostAttempts))
-	return `SELECT x.process, v.node_id, max(n.multi_dispatch), sum(v.ended_at IS NOT NULL), sum(v.outcome = 'succeeded'),
-			sum(v.timeouts), sum(v.outcome = 'sent-back'), avg(iif(v.ended_at IS NOT NULL AND v.attempts > 0, v.attempts, NULL)), ` + strings.Join(byAttempts, ", ") + `
-		FROM chosen x JOIN workflow_visits v ON v.execution_id = x.id
-		JOIN workflow_nodes n ON n.workflow_id = x.workflow_id AND n.node_id = v.node_id
-		GROUP BY x.process, v.node_id`
-}()
+// gatherer adds up what the rows of executions say of their nodes.
+type gatherer struct {
+	*measurer
+	kinds     map[nodeKey]nodeKind
+	escalated map[visitKey]bool // visits that escalated
+	spans     map[*loomv1.NodeMetrics][]float64
+	tries     map[*loomv1.NodeMetrics][2]uint64 // visits that ended with attempts, and these
+	rules     map[ruleKey]*loomv1.RuleMetrics
+	cycles    map[string][2]uint64 // executions of a process, and their cycles of investigation
+}
 
+type nodeKey struct{ definition, node string }
+
+type nodeKind struct {
+	multi bool
+	kind  string
+}
+
+type visitKey struct {
+	execution, node string
+	visit           uint32
+}
+
+type ruleKey struct {
+	process, phase, rule, severity string
+	tier                           uint32
+}
+
+// What ratios are of, by the kind of node.
+const (
+	investigations = "investigation"
+	fixes          = "verify"
+)
+
+// nodes adds up visits, figures and broken rules, in one pass over the rows.
 func (m *measurer) nodes(ctx context.Context) error {
-	return m.each(ctx, nodeQuery, func(scan func(...any) error) error {
-		name := ""
-		n := &loomv1.NodeMetrics{Attempts: make([]uint64, mostAttempts), Duration: &loomv1.Quantiles{}}
-		into := []any{&name, &n.Node, &n.MultiDispatch, &n.Visits, &n.Succeeded, &n.Timeouts, &n.Reworks, &n.MeanAttempts}
-		for i := range n.Attempts {
-			into = append(into, &n.Attempts[i])
-		}
-		if err := scan(into...); err != nil {
+	g := &gatherer{
+		measurer: m, kinds: map[nodeKey]nodeKind{}, escalated: map[visitKey]bool{}, spans: map[*loomv1.NodeMetrics][]float64{},
+		tries: map[*loomv1.NodeMetrics][2]uint64{}, rules: map[ruleKey]*loomv1.RuleMetrics{}, cycles: map[string][2]uint64{},
+	}
+	err := m.each(ctx, " SELECT workflow_id, node_id, multi_dispatch, kind FROM workflow_nodes WHERE workflow_id IN (SELECT workflow_id FROM chosen)",
+		func(scan func(...any) error) error {
+			var k nodeKey
+			var n nodeKind
+			err := scan(&k.definition, &k.node, &n.multi, &n.kind)
+			g.kinds[k] = n
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	escalations := map[[2]string]uint64{}
+	err = m.each(ctx, ` SELECT x.process, a.execution_id, a.node_id, a.visit FROM chosen x JOIN approvals a ON a.execution_id = x.id
+		WHERE a.kind = 'escalation' AND a.node_id <> '' `, func(scan func(...any) error) error {
+		process, k := "", visitKey{}
+		err := scan(&process, &k.execution, &k.node, &k.visit)
+		g.escalated[k] = true
+		escalations[[2]string{process, k.node}]++
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = m.each(ctx, " SELECT id, process, workflow_id, status, visits, figures, broken FROM chosen", func(scan func(...any) error) error {
+		var id, process, definition, status, visits, figures, broken string
+		if err := scan(&id, &process, &definition, &status, &visits, &figures, &broken); err != nil {
 			return err
 		}
-		if p := m.processes[name]; p != nil {
-			p.nodes[n.Node] = n
+		var r record
+		if err := r.read(visits, figures, broken, "[]", "[]"); err != nil {
+			return err
 		}
+		g.execution(id, process, definition, status, r)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for of, n := range escalations {
+		if into := m.node(of[0], of[1]); into != nil {
+			into.Escalations = n
+		}
+	}
+	g.finish()
+	return nil
+}
+
+// execution adds one.
+func (g *gatherer) execution(id, process, definition, status string, r record) {
+	p := g.processes[process]
+	if p == nil {
+		return
+	}
+	cycles := uint64(0)
+	for _, v := range r.visits {
+		kind := g.kinds[nodeKey{definition, v.node}]
+		g.visit(p.at(v.node), v, kind)
+		if kind.multi {
+			cycles += uint64(v.attempts)
+		}
+		g.judge(p, v, kind, g.escalated[visitKey{id, v.node, v.number}])
+	}
+	if cycles > 0 && status == "completed" {
+		c := g.cycles[process]
+		g.cycles[process] = [2]uint64{c[0] + 1, c[1] + cycles}
+	}
+	for _, f := range r.figures {
+		if n := p.nodes[f.node]; n != nil {
+			n.Ended, n.Failed, n.Retries = n.Ended+f.ended, n.Failed+f.failed, n.Retries+f.retries
+			n.ModelCalls, n.InputTokens, n.OutputTokens, n.CostMicroUsd = n.ModelCalls+f.calls, n.InputTokens+f.input, n.OutputTokens+f.output, n.CostMicroUsd+f.cost
+		}
+	}
+	for _, b := range r.broken {
+		g.rule(process, b)
+	}
+}
+
+// at returns what is known of a node, begun if there is nothing.
+func (p *process) at(node string) *loomv1.NodeMetrics {
+	n := p.nodes[node]
+	if n == nil {
+		n = &loomv1.NodeMetrics{Node: node, Attempts: make([]uint64, mostAttempts), Duration: &loomv1.Quantiles{}}
+		p.nodes[node] = n
+	}
+	return n
+}
+
+// visit adds a visit of a node.
+func (g *gatherer) visit(n *loomv1.NodeMetrics, v visit, kind nodeKind) {
+	n.MultiDispatch = n.MultiDispatch || kind.multi
+	n.Timeouts += uint64(v.timeouts)
+	switch v.outcome {
+	case "succeeded":
+		n.Succeeded++
+	case visitSentBack:
+		n.Reworks++
+	}
+	if v.ended == "" {
+		return
+	}
+	n.Visits++
+	g.spans[n] = append(g.spans[n], milliseconds(v.started, v.ended))
+	if v.attempts > 0 {
+		n.Attempts[min(v.attempts, mostAttempts)-1]++
+		t := g.tries[n]
+		g.tries[n] = [2]uint64{t[0] + 1, t[1] + uint64(v.attempts)}
+	}
+}
+
+// judge counts a visit of a multi-dispatch or verify node that ended by itself or
+// escalated: one that succeeded and did not escalate is good.
+func (g *gatherer) judge(p *process, v visit, kind nodeKind, escalated bool) {
+	what := fixes
+	switch {
+	case kind.multi:
+		what = investigations
+	case kind.kind != fixes:
+		return
+	}
+	switch {
+	case v.outcome == "succeeded" && !escalated:
+		p.ratios[what] = [2]uint64{p.ratios[what][0] + 1, p.ratios[what][1] + 1}
+	case escalated || v.outcome == "succeeded" || v.outcome == "failed" || v.outcome == visitSentBack:
+		p.ratios[what] = [2]uint64{p.ratios[what][0], p.ratios[what][1] + 1}
+	}
+}
+
+// rule adds a rule that an execution broke.
+func (g *gatherer) rule(process string, b broken) {
+	k := ruleKey{process, b.phase, b.rule, b.severity, b.tier}
+	r := g.rules[k]
+	if r == nil {
+		r = &loomv1.RuleMetrics{Phase: b.phase, Rule: b.rule, Tier: b.tier, Severity: loomv1.Severity_SEVERITY_WARNING}
+		if b.severity == "error" {
+			r.Severity = loomv1.Severity_SEVERITY_ERROR
+		}
+		g.rules[k] = r
+	}
+	r.Attempts, r.Executions, r.Findings = r.Attempts+b.attempts, r.Executions+1, r.Findings+b.findings
+}
+
+// finish computes what needs all of it.
+func (g *gatherer) finish() {
+	for n, spans := range g.spans {
+		n.Duration = quantilesOf(spans)
+	}
+	for n, t := range g.tries {
+		n.MeanAttempts = ratio(t[1], t[0])
+	}
+	for _, p := range g.processes {
+		for _, n := range p.nodes {
+			n.FailureRate = ratio(n.Failed, n.Ended)
+		}
+	}
+	for name, c := range g.cycles {
+		g.processes[name].cycles = ratio(c[1], c[0])
+	}
+	keys := slices.SortedFunc(maps.Keys(g.rules), func(a, b ruleKey) int {
+		return cmp.Or(cmp.Compare(a.phase, b.phase), cmp.Compare(a.tier, b.tier), cmp.Compare(a.rule, b.rule), cmp.Compare(a.severity, b.severity))
+	})
+	for _, k := range keys {
+		p := g.processes[k.process]
+		p.Rules = append(p.Rules, g.rules[k])
+	}
 }
 
 // node returns what is known of a node of a process, or nil.
@@ -53,77 +227,25 @@ func (m *measurer) node(process, node string) *loomv1.NodeMetrics {
 	return nil
 }
 
-var nodeSpanQuery = strings.NewReplacer("ENDED", micros("v.ended_at"), "STARTED", micros("v.started_at")).Replace(`, spans AS
-	(SELECT x.process AS a, v.node_id AS b, (ENDED - STARTED) / 1e3 AS ms
-	FROM chosen x JOIN workflow_visits v ON v.execution_id = x.id WHERE v.ended_at IS NOT NULL)`) + quantiles
-
-func (m *measurer) nodeSpans(ctx context.Context) error {
-	return m.each(ctx, nodeSpanQuery, func(scan func(...any) error) error {
-		process, node, q := "", "", &loomv1.Quantiles{}
-		err := scan(&process, &node, &q.Count, &q.MeanMs, &q.P50Ms, &q.P90Ms, &q.P99Ms, &q.MaxMs)
-		if n := m.node(process, node); n != nil {
-			n.Duration = q
-		}
-		return err
-	})
+// milliseconds is the time between two times of the tables, as exactly as [micros].
+func milliseconds(from, to string) float64 {
+	a, _ := time.Parse(layout, from) // they were written so
+	b, _ := time.Parse(layout, to)
+	return float64(b.UnixMicro()-a.UnixMicro()) / 1e3
 }
 
-func (m *measurer) nodeEscalations(ctx context.Context) error {
-	return m.each(ctx, `SELECT x.process, a.node_id, count(*) FROM chosen x JOIN approvals a ON a.execution_id = x.id
-		WHERE a.kind = 'escalation' AND a.node_id <> '' GROUP BY x.process, a.node_id`, func(scan func(...any) error) error {
-		var process, node string
-		var count uint64
-		err := scan(&process, &node, &count)
-		if n := m.node(process, node); n != nil {
-			n.Escalations = count
-		}
-		return err
-	})
-}
-
-// What ratios are of, by the kind of node.
-const (
-	investigations = "investigation"
-	fixes          = "verify"
-)
-
-// ratioQuery looks at visits of multi-dispatch and of verify nodes that ended
-// by themselves or escalated: those that succeeded and did not escalate are
-// good.
-const ratioQuery = `, judged AS (SELECT x.process, iif(n.multi_dispatch, 'investigation', n.kind) AS what, v.outcome,
-		EXISTS (SELECT 1 FROM approvals a WHERE a.execution_id = x.id AND a.node_id = v.node_id AND a.visit = v.visit AND a.kind = 'escalation') AS escalated
-	FROM chosen x JOIN workflow_visits v ON v.execution_id = x.id
-	JOIN workflow_nodes n ON n.workflow_id = x.workflow_id AND n.node_id = v.node_id
-	WHERE n.multi_dispatch OR n.kind = 'verify')
-	SELECT process, what, sum(outcome = 'succeeded' AND NOT escalated), count(*) FROM judged
-	WHERE outcome IN ('succeeded', 'failed', 'sent-back') OR escalated GROUP BY process, what`
-
-const cycleQuery = `SELECT x.process, sum(v.attempts) * 1.0 / count(DISTINCT x.id) FROM chosen x JOIN workflow_visits v ON v.execution_id = x.id
-	JOIN workflow_nodes n ON n.workflow_id = x.workflow_id AND n.node_id = v.node_id
-	WHERE x.status = 'completed' AND n.multi_dispatch AND v.attempts > 0 GROUP BY x.process`
-
-// goals measures what the targets are about, beside what is measured anyway.
-func (m *measurer) goals(ctx context.Context) error {
-	err := m.each(ctx, ratioQuery, func(scan func(...any) error) error {
-		var name, what string
-		var good, all uint64
-		err := scan(&name, &what, &good, &all)
-		if p := m.processes[name]; p != nil {
-			p.ratios[what] = [2]uint64{good, all}
-		}
-		return err
-	})
-	if err != nil {
-		return err
+// quantilesOf describes milliseconds, which it sorts: each quantile is the smallest
+// value that so many are not above.
+func quantilesOf(ms []float64) *loomv1.Quantiles {
+	slices.Sort(ms)
+	sum := 0.0
+	for _, v := range ms {
+		sum += v
 	}
-	return m.each(ctx, cycleQuery, func(scan func(...any) error) error {
-		name, cycles := "", 0.0
-		err := scan(&name, &cycles)
-		if p := m.processes[name]; p != nil {
-			p.cycles = &cycles
-		}
-		return err
-	})
+	at := func(percent int) float64 { return ms[(len(ms)*percent+99)/100-1] }
+	return &loomv1.Quantiles{
+		Count: uint64(len(ms)), MeanMs: sum / float64(len(ms)), P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), MaxMs: ms[len(ms)-1],
+	}
 }
 
 // ratio is good of all, or nil while there is nothing to measure.

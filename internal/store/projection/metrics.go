@@ -23,7 +23,7 @@ func (d *DB) Metrics(ctx context.Context, q *loomv1.MetricsRequest) ([]*loomv1.W
 	}
 	defer tx.Rollback()
 	m.tx = tx
-	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.nodeSpans, m.nodeEscalations, m.nodeFigures, m.rules, m.goals, m.safety} {
+	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.safety} {
 		if err := step(ctx); err != nil {
 			return nil, failed("measure", err)
 		}
@@ -48,7 +48,7 @@ func arguments(q *loomv1.MetricsRequest) []any {
 }
 
 // chosen are the executions that are asked about.
-const chosen = `WITH chosen AS (SELECT * FROM workflow_executions
+const chosen = `WITH chosen AS (SELECT * FROM executions
 	WHERE (@project = '' OR project = @project) AND (@process = '' OR process = @process) AND created_at >= @from AND created_at < @to)`
 
 // measurer answers one request.

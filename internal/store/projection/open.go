@@ -107,7 +107,7 @@ func open(ctx context.Context, path string) (_ *DB, err error) {
 	_, statErr := os.Stat(path + "-wal")
 	d := &DB{
 		path: path, changed: make(chan struct{}), closed: make(chan struct{}), applied: map[uint32]uint64{}, tallies: map[tallyKey]int64{},
-		waiting: map[uint32]int{}, asked: map[uint32]chan struct{}{}, broken: map[uint32]error{},
+		untold: untold{}, actors: actors{}, waiting: map[uint32]int{}, asked: map[uint32]chan struct{}{}, broken: map[uint32]error{},
 	}
 	if d.write, err = connect(path, "_txlock=immediate"); err != nil {
 		return nil, failed("open", err)
@@ -154,6 +154,9 @@ func (d *DB) begin(ctx context.Context, wasKilled bool) error {
 	}
 	for partition, h := range heads {
 		d.applied[partition] = h.sequence
+	}
+	if err := d.loadUntold(ctx); err != nil {
+		return err
 	}
 	return d.loadTallies(ctx)
 }

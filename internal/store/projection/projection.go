@@ -27,7 +27,9 @@ type DB struct {
 	write      *sql.DB              // one connection
 	queries    map[string]*sql.Stmt // of write
 	beads      shelf[*loomv1.Bead]
-	executions shelf[*loomv1.Execution]
+	executions shelf[*execution]
+	untold     untold
+	actors     actors
 
 	mu      sync.Mutex
 	files   files // that are open
@@ -54,6 +56,7 @@ func (d *DB) Close() error {
 	}
 	d.mu.Unlock()
 
+	_ = d.tell(context.Background(), 0) // else it is done after the next opening
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	d.read.Load().Close()

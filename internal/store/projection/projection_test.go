@@ -48,12 +48,12 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-// dump prints every row of every table.
+// dump prints every row of every table and view.
 func dump(t testing.TB, path string) string {
 	t.Helper()
 	db := raw(t, path)
 	var out strings.Builder
-	for _, name := range query(t, db, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") {
+	for _, name := range query(t, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name") {
 		fmt.Fprintf(&out, "== %s\n", name)
 		for _, row := range query(t, db, "SELECT * FROM "+name+" ORDER BY 1, 2, 3") {
 			fmt.Fprintln(&out, row)
@@ -375,7 +375,10 @@ func TestWF11_ReadsUseAnIndex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan := query(t, db, "EXPLAIN QUERY PLAN "+text, make([]any, strings.Count(text, "?"))...)
 			all := strings.Join(plan, "\n")
-			if strings.Contains(all, "SCAN") || !strings.Contains(all, "USING") {
+			scans := slices.ContainsFunc(plan, func(step string) bool { // but of the arrays of a row
+				return strings.Contains(step, "SCAN") && !strings.Contains(step, "VIRTUAL TABLE INDEX 1")
+			})
+			if scans || !strings.Contains(all, "USING") {
 				t.Errorf("%s\nis answered by\n%s\nwant an index in every step", text, all)
 			}
 		})

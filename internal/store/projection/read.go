@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -13,9 +14,9 @@ const (
 	selectTransitions = `SELECT id, execution_id, from_node_id, to_node_id, outcome, timestamp, summary, actor
 		FROM workflow_transitions WHERE execution_id = ? ORDER BY number`
 	selectHistory = `SELECT t.id, t.execution_id, t.from_node_id, t.to_node_id, t.outcome, t.timestamp, t.summary, t.actor
-		FROM workflow_executions x JOIN workflow_transitions t ON t.execution_id = x.id
+		FROM executions x JOIN workflow_transitions t ON t.execution_id = x.id
 		WHERE x.bead_id = ? ORDER BY t.number`
-	selectActive = `SELECT state FROM workflow_executions WHERE bead_id = ? AND status = 'running' ORDER BY id`
+	selectActive = `SELECT progress, state FROM executions WHERE bead_id = ? AND status = 'running' ORDER BY id`
 )
 
 // Transitions returns the transitions of an execution, oldest first; none for
@@ -48,11 +49,19 @@ func scanTransition(rows *sql.Rows) (*loomv1.Transition, error) {
 }
 
 func scanState(rows *sql.Rows) (*loomv1.Execution, error) {
-	var text []byte
-	if err := rows.Scan(&text); err != nil {
+	var progress, text []byte
+	if err := rows.Scan(&progress, &text); err != nil {
 		return nil, err
 	}
+	return stateOf(progress, text)
+}
+
+// stateOf reads the state of an execution as its row has it: in one way or the other.
+func stateOf(progress, text []byte) (*loomv1.Execution, error) {
 	x := &loomv1.Execution{}
+	if progress != nil {
+		return x, proto.Unmarshal(progress, x)
+	}
 	return x, protojson.Unmarshal(text, x)
 }
 

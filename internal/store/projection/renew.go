@@ -82,7 +82,7 @@ func (d *DB) renew(ctx context.Context, serial int) error {
 func (d *DB) become(next *DB) {
 	d.write.Close()
 	d.write, d.queries = next.write, next.queries
-	d.beads, d.executions = next.beads, next.executions
+	d.beads, d.executions, d.untold = next.beads, next.executions, next.untold
 	d.read.Swap(next.read.Load()).Close() // who reads, reads to the end
 	d.mu.Lock()
 	defer d.mu.Unlock()

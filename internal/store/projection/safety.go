@@ -25,8 +25,9 @@ func (w *writer) granted(ctx context.Context, e *loomv1.Event) error {
 		if e.GetActor().GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO {
 			return w.exec(ctx, "taken", e.Project, int64(f.LockReleased.GetToken()))
 		}
+		return nil
 	}
-	return nil
+	return misplaced(e)
 }
 
 // committed keeps what an event says of a commit that was made, or has landed.
@@ -38,12 +39,13 @@ func (w *writer) committed(ctx context.Context, e *loomv1.Event) error {
 		if c := f.TrainTested.GetCar(); c.GetCandidate().GetCommit() != c.GetVerified() { // else it was made before
 			return w.candidate(ctx, e, c.GetCandidate())
 		}
+		return nil
 	case *loomv1.Event_Landed:
 		return w.landing(ctx, e, f.Landed.GetLanding(), false)
 	case *loomv1.Event_LandingSettled:
 		return w.landing(ctx, e, f.LandingSettled.GetLanding(), true)
 	}
-	return nil
+	return misplaced(e)
 }
 
 // candidate keeps a commit that Loom has made.

@@ -2,7 +2,7 @@
 -- this file is another than the one that they were made by: whoever changes what is
 -- written, and no table, raises the next number.
 --
--- Filling 1.
+-- Filling 2.
 --
 -- Times are RFC 3339 in UTC with nine digits, so that they sort as text.
 
@@ -35,7 +35,10 @@ CREATE TABLE workflows (
   version    TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE workflow_executions (
+-- What there is of an execution is one row, written when it has changed, at most once a
+-- transaction: what happened in it is in columns of JSON arrays. The views below show
+-- them as rows.
+CREATE TABLE executions (
   id              TEXT PRIMARY KEY,
   bead_id         TEXT NOT NULL REFERENCES beads (id) DEFERRABLE INITIALLY DEFERRED,
   workflow_id     TEXT NOT NULL REFERENCES workflows (id) DEFERRABLE INITIALLY DEFERRED,
@@ -52,26 +55,79 @@ CREATE TABLE workflow_executions (
   input_tokens    INTEGER NOT NULL,
   output_tokens   INTEGER NOT NULL,
   cost_micro_usd  INTEGER NOT NULL,
-  state           TEXT NOT NULL  -- JSON; last, so that the rest is read without it
+  parent          TEXT NOT NULL, -- the execution that it works for; empty for none
+  visits          TEXT NOT NULL, -- [node, visit, started_at, ended_at, outcome, attempts, timeouts], as they begin
+  figures         TEXT NOT NULL, -- [node, ended, failed, retries, model_calls, input_tokens, output_tokens, cost_micro_usd]
+  broken          TEXT NOT NULL, -- [phase, rule, tier, severity, attempts, findings]
+  ends            TEXT NOT NULL, -- of attempts, in order: [number, agent, at, outcome]
+  transitions     TEXT NOT NULL, -- in order: [number, from_node_id, to_node_id, outcome, timestamp, summary, actor]
+  state           TEXT,          -- JSON; NULL while progress has it
+  progress        BLOB           -- the state as protobuf, until it is written as JSON: once it has ended, or rested
 ) STRICT;
 
-CREATE INDEX workflow_executions_by_bead ON workflow_executions (bead_id);
-CREATE INDEX workflow_executions_by_workflow ON workflow_executions (workflow_id);
-CREATE INDEX workflow_executions_by_start ON workflow_executions (created_at);
+CREATE INDEX executions_by_bead ON executions (bead_id);
+CREATE INDEX executions_by_start ON executions (created_at);
+CREATE INDEX executions_unwritten ON executions (id) WHERE progress IS NOT NULL;
 
-CREATE TABLE workflow_transitions (
-  id           TEXT PRIMARY KEY, -- PROJECT-NUMBER of the event
-  execution_id TEXT NOT NULL REFERENCES workflow_executions (id) DEFERRABLE INITIALLY DEFERRED,
-  from_node_id TEXT NOT NULL,
-  to_node_id   TEXT NOT NULL,
-  outcome      TEXT NOT NULL,
-  timestamp    TEXT NOT NULL,
-  number       INTEGER NOT NULL, -- of the event in its project: the order
-  summary      TEXT NOT NULL,
-  actor        TEXT NOT NULL CHECK (json_valid(actor)) -- on whose behalf, as the JSON of an identity
-) STRICT;
+CREATE VIEW workflow_executions AS SELECT id, bead_id, workflow_id, current_node_id, created_at, updated_at, status, project, process,
+  filed_at, ended_at, files, model_calls, input_tokens, output_tokens, cost_micro_usd, state FROM executions;
 
-CREATE INDEX workflow_transitions_by_execution ON workflow_transitions (execution_id, number);
+CREATE VIEW workflow_transitions AS SELECT
+  x.project || '-' || (t.value ->> 0) AS id, -- of the event
+  x.id AS execution_id,
+  t.value ->> 1 AS from_node_id,
+  t.value ->> 2 AS to_node_id,
+  t.value ->> 3 AS outcome,
+  t.value ->> 4 AS timestamp,
+  t.value ->> 0 AS number, -- of the event in its project: the order
+  t.value ->> 5 AS summary,
+  t.value ->> 6 AS actor   -- on whose behalf, as the JSON of an identity
+FROM executions x, json_each(x.transitions) t;
+
+-- A visit begins when the node is dispatched, or asks the CEO, for the first time.
+CREATE VIEW workflow_visits AS SELECT
+  x.id AS execution_id,
+  v.value ->> 0 AS node_id,
+  v.value ->> 1 AS visit,
+  v.value ->> 2 AS started_at,
+  v.value ->> 3 AS ended_at,
+  v.value ->> 4 AS outcome, -- open; succeeded, failed, skipped; sent-back, reset: by rework or a move; dropped: with the execution
+  v.value ->> 5 AS attempts,
+  v.value ->> 6 AS timeouts
+FROM executions x, json_each(x.visits) v;
+
+CREATE VIEW attempt_ends AS SELECT
+  x.project,
+  a.value ->> 0 AS number,
+  x.bead_id,
+  x.process,
+  a.value ->> 1 AS agent, -- ROLE/N@HOST
+  substr(a.value ->> 1, 1, instr(a.value ->> 1, '/') - 1) AS role,
+  a.value ->> 2 AS at,
+  a.value ->> 3 AS outcome -- success, failure, continue, timeout; released: taken away
+FROM executions x, json_each(x.ends) a;
+
+CREATE VIEW node_figures AS SELECT
+  x.id AS execution_id,
+  f.value ->> 0 AS node_id,
+  f.value ->> 1 AS ended,   -- attempts
+  f.value ->> 2 AS failed,  -- of these, or timed out
+  f.value ->> 3 AS retries, -- attempts after one that did not end well
+  f.value ->> 4 AS model_calls,
+  f.value ->> 5 AS input_tokens,
+  f.value ->> 6 AS output_tokens,
+  f.value ->> 7 AS cost_micro_usd
+FROM executions x, json_each(x.figures) f;
+
+CREATE VIEW broken_rules AS SELECT
+  x.id AS execution_id,
+  b.value ->> 0 AS phase,
+  b.value ->> 1 AS rule,
+  b.value ->> 2 AS tier,     -- 1 the files, 2 a verifier, 3 reviewers
+  b.value ->> 3 AS severity, -- warning or error
+  b.value ->> 4 AS attempts, -- in which it was found
+  b.value ->> 5 AS findings  -- places in all
+FROM executions x, json_each(x.broken) b;
 
 CREATE TABLE workflow_nodes (
   workflow_id    TEXT NOT NULL REFERENCES workflows (id) DEFERRABLE INITIALLY DEFERRED,
@@ -80,19 +136,6 @@ CREATE TABLE workflow_nodes (
   kind           TEXT NOT NULL, -- unspecified, commit, verify or land
   multi_dispatch INTEGER NOT NULL,
   PRIMARY KEY (workflow_id, node_id)
-) STRICT, WITHOUT ROWID;
-
--- A visit begins when the node is dispatched, or asks the CEO, for the first time.
-CREATE TABLE workflow_visits (
-  execution_id TEXT NOT NULL REFERENCES workflow_executions (id) DEFERRABLE INITIALLY DEFERRED,
-  node_id      TEXT NOT NULL,
-  visit        INTEGER NOT NULL,
-  started_at   TEXT NOT NULL,
-  ended_at     TEXT,
-  outcome      TEXT NOT NULL, -- open; succeeded, failed, skipped; sent-back, reset: by rework or a move; dropped: with the execution
-  attempts     INTEGER NOT NULL,
-  timeouts     INTEGER NOT NULL,
-  PRIMARY KEY (execution_id, node_id, visit)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE approvals (
@@ -137,42 +180,6 @@ CREATE TABLE model_calls (
   priced         INTEGER NOT NULL, -- whether that is all of it
   milliseconds   INTEGER NOT NULL, -- 0 is not known
   PRIMARY KEY (project, number)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE attempt_ends (
-  project   TEXT NOT NULL,
-  number    INTEGER NOT NULL,
-  bead_id   TEXT NOT NULL,
-  process   TEXT NOT NULL,
-  agent     TEXT NOT NULL,
-  role      TEXT NOT NULL,
-  at        TEXT NOT NULL,
-  outcome   TEXT NOT NULL, -- success, failure, continue, timeout; released: taken away
-  PRIMARY KEY (project, number)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE node_figures (
-  execution_id   TEXT NOT NULL,
-  node_id        TEXT NOT NULL,
-  ended          INTEGER NOT NULL, -- attempts
-  failed         INTEGER NOT NULL, -- of these, or timed out
-  retries        INTEGER NOT NULL, -- attempts after one that did not end well
-  model_calls    INTEGER NOT NULL,
-  input_tokens   INTEGER NOT NULL,
-  output_tokens  INTEGER NOT NULL,
-  cost_micro_usd INTEGER NOT NULL,
-  PRIMARY KEY (execution_id, node_id)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE broken_rules (
-  execution_id TEXT NOT NULL,
-  phase        TEXT NOT NULL,
-  rule         TEXT NOT NULL,
-  tier         INTEGER NOT NULL, -- 1 the files, 2 a verifier, 3 reviewers
-  severity     TEXT NOT NULL,    -- warning or error
-  attempts     INTEGER NOT NULL, -- in which it was found
-  findings     INTEGER NOT NULL, -- places in all
-  PRIMARY KEY (execution_id, phase, rule, tier, severity)
 ) STRICT, WITHOUT ROWID;
 
 -- Grants of the commit lock, and the places in merge trains that come of them.

@@ -30,34 +30,25 @@ var statements = map[string]string{
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, goal = excluded.goal, execution_id = excluded.execution_id, bead = excluded.bead, updated_at = excluded.updated_at`,
 	"node": `INSERT INTO workflow_nodes (workflow_id, node_id, type, kind, multi_dispatch) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
-	"execution": `INSERT INTO workflow_executions (id, bead_id, workflow_id, current_node_id, state, created_at, updated_at, status,
-			project, process, filed_at, ended_at, files, model_calls, input_tokens, output_tokens, cost_micro_usd)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET workflow_id = excluded.workflow_id, current_node_id = excluded.current_node_id, state = excluded.state,
+	"execution": `INSERT INTO executions (id, bead_id, workflow_id, current_node_id, created_at, updated_at, status, project, process,
+			filed_at, ended_at, files, model_calls, input_tokens, output_tokens, cost_micro_usd, parent,
+			visits, figures, broken, ends, transitions, state, progress)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET workflow_id = excluded.workflow_id, current_node_id = excluded.current_node_id,
 			updated_at = excluded.updated_at, status = excluded.status, ended_at = excluded.ended_at, files = excluded.files,
 			model_calls = excluded.model_calls, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
-			cost_micro_usd = excluded.cost_micro_usd`,
-	"visit": `INSERT INTO workflow_visits (execution_id, node_id, visit, started_at, ended_at, outcome, attempts, timeouts)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome, attempts = excluded.attempts, timeouts = excluded.timeouts`,
-	"visited": `UPDATE workflow_visits SET ended_at = ?, outcome = ?, attempts = ?, timeouts = ? WHERE execution_id = ? AND node_id = ? AND visit = ?`,
-	"asked":   `INSERT INTO approvals (id, project, bead_id, execution_id, node_id, visit, kind, asked_at, decision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')`,
+			cost_micro_usd = excluded.cost_micro_usd, visits = excluded.visits, figures = excluded.figures, broken = excluded.broken,
+			ends = excluded.ends, transitions = excluded.transitions, state = excluded.state, progress = excluded.progress`,
+	"progress": "SELECT progress FROM executions WHERE id = ? AND progress IS NOT NULL",
+	"told":     "UPDATE executions SET state = ?, progress = NULL WHERE id = ?",
+	"asked": `INSERT INTO approvals (id, project, bead_id, execution_id, node_id, visit, kind, asked_at, decided_at, decision)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	"decided": "UPDATE approvals SET decided_at = ?, decision = ? WHERE id = ? AND decided_at IS NULL",
 	"tally": `INSERT INTO tallies (name, process, node, label, value) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET value = value + excluded.value`,
-	"transition": `INSERT INTO workflow_transitions (id, execution_id, from_node_id, to_node_id, outcome, timestamp, number, summary, actor)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	"call": `INSERT INTO model_calls (project, number, bead_id, process, agent, role, model, at, input_tokens, output_tokens,
 			cached_tokens, cost_micro_usd, priced, milliseconds)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	"ended": "INSERT INTO attempt_ends (project, number, bead_id, process, agent, role, at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-	"figures": `INSERT INTO node_figures (execution_id, node_id, ended, failed, retries, model_calls, input_tokens, output_tokens, cost_micro_usd)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET ended = ended + excluded.ended, failed = failed + excluded.failed, retries = retries + excluded.retries,
-			model_calls = model_calls + excluded.model_calls, input_tokens = input_tokens + excluded.input_tokens,
-			output_tokens = output_tokens + excluded.output_tokens, cost_micro_usd = cost_micro_usd + excluded.cost_micro_usd`,
-	"broken": `INSERT INTO broken_rules (execution_id, phase, rule, tier, severity, attempts, findings) VALUES (?, ?, ?, ?, ?, 1, ?)
-		ON CONFLICT DO UPDATE SET attempts = attempts + 1, findings = findings + excluded.findings`,
 	"grant": "INSERT INTO lock_grants (project, token, under, execution_id, at) VALUES (?, ?, ?, ?, ?)",
 	"place": `INSERT INTO lock_grants (project, token, under, execution_id, at)
 		VALUES (?, ?, (SELECT max(token) FROM lock_grants WHERE project = ? AND token = under), ?, ?)`,
@@ -70,7 +61,7 @@ var statements = map[string]string{
 	"granted since": `SELECT EXISTS (SELECT 1 FROM lock_grants
 		WHERE project = ? AND token > ? AND token = under AND execution_id <> ? AND at < ?)`,
 	"stored bead":      "SELECT bead FROM beads WHERE id = ?",
-	"stored execution": "SELECT state FROM workflow_executions WHERE id = ?",
+	"stored execution": "SELECT visits, figures, broken, ends, transitions, state, progress FROM executions WHERE id = ?",
 }
 
 func (d *DB) prepare(ctx context.Context) (err error) {
@@ -95,6 +86,13 @@ func (w *writer) flush(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(w.asked)) {
+		q := w.asked[id]
+		err := w.exec(ctx, "asked", id, q.project, q.GetBead(), q.GetExecution(), q.GetNode(), q.GetVisit(), word(q.GetKind()), q.at, q.decided, q.decision)
+		if err != nil {
+			return err
+		}
+	}
 	return w.flushTallies(ctx)
 }
 
@@ -108,46 +106,6 @@ func (w *writer) flushBead(ctx context.Context, id string, b *loomv1.Bead) error
 		b.GetExecution(), text, clock(b.GetCreatedAt()), clock(b.GetUpdatedAt()))
 }
 
-func (w *writer) flushExecution(ctx context.Context, id string, x *execution) error {
-	state := x.state
-	w.db.executions.keep(id, state, state.GetStatus() == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING)
-	if x.at == nil {
-		return nil
-	}
-	text, err := toJSON(state)
-	if err != nil {
-		return err
-	}
-	filed, u := x.filed, state.GetUsage()
-	if filed == nil {
-		filed = state.GetStartedAt() // the row has its own
-	}
-	err = w.exec(ctx, "execution", id, state.GetBead(), state.GetDefinitionHash(), current(state), text,
-		clock(state.GetStartedAt()), clock(x.at), word(state.GetStatus()), state.GetProject(), state.GetDefinition(),
-		clock(filed), maybe(state.GetEndedAt()), filesOf(state.GetChange()), state.GetModelCalls(),
-		int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCostMicroUsd()))
-	if err != nil {
-		return err
-	}
-	return w.flushVisits(ctx, id, x.visits)
-}
-
-// maybe is a time as the tables hold it, or NULL.
-func maybe(t *timestamppb.Timestamp) any {
-	if t == nil {
-		return nil
-	}
-	return clock(t)
-}
-
-// filesOf is how many files a change has, or NULL if there is none.
-func filesOf(c *loomv1.Change) any {
-	if c == nil {
-		return nil
-	}
-	return max(int(c.GetFilesTotal()), len(c.GetFiles()))
-}
-
 // forget drops what a failed transaction may have changed in memory.
 func (w *writer) forget() {
 	for id := range w.beads {
@@ -156,19 +114,6 @@ func (w *writer) forget() {
 	for id := range w.executions {
 		w.db.executions.drop(id)
 	}
-}
-
-// current joins the nodes that run or wait, by id.
-func current(x *loomv1.Execution) string {
-	var ids []string
-	for id, n := range x.GetNodes() {
-		switch n.GetStatus() {
-		case loomv1.NodeStatus_NODE_STATUS_RUNNING, loomv1.NodeStatus_NODE_STATUS_BACKOFF, loomv1.NodeStatus_NODE_STATUS_WAITING:
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return strings.Join(ids, ",")
 }
 
 // toJSON returns the canonical JSON of m without the blanks that protojson

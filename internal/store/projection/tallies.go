@@ -62,6 +62,10 @@ func (w *writer) counted(x *execution, e *loomv1.Event) {
 		w.count(tallyKey{name: ExecutionsStarted, process: process}, 1)
 	case *loomv1.Event_ExecutionEnded:
 		w.count(tallyKey{name: ExecutionsEnded, process: process, label: word(f.ExecutionEnded.GetStatus())}, 1)
+	case *loomv1.Event_AttemptDispatched:
+		if d := f.AttemptDispatched; d.GetProcess() == "" {
+			w.tallies[tallyKey{name: AttemptsQueued, label: d.GetRole()}] += 0 // shown from now on, also while none waits
+		}
 	case *loomv1.Event_AttemptEnded:
 		outcome := word(f.AttemptEnded.GetOutcome().GetStatus())
 		if f.AttemptEnded.GetTimedOut() {
@@ -81,27 +85,31 @@ func (w *writer) counted(x *execution, e *loomv1.Event) {
 	}
 }
 
-// queued adds n for each attempt that waits for an agent, of the nodes that e
-// can change.
-func (w *writer) queued(x *execution, e *loomv1.Event, n int64) {
-	switch e.GetFact().(type) {
-	case *loomv1.Event_AttemptDispatched, *loomv1.Event_AttemptClaimed, *loomv1.Event_ClaimReleased,
-		*loomv1.Event_AttemptParked, *loomv1.Event_AttemptEnded:
-		w.waits(x.state.GetNodes()[e.Node].GetAttempt(), n)
-	case *loomv1.Event_EdgeSettled, *loomv1.Event_NodeCompleted, *loomv1.Event_ModelAnswered, *loomv1.Event_TurnCompacted, *loomv1.Event_TaskGiven, *loomv1.Event_TaskEnded,
-		*loomv1.Event_CallReserved, *loomv1.Event_CallSettled,
-		*loomv1.Event_ExecutionTold, *loomv1.Event_MessageHeard, *loomv1.Event_ToolFinished:
-	default:
-		for _, st := range x.state.GetNodes() {
-			w.waits(st.GetAttempt(), n)
+// queued counts the attempts of an execution that wait for an agent, by role.
+func queued(state *loomv1.Execution) map[string]int64 {
+	var waits map[string]int64
+	for _, st := range state.GetNodes() {
+		if a := st.GetAttempt(); a != nil && a.GetClaimant() == nil && a.GetParked() == "" && a.GetProcess() == "" {
+			if waits == nil {
+				waits = map[string]int64{}
+			}
+			waits[a.GetRole()]++
 		}
 	}
+	return waits
 }
 
-func (w *writer) waits(a *loomv1.Attempt, n int64) {
-	if a != nil && a.GetClaimant() == nil && a.GetParked() == "" && a.GetProcess() == "" {
-		w.count(tallyKey{name: AttemptsQueued, label: a.GetRole()}, n)
+// countQueued counts what of an execution waits now and did not when it was written
+// last, and the other way round.
+func (w *writer) countQueued(x *execution) {
+	now := queued(x.state)
+	for role, n := range x.queued {
+		w.count(tallyKey{name: AttemptsQueued, label: role}, -n)
 	}
+	for role, n := range now {
+		w.count(tallyKey{name: AttemptsQueued, label: role}, n)
+	}
+	x.queued = now
 }
 
 func (w *writer) flushTallies(ctx context.Context) error {

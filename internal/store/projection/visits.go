@@ -1,29 +1,11 @@
 package projection
 
 import (
-	"cmp"
-	"context"
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
-
-// visitKey names a visit of a node of an execution.
-type visitKey struct {
-	node  string
-	visit uint32
-}
-
-// visit is what a transaction has to write of one.
-type visit struct {
-	started            *timestamppb.Timestamp // unset unless it begins in this transaction
-	ended              *timestamppb.Timestamp
-	outcome            string
-	attempts, timeouts uint32
-}
 
 // How a visit ended, beside succeeded and failed.
 const (
@@ -33,35 +15,49 @@ const (
 	visitDropped  = "dropped"
 )
 
-// visit returns the present visit of a node, filled from the node's state.
+// visit returns the present visit of a node with the counts of the node's state, or
+// nil when it has not begun, as that of a start node never does.
 func (x *execution) visit(node string) *visit {
 	st := x.state.GetNodes()[node]
-	key := visitKey{node, max(st.GetVisit(), 1)}
-	v := x.visits[key]
-	if v == nil {
-		v = &visit{outcome: visitOpen}
-		x.visits[key] = v
+	number := max(st.GetVisit(), 1)
+	for i := range x.visits {
+		if v := &x.visits[i]; v.number == number && v.node == node {
+			v.count(st)
+			return v
+		}
 	}
+	return nil
+}
+
+// begin begins the present visit of a node, unless it has begun already.
+func (x *execution) begin(e *loomv1.Event) {
+	if x.visit(e.Node) != nil {
+		return
+	}
+	st := x.state.GetNodes()[e.Node]
+	v := visit{node: e.Node, number: max(st.GetVisit(), 1), started: clock(e.Time), outcome: visitOpen}
+	v.count(st)
+	x.visits = append(x.visits, v)
+}
+
+// count takes over what the state of the node has of its present visit.
+func (v *visit) count(st *loomv1.NodeState) {
 	v.attempts, v.timeouts = st.GetAttempts(), 0
 	for _, a := range slices.Backward(st.GetHistory()) {
-		if a.GetVisit() != key.visit {
+		if a.GetVisit() != v.number {
 			break
 		}
 		if a.GetTimedOut() {
 			v.timeouts++
 		}
 	}
-	return v
 }
 
-// begin marks that a visit begins, unless it has begun already.
-func (v *visit) begin(e *loomv1.Event) {
-	if v.started == nil {
-		v.started = e.Time
+func (v *visit) end(e *loomv1.Event, outcome string) {
+	if v != nil {
+		v.ended, v.outcome = clock(e.Time), outcome
 	}
 }
-
-func (v *visit) end(e *loomv1.Event, outcome string) { v.ended, v.outcome = e.Time, outcome }
 
 // leave ends the visits that an event cuts short, before it is folded.
 func (x *execution) leave(e *loomv1.Event) {
@@ -100,54 +96,17 @@ func settled(st *loomv1.NodeState) bool {
 func (x *execution) visited(e *loomv1.Event) {
 	switch f := e.GetFact().(type) {
 	case *loomv1.Event_AttemptDispatched:
-		if v := x.visit(e.Node); f.AttemptDispatched.GetNumber() == 1 {
-			v.begin(e)
+		if f.AttemptDispatched.GetNumber() == 1 {
+			x.begin(e)
 		}
+		x.visit(e.Node)
 	case *loomv1.Event_AttemptEnded:
 		x.visit(e.Node)
 	case *loomv1.Event_ApprovalRequested:
-		if e.Node == "" {
-			return
-		}
-		if v := x.visit(e.Node); v.attempts == 0 {
-			v.begin(e)
+		if e.Node != "" && x.state.GetNodes()[e.Node].GetAttempts() == 0 {
+			x.begin(e)
 		}
 	case *loomv1.Event_NodeCompleted, *loomv1.Event_NodeSkipped:
 		x.visit(e.Node).end(e, word(x.state.GetNodes()[e.Node].GetStatus()))
 	}
-}
-
-// flushVisits writes the visits that were touched. One that ends without having
-// begun, as that of a start node, has no row.
-func (w *writer) flushVisits(ctx context.Context, id string, visits map[visitKey]*visit) error {
-	keys := slices.SortedFunc(maps.Keys(visits), func(a, b visitKey) int {
-		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.visit, b.visit))
-	})
-	for _, k := range keys {
-		v := visits[k]
-		ended, err := maybe(v.ended), error(nil)
-		if v.started != nil {
-			err = w.exec(ctx, "visit", id, k.node, k.visit, clock(v.started), ended, v.outcome, v.attempts, v.timeouts)
-		} else {
-			err = w.exec(ctx, "visited", ended, v.outcome, v.attempts, v.timeouts, id, k.node, k.visit)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// approval keeps when the CEO was asked and answered.
-func (w *writer) approval(ctx context.Context, e *loomv1.Event) error {
-	switch f := e.GetFact().(type) {
-	case *loomv1.Event_ApprovalRequested:
-		a := f.ApprovalRequested.GetApproval()
-		return w.exec(ctx, "asked", a.GetId(), e.Project, a.GetBead(), a.GetExecution(), a.GetNode(), a.GetVisit(), word(a.GetKind()), clock(e.Time))
-	case *loomv1.Event_ApprovalDecided:
-		return w.exec(ctx, "decided", clock(e.Time), word(f.ApprovalDecided.GetDecision()), f.ApprovalDecided.GetApproval())
-	case *loomv1.Event_ApprovalLapsed: // one that was decided stays as it is
-		return w.exec(ctx, "decided", clock(e.Time), "lapsed", f.ApprovalLapsed.GetApproval())
-	}
-	return nil
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/base/fact"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -25,22 +24,15 @@ type writer struct {
 	queries    map[string]*sql.Stmt // of the transaction
 	beads      map[string]*loomv1.Bead
 	executions map[string]*execution
-	tallies    map[tallyKey]int64 // what is to be added
+	asked      map[string]*question // approvals that were asked for in it
+	tallies    map[tallyKey]int64   // what is to be added
 }
 
 func newWriter(d *DB) *writer {
 	return &writer{
 		db: d, queries: map[string]*sql.Stmt{}, beads: map[string]*loomv1.Bead{},
-		executions: map[string]*execution{}, tallies: map[tallyKey]int64{},
+		executions: map[string]*execution{}, asked: map[string]*question{}, tallies: map[tallyKey]int64{},
 	}
-}
-
-// execution is the state of one, and the visits that were touched.
-type execution struct {
-	state  *loomv1.Execution
-	at     *timestamppb.Timestamp // of its last event; unset if it was only looked at
-	filed  *timestamppb.Timestamp // unset unless it begins in this transaction
-	visits map[visitKey]*visit
 }
 
 func (w *writer) query(ctx context.Context, name string) *sql.Stmt {
@@ -57,26 +49,28 @@ func (w *writer) exec(ctx context.Context, name string, args ...any) error {
 	return err
 }
 
+// keepers write facts to the tables that the contract names for their kinds.
+var keepers = map[loomv1.FactTable]func(*writer, context.Context, *loomv1.Event) error{
+	loomv1.FactTable_FACT_TABLE_BEADS:       (*writer).bead,
+	loomv1.FactTable_FACT_TABLE_WORKFLOWS:   (*writer).definition,
+	loomv1.FactTable_FACT_TABLE_APPROVALS:   (*writer).approval,
+	loomv1.FactTable_FACT_TABLE_LOCK_GRANTS: (*writer).granted,
+	loomv1.FactTable_FACT_TABLE_COMMITS:     (*writer).committed,
+}
+
+// misplaced is the error of a keeper that is given a fact which is not of its table.
+func misplaced(e *loomv1.Event) error {
+	return fault.New("internal/error", "%T cannot be written to the table that its kind names", e.Fact)
+}
+
+// event folds an event into all that it touches: the tables that the contract names,
+// and its execution where the workflow core folds it.
 func (w *writer) event(ctx context.Context, e *loomv1.Event) error {
 	if err := journal.Newer(e); err != nil {
 		return err
 	}
-	switch f := e.GetFact().(type) {
-	case *loomv1.Event_DefinitionStored:
-		return w.definition(ctx, e, f.DefinitionStored)
-	case *loomv1.Event_PlanAdopted: // a definition of its own, which the execution's row names from here on
-		stored := &loomv1.DefinitionStored{Definition: f.PlanAdopted.GetDefinition(), Hash: f.PlanAdopted.GetHash()}
-		if err := w.definition(ctx, e, stored); err != nil {
-			return err
-		}
-	case *loomv1.Event_BeadFiled:
-		w.filed(e, f.BeadFiled.GetBead())
-		return nil
-	case *loomv1.Event_BeadOccurred, *loomv1.Event_BeadStatusChanged, *loomv1.Event_BeadUpdated:
-		return w.bead(ctx, e)
-	}
-	for _, keep := range []func(context.Context, *loomv1.Event) error{w.approval, w.granted, w.committed} {
-		if err := keep(ctx, e); err != nil {
+	for _, table := range fact.Of(e).Tables {
+		if err := keepers[table](w, ctx, e); err != nil {
 			return err
 		}
 	}
@@ -91,52 +85,46 @@ func begins(e *loomv1.Event) bool {
 	return e.GetExecutionStarted() != nil || e.GetExecutionForked() != nil
 }
 
-func (w *writer) definition(ctx context.Context, e *loomv1.Event, f *loomv1.DefinitionStored) error {
-	text, err := toJSON(f.GetDefinition())
+// definition keeps a definition that was stored, or that an execution was given by a
+// plan and goes on with.
+func (w *writer) definition(ctx context.Context, e *loomv1.Event) error {
+	var d *loomv1.Definition
+	var hash string
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_DefinitionStored:
+		d, hash = f.DefinitionStored.GetDefinition(), f.DefinitionStored.GetHash()
+	case *loomv1.Event_PlanAdopted:
+		d, hash = f.PlanAdopted.GetDefinition(), f.PlanAdopted.GetHash()
+	default:
+		return misplaced(e)
+	}
+	text, err := toJSON(d)
 	if err != nil {
 		return err
 	}
-	d, at := f.GetDefinition(), clock(e.Time)
 	for _, n := range d.GetNodes() {
-		err := w.exec(ctx, "node", f.GetHash(), n.GetId(), word(n.GetType()), word(n.GetKind()), n.GetMultiDispatch())
+		err := w.exec(ctx, "node", hash, n.GetId(), word(n.GetType()), word(n.GetKind()), n.GetMultiDispatch())
 		if err != nil {
 			return err
 		}
 	}
-	return w.exec(ctx, "workflow", f.GetHash(), d.GetName(), text, at, at, d.GetVersion())
+	at := clock(e.Time)
+	return w.exec(ctx, "workflow", hash, d.GetName(), text, at, at, d.GetVersion())
 }
-
-func (w *writer) filed(e *loomv1.Event, filed *loomv1.Bead) {
-	b := proto.CloneOf(filed)
-	b.CreatedAt, b.UpdatedAt, b.FiledBy = e.Time, e.Time, e.Actor
-	if b.Status == blocked {
-		b.BlockedSince = e.Time
-	}
-	w.beads[b.GetId()] = b
-	w.count(tallyKey{name: BeadsFiled, label: word(b.GetType())}, 1)
-}
-
-const blocked = loomv1.BeadStatus_BEAD_STATUS_BLOCKED
 
 func (w *writer) bead(ctx context.Context, e *loomv1.Event) error {
+	if f := e.GetBeadFiled(); f != nil {
+		w.beads[f.GetBead().GetId()] = &loomv1.Bead{}
+		w.count(tallyKey{name: BeadsFiled, label: word(f.GetBead().GetType())}, 1)
+	}
 	b, err := w.beadOf(ctx, e)
 	if err != nil {
 		return err
 	}
-	b.UpdatedAt = e.Time
-	switch f := e.GetFact().(type) {
-	case *loomv1.Event_BeadOccurred:
-		b.Occurrences = f.BeadOccurred.GetOccurrences()
-	case *loomv1.Event_BeadStatusChanged:
-		status := f.BeadStatusChanged.GetStatus()
-		if status != blocked {
-			b.BlockedSince = nil
-		} else if b.Status != blocked {
-			b.BlockedSince = e.Time
-		}
-		b.Status, b.Reason = status, f.BeadStatusChanged.GetReason()
-	case *loomv1.Event_BeadUpdated:
-		project.FoldUpdate(b, f.BeadUpdated)
+	if project.FoldBead(b, e) != nil {
+		return misplaced(e)
+	}
+	if e.GetBeadUpdated() != nil {
 		return w.prioritize(ctx, b, e.Time)
 	}
 	return nil
@@ -148,82 +136,10 @@ func (w *writer) prioritize(ctx context.Context, b *loomv1.Bead, at *timestamppb
 		return nil
 	}
 	x, err := w.stored(ctx, b.GetExecution())
-	if err == nil && x.state.GetStatus() == loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING {
+	if err == nil && running(x.state) {
 		x.state.Priority, x.at = b.GetPriority(), at
 	}
 	return err
-}
-
-// step folds an event into its execution, with what it means for visits and
-// counts, and records it if it is a transition.
-func (w *writer) step(ctx context.Context, e *loomv1.Event) error {
-	x, err := w.executionOf(ctx, e)
-	if err != nil {
-		return err
-	}
-	from, to, outcome, moved := workflow.Transition(e)
-	summary := x.state.GetNodes()[from].GetOutcome().GetSummary()
-	if r := e.GetReworkStarted(); r != nil {
-		summary = r.GetReason()
-	}
-	x.leave(e)
-	w.queued(x, e, -1)
-	if err := w.costed(ctx, x, e); err != nil {
-		return err
-	}
-	if err := workflow.Apply(x.state, e); err != nil {
-		return fmt.Errorf("project %q: %w", e.Project, err)
-	}
-	w.queued(x, e, +1)
-	x.visited(e)
-	w.counted(x, e)
-	if err := w.figured(ctx, e); err != nil {
-		return err
-	}
-	x.at = e.Time
-	if !moved {
-		return nil
-	}
-	actor, err := toJSON(e.GetActor())
-	if err != nil {
-		return err
-	}
-	return w.exec(ctx, "transition", fmt.Sprintf("%s-%d", e.Project, e.Number),
-		e.Execution, from, to, outcome, clock(e.Time), e.Number, summary, actor)
-}
-
-// executionOf returns the execution of e, begun anew if e begins it.
-func (w *writer) executionOf(ctx context.Context, e *loomv1.Event) (*execution, error) {
-	if !begins(e) {
-		return w.stored(ctx, e.Execution)
-	}
-	b, err := w.beadOf(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	x := &execution{filed: e.Time, visits: map[visitKey]*visit{}}
-	if b.GetExecution() == "" {
-		x.filed = b.GetCreatedAt()
-	}
-	b.Execution, b.Executions = e.Execution, b.Executions+1
-	x.state = &loomv1.Execution{Priority: b.GetPriority(), Context: proto.CloneOf(b.GetContext())}
-	w.executions[e.Execution] = x
-	return x, nil
-}
-
-// stored returns an execution that began earlier.
-func (w *writer) stored(ctx context.Context, id string) (*execution, error) {
-	if x, ok := w.executions[id]; ok {
-		return x, nil
-	}
-	x := &execution{visits: map[visitKey]*visit{}}
-	w.executions[id] = x
-	if state, ok := w.db.executions.get(id); ok {
-		x.state = state
-		return x, nil
-	}
-	x.state = &loomv1.Execution{}
-	return x, w.load(ctx, "stored execution", id, x.state)
 }
 
 func (w *writer) beadOf(ctx context.Context, e *loomv1.Event) (*loomv1.Bead, error) {
@@ -232,8 +148,12 @@ func (w *writer) beadOf(ctx context.Context, e *loomv1.Event) (*loomv1.Bead, err
 	}
 	b, ok := w.db.beads.get(e.Bead)
 	if !ok {
+		var text []byte
+		if err := w.load(ctx, "stored bead", e.Bead, &text); err != nil {
+			return nil, err
+		}
 		b = &loomv1.Bead{}
-		if err := w.load(ctx, "stored bead", e.Bead, b); err != nil {
+		if err := protojson.Unmarshal(text, b); err != nil {
 			return nil, err
 		}
 	}
@@ -241,14 +161,46 @@ func (w *writer) beadOf(ctx context.Context, e *loomv1.Event) (*loomv1.Bead, err
 	return b, nil
 }
 
-func (w *writer) load(ctx context.Context, query, id string, into proto.Message) error {
-	var text []byte
-	err := w.query(ctx, query).QueryRowContext(ctx, id).Scan(&text)
+// load reads a row that an earlier event must have made.
+func (w *writer) load(ctx context.Context, query, id string, into ...any) error {
+	err := w.query(ctx, query).QueryRowContext(ctx, id).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return fault.New("projection/diverged", "an event is about %q, of which no earlier event tells", id)
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// question is an approval that was asked for in a transaction.
+type question struct {
+	*loomv1.Approval
+	project, at string
+	decided     any // when, or nil
+	decision    string
+}
+
+// approval keeps when the CEO was asked and answered. One that was decided stays as it
+// is when it lapses.
+func (w *writer) approval(ctx context.Context, e *loomv1.Event) error {
+	switch f := e.GetFact().(type) {
+	case *loomv1.Event_ApprovalRequested:
+		a := f.ApprovalRequested.GetApproval()
+		w.asked[a.GetId()] = &question{Approval: a, project: e.Project, at: clock(e.Time)}
+		return nil
+	case *loomv1.Event_ApprovalDecided:
+		return w.answered(ctx, f.ApprovalDecided.GetApproval(), clock(e.Time), word(f.ApprovalDecided.GetDecision()))
+	case *loomv1.Event_ApprovalLapsed:
+		return w.answered(ctx, f.ApprovalLapsed.GetApproval(), clock(e.Time), "lapsed")
 	}
-	return protojson.Unmarshal(text, into)
+	return misplaced(e)
+}
+
+func (w *writer) answered(ctx context.Context, id, at, decision string) error {
+	q := w.asked[id]
+	switch {
+	case q == nil:
+		return w.exec(ctx, "decided", at, decision, id)
+	case q.decided == nil:
+		q.decided, q.decision = at, decision
+	}
+	return nil
 }

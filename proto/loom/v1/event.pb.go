@@ -6062,7 +6062,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xbfS\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf9S\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6076,19 +6076,20 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04wall\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x04wall\x12\xaf\x01\n" +
 	"\x12project_registered\x18\x14 \x01(\v2\x1a.loom.v1.ProjectRegisteredBb\x8a\xb5\x18^\n" +
-	"\x01\x01\x1aYproject {project} registered, work lands on {.config.target_branch or its default branch}H\x00R\x11projectRegistered\x12\xb5\x01\n" +
-	"\x11definition_stored\x18\x15 \x01(\v2\x19.loom.v1.DefinitionStoredBk\x8a\xb5\x18g\n" +
-	"\x01\x01\x1ab{about}: workflow {.definition.name} {.definition.version} stored ({.definition.nodes count node})H\x00R\x10definitionStored\x12<\n" +
+	"\x01\x01\x1aYproject {project} registered, work lands on {.config.target_branch or its default branch}H\x00R\x11projectRegistered\x12\xb8\x01\n" +
+	"\x11definition_stored\x18\x15 \x01(\v2\x19.loom.v1.DefinitionStoredBn\x8a\xb5\x18j\n" +
+	"\x01\x01\x1ab{about}: workflow {.definition.name} {.definition.version} stored ({.definition.nodes count node})\"\x01\x02H\x00R\x10definitionStored\x12?\n" +
 	"\n" +
-	"bead_filed\x18\x16 \x01(\v2\x12.loom.v1.BeadFiledB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x01H\x00R\tbeadFiled\x12\x8e\x01\n" +
-	"\rbead_occurred\x18\x17 \x01(\v2\x15.loom.v1.BeadOccurredBP\x8a\xb5\x18L\n" +
-	"\x01\x01\x1aG{about}: the same error was reported again, {.occurrences} times so farH\x00R\fbeadOccurred\x12}\n" +
-	"\x13bead_status_changed\x18\x18 \x01(\v2\x1a.loom.v1.BeadStatusChangedB/\x8a\xb5\x18+\n" +
-	"\x01\x01\x1a&{about}: bead is {.status}{.reason in}H\x00R\x11beadStatusChanged\x12\xb4\x01\n" +
-	"\x13submission_rejected\x18\x19 \x01(\v2\x1b.loom.v1.SubmissionRejectedBd\x8a\xb5\x18`\x1a^{about}: submission on {.subject or no subject} rejected{.error.message after}{.error.code in}H\x00R\x12submissionRejected\x12q\n" +
-	"\fbead_updated\x18\x1a \x01(\v2\x14.loom.v1.BeadUpdatedB6\x8a\xb5\x182\n" +
-	"\x01\x01\x1a-{about}: bead updated by {who}{.reason after}H\x00R\vbeadUpdated\x12\xad\x01\n" +
+	"bead_filed\x18\x16 \x01(\v2\x12.loom.v1.BeadFiledB\n" +
+	"\x8a\xb5\x18\x06\n" +
+	"\x01\x01\"\x01\x01H\x00R\tbeadFiled\x12\x91\x01\n" +
+	"\rbead_occurred\x18\x17 \x01(\v2\x15.loom.v1.BeadOccurredBS\x8a\xb5\x18O\n" +
+	"\x01\x01\x1aG{about}: the same error was reported again, {.occurrences} times so far\"\x01\x01H\x00R\fbeadOccurred\x12\x80\x01\n" +
+	"\x13bead_status_changed\x18\x18 \x01(\v2\x1a.loom.v1.BeadStatusChangedB2\x8a\xb5\x18.\n" +
+	"\x01\x01\x1a&{about}: bead is {.status}{.reason in}\"\x01\x01H\x00R\x11beadStatusChanged\x12\xb4\x01\n" +
+	"\x13submission_rejected\x18\x19 \x01(\v2\x1b.loom.v1.SubmissionRejectedBd\x8a\xb5\x18`\x1a^{about}: submission on {.subject or no subject} rejected{.error.message after}{.error.code in}H\x00R\x12submissionRejected\x12t\n" +
+	"\fbead_updated\x18\x1a \x01(\v2\x14.loom.v1.BeadUpdatedB9\x8a\xb5\x185\n" +
+	"\x01\x01\x1a-{about}: bead updated by {who}{.reason after}\"\x01\x01H\x00R\vbeadUpdated\x12\xad\x01\n" +
 	"\x10governor_tripped\x18\x1b \x01(\v2\x18.loom.v1.GovernorTrippedBf\x8a\xb5\x18b\n" +
 	"\x01\x01\x1a]{about}: no more {.kind} beads before {.until}, {.filed} were filed; {.approval} asks the CEOH\x00R\x0fgovernorTripped\x12\x8e\x01\n" +
 	"\x10governor_renewed\x18\x1c \x01(\v2\x18.loom.v1.GovernorRenewedBG\x8a\xb5\x18C\n" +
@@ -6126,19 +6127,19 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rtools_trusted\x18, \x01(\v2\x15.loom.v1.ToolsTrustedBx\x8a\xb5\x18t\n" +
 	"\x01\x01\x1ao{about}: tools of process {.toolkit.process} are trusted on every host: {.toolkit.tools}{.toolkit.reason after}H\x00R\ftoolsTrusted\x12\x9c\x01\n" +
 	"\x10tools_distrusted\x18- \x01(\v2\x18.loom.v1.ToolsDistrustedBU\x8a\xb5\x18Q\n" +
-	"\x01\x01\x1aL{about}: tools of process {.process} are not trusted any more{.reason after}H\x00R\x0ftoolsDistrusted\x12U\n" +
-	"\x12approval_requested\x18. \x01(\v2\x1a.loom.v1.ApprovalRequestedB\b\x8a\xb5\x18\x04\n" +
-	"\x02\x01\x02H\x00R\x11approvalRequested\x12\x9a\x01\n" +
-	"\x10approval_decided\x18/ \x01(\v2\x18.loom.v1.ApprovalDecidedBS\x8a\xb5\x18O\n" +
-	"\x02\x01\x02\x1aI{about}: approval {.approval} answered by {who}: {.decision}{.comment in}H\x00R\x0fapprovalDecided\x12\xa5\x01\n" +
+	"\x01\x01\x1aL{about}: tools of process {.process} are not trusted any more{.reason after}H\x00R\x0ftoolsDistrusted\x12X\n" +
+	"\x12approval_requested\x18. \x01(\v2\x1a.loom.v1.ApprovalRequestedB\v\x8a\xb5\x18\a\n" +
+	"\x02\x01\x02\"\x01\x03H\x00R\x11approvalRequested\x12\x9d\x01\n" +
+	"\x10approval_decided\x18/ \x01(\v2\x18.loom.v1.ApprovalDecidedBV\x8a\xb5\x18R\n" +
+	"\x02\x01\x02\x1aI{about}: approval {.approval} answered by {who}: {.decision}{.comment in}\"\x01\x03H\x00R\x0fapprovalDecided\x12\xa5\x01\n" +
 	"\x10approval_refused\x180 \x01(\v2\x18.loom.v1.ApprovalRefusedB^\x8a\xb5\x18Z\n" +
-	"\x01\x01\x1aU{about}: answer to approval {.approval} refused{.error.message after}{.error.code in}H\x00R\x0fapprovalRefused\x12\x80\x01\n" +
-	"\x0fapproval_lapsed\x181 \x01(\v2\x17.loom.v1.ApprovalLapsedB<\x8a\xb5\x188\n" +
-	"\x01\x02\x1a3{about}: approval {.approval} lapsed{.reason after}H\x00R\x0eapprovalLapsed\x12\x95\x01\n" +
-	"\x11execution_started\x182 \x01(\v2\x19.loom.v1.ExecutionStartedBK\x8a\xb5\x18G\n" +
-	"\x01\x02\x1aB{about}: execution {execution} started on {.definition} {.version}H\x00R\x10executionStarted\x12\x9c\x01\n" +
-	"\x10execution_forked\x183 \x01(\v2\x18.loom.v1.ExecutionForkedBU\x8a\xb5\x18Q\n" +
-	"\x01\x02\x1aL{about}: execution {execution} forked from {.from.execution} at {.from.node}H\x00R\x0fexecutionForked\x12\x89\x01\n" +
+	"\x01\x01\x1aU{about}: answer to approval {.approval} refused{.error.message after}{.error.code in}H\x00R\x0fapprovalRefused\x12\x83\x01\n" +
+	"\x0fapproval_lapsed\x181 \x01(\v2\x17.loom.v1.ApprovalLapsedB?\x8a\xb5\x18;\n" +
+	"\x01\x02\x1a3{about}: approval {.approval} lapsed{.reason after}\"\x01\x03H\x00R\x0eapprovalLapsed\x12\x98\x01\n" +
+	"\x11execution_started\x182 \x01(\v2\x19.loom.v1.ExecutionStartedBN\x8a\xb5\x18J\n" +
+	"\x01\x02\x1aB{about}: execution {execution} started on {.definition} {.version}\"\x01\x01H\x00R\x10executionStarted\x12\x9f\x01\n" +
+	"\x10execution_forked\x183 \x01(\v2\x18.loom.v1.ExecutionForkedBX\x8a\xb5\x18T\n" +
+	"\x01\x02\x1aL{about}: execution {execution} forked from {.from.execution} at {.from.node}\"\x01\x01H\x00R\x0fexecutionForked\x12\x89\x01\n" +
 	"\x0fexecution_moved\x184 \x01(\v2\x17.loom.v1.ExecutionMovedBE\x8a\xb5\x18A\n" +
 	"\x01\x02\x1a<{about}: execution {execution} moved to {.to}{.reason after}H\x00R\x0eexecutionMoved\x12\x7f\n" +
 	"\x0eexecution_told\x185 \x01(\v2\x16.loom.v1.ExecutionToldB>\x8a\xb5\x18:\n" +
@@ -6159,9 +6160,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\tgap_noted\x18< \x01(\v2\x11.loom.v1.GapNotedB:\x8a\xb5\x186\n" +
 	"\x01\x02\x1a1{about}: {node} goes on with a gap{.reason after}H\x00R\bgapNoted\x12B\n" +
 	"\flimit_lifted\x18= \x01(\v2\x14.loom.v1.LimitLiftedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\vlimitLifted\x12C\n" +
-	"\fplan_adopted\x18> \x01(\v2\x14.loom.v1.PlanAdoptedB\b\x8a\xb5\x18\x04\n" +
-	"\x02\x01\x02H\x00R\vplanAdopted\x12x\n" +
+	"\x01\x02H\x00R\vlimitLifted\x12F\n" +
+	"\fplan_adopted\x18> \x01(\v2\x14.loom.v1.PlanAdoptedB\v\x8a\xb5\x18\a\n" +
+	"\x02\x01\x02\"\x01\x02H\x00R\vplanAdopted\x12x\n" +
 	"\rchild_started\x18? \x01(\v2\x15.loom.v1.ChildStartedB:\x8a\xb5\x186\n" +
 	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x87\x01\n" +
 	"\n" +
@@ -6183,15 +6184,19 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0fretry_scheduled\x18G \x01(\v2\x17.loom.v1.RetryScheduledB0\x8a\xb5\x18,\n" +
 	"\x01\x02\x1a'{about}: {node} is tried again at {.at}H\x00R\x0eretryScheduled\x12K\n" +
 	"\x0fchange_proposed\x18H \x01(\v2\x17.loom.v1.ChangeProposedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\x0echangeProposed\x12H\n" +
-	"\x0ecandidate_made\x18I \x01(\v2\x16.loom.v1.CandidateMadeB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\rcandidateMade\x12B\n" +
-	"\ftrain_tested\x18J \x01(\v2\x14.loom.v1.TrainTestedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\vtrainTested\x122\n" +
-	"\x06landed\x18K \x01(\v2\x0f.loom.v1.LandedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\x06landed\x12K\n" +
-	"\x0flanding_settled\x18L \x01(\v2\x17.loom.v1.LandingSettledB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\x0elandingSettled\x12w\n" +
+	"\x01\x02H\x00R\x0echangeProposed\x12K\n" +
+	"\x0ecandidate_made\x18I \x01(\v2\x16.loom.v1.CandidateMadeB\n" +
+	"\x8a\xb5\x18\x06\n" +
+	"\x01\x02\"\x01\x05H\x00R\rcandidateMade\x12E\n" +
+	"\ftrain_tested\x18J \x01(\v2\x14.loom.v1.TrainTestedB\n" +
+	"\x8a\xb5\x18\x06\n" +
+	"\x01\x02\"\x01\x05H\x00R\vtrainTested\x125\n" +
+	"\x06landed\x18K \x01(\v2\x0f.loom.v1.LandedB\n" +
+	"\x8a\xb5\x18\x06\n" +
+	"\x01\x02\"\x01\x05H\x00R\x06landed\x12N\n" +
+	"\x0flanding_settled\x18L \x01(\v2\x17.loom.v1.LandingSettledB\n" +
+	"\x8a\xb5\x18\x06\n" +
+	"\x01\x02\"\x01\x05H\x00R\x0elandingSettled\x12w\n" +
 	"\fturn_started\x18M \x01(\v2\x14.loom.v1.TurnStartedB<\x8a\xb5\x188\n" +
 	"\x01\x03\x1a3{who} began a turn at {node or about} with {.model}H\x00R\vturnStarted\x12I\n" +
 	"\x0emodel_answered\x18N \x01(\v2\x16.loom.v1.ModelAnsweredB\b\x8a\xb5\x18\x04\n" +
@@ -6227,19 +6232,19 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rballot_closed\x18] \x01(\v2\x15.loom.v1.BallotClosedB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x04H\x00R\fballotClosed\x12\x98\x01\n" +
 	"\x0elock_requested\x18^ \x01(\v2\x16.loom.v1.LockRequestedBW\x8a\xb5\x18S\n" +
-	"\x01\x05\x1aN{about}: commit lock on {.repository base} asked for by {.claim.holder or who}H\x00R\rlockRequested\x12\xa4\x01\n" +
-	"\flock_granted\x18_ \x01(\v2\x14.loom.v1.LockGrantedBi\x8a\xb5\x18e\n" +
-	"\x01\x05\x1a`{about}: commit lock on {.repository base} granted to {.request} until {.until} (token {.token})H\x00R\vlockGranted\x12\x96\x01\n" +
+	"\x01\x05\x1aN{about}: commit lock on {.repository base} asked for by {.claim.holder or who}H\x00R\rlockRequested\x12\xa7\x01\n" +
+	"\flock_granted\x18_ \x01(\v2\x14.loom.v1.LockGrantedBl\x8a\xb5\x18h\n" +
+	"\x01\x05\x1a`{about}: commit lock on {.repository base} granted to {.request} until {.until} (token {.token})\"\x01\x04H\x00R\vlockGranted\x12\x96\x01\n" +
 	"\flock_renewed\x18` \x01(\v2\x14.loom.v1.LockRenewedB[\x8a\xb5\x18W\n" +
-	"\x01\x05\x1aR{about}: commit lock on {.repository base} renewed until {.until} (token {.token})H\x00R\vlockRenewed\x12\x8b\x01\n" +
-	"\rlock_released\x18a \x01(\v2\x15.loom.v1.LockReleasedBM\x8a\xb5\x18I\n" +
-	"\x01\x05\x1aD{about}: commit lock on {.repository base} released (token {.token})H\x00R\flockReleased\x12\xa9\x01\n" +
-	"\flock_expired\x18b \x01(\v2\x14.loom.v1.LockExpiredBn\x8a\xb5\x18j\n" +
-	"\x01\x05\x1ae{about}: commit lock on {.repository base} taken from a holder that did not renew it (token {.token})H\x00R\vlockExpired\x12\x93\x01\n" +
+	"\x01\x05\x1aR{about}: commit lock on {.repository base} renewed until {.until} (token {.token})H\x00R\vlockRenewed\x12\x8e\x01\n" +
+	"\rlock_released\x18a \x01(\v2\x15.loom.v1.LockReleasedBP\x8a\xb5\x18L\n" +
+	"\x01\x05\x1aD{about}: commit lock on {.repository base} released (token {.token})\"\x01\x04H\x00R\flockReleased\x12\xac\x01\n" +
+	"\flock_expired\x18b \x01(\v2\x14.loom.v1.LockExpiredBq\x8a\xb5\x18m\n" +
+	"\x01\x05\x1ae{about}: commit lock on {.repository base} taken from a holder that did not renew it (token {.token})\"\x01\x04H\x00R\vlockExpired\x12\x93\x01\n" +
 	"\x0elock_withdrawn\x18c \x01(\v2\x16.loom.v1.LockWithdrawnBR\x8a\xb5\x18N\n" +
-	"\x01\x05\x1aI{about}: commit lock on {.repository base} no longer wanted by {.request}H\x00R\rlockWithdrawn\x12\xac\x01\n" +
-	"\flock_coupled\x18d \x01(\v2\x14.loom.v1.LockCoupledBq\x8a\xb5\x18m\n" +
-	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})H\x00R\vlockCoupled\x12@\n" +
+	"\x01\x05\x1aI{about}: commit lock on {.repository base} no longer wanted by {.request}H\x00R\rlockWithdrawn\x12\xaf\x01\n" +
+	"\flock_coupled\x18d \x01(\v2\x14.loom.v1.LockCoupledBt\x8a\xb5\x18p\n" +
+	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})\"\x01\x04H\x00R\vlockCoupled\x12@\n" +
 	"\vmemory_kept\x18e \x01(\v2\x13.loom.v1.MemoryKeptB\b\x8a\xb5\x18\x04\n" +
 	"\x02\x01\x06H\x00R\n" +
 	"memoryKept\x12|\n" +

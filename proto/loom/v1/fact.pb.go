@@ -90,6 +90,68 @@ func (Core) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_fact_proto_rawDescGZIP(), []int{0}
 }
 
+// FactTable is a table of the projection that a fact may be written to by itself. What
+// CORE_WORKFLOW folds goes into the row of its execution, and is not said again here.
+type FactTable int32
+
+const (
+	FactTable_FACT_TABLE_UNSPECIFIED FactTable = 0
+	FactTable_FACT_TABLE_BEADS       FactTable = 1
+	// Definitions, and their nodes.
+	FactTable_FACT_TABLE_WORKFLOWS   FactTable = 2
+	FactTable_FACT_TABLE_APPROVALS   FactTable = 3
+	FactTable_FACT_TABLE_LOCK_GRANTS FactTable = 4
+	// Commits and landings.
+	FactTable_FACT_TABLE_COMMITS FactTable = 5
+)
+
+// Enum value maps for FactTable.
+var (
+	FactTable_name = map[int32]string{
+		0: "FACT_TABLE_UNSPECIFIED",
+		1: "FACT_TABLE_BEADS",
+		2: "FACT_TABLE_WORKFLOWS",
+		3: "FACT_TABLE_APPROVALS",
+		4: "FACT_TABLE_LOCK_GRANTS",
+		5: "FACT_TABLE_COMMITS",
+	}
+	FactTable_value = map[string]int32{
+		"FACT_TABLE_UNSPECIFIED": 0,
+		"FACT_TABLE_BEADS":       1,
+		"FACT_TABLE_WORKFLOWS":   2,
+		"FACT_TABLE_APPROVALS":   3,
+		"FACT_TABLE_LOCK_GRANTS": 4,
+		"FACT_TABLE_COMMITS":     5,
+	}
+)
+
+func (x FactTable) Enum() *FactTable {
+	p := new(FactTable)
+	*p = x
+	return p
+}
+
+func (x FactTable) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FactTable) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_fact_proto_enumTypes[1].Descriptor()
+}
+
+func (FactTable) Type() protoreflect.EnumType {
+	return &file_loom_v1_fact_proto_enumTypes[1]
+}
+
+func (x FactTable) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FactTable.Descriptor instead.
+func (FactTable) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_fact_proto_rawDescGZIP(), []int{1}
+}
+
 // FactKind is what every reader has to know of a kind of event, said once, where the
 // kind is declared. Its name for people is that of its field in kebab case.
 type FactKind struct {
@@ -100,7 +162,9 @@ type FactKind struct {
 	Since uint32 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
 	// The sentence of its notice, with {places} that package notice fills. Empty: the
 	// sentence depends on more than one value, and package notice has a function.
-	Says          string `protobuf:"bytes,3,opt,name=says,proto3" json:"says,omitempty"`
+	Says string `protobuf:"bytes,3,opt,name=says,proto3" json:"says,omitempty"`
+	// The tables that it is written to, in this order, beside its execution's row.
+	Tables        []FactTable `protobuf:"varint,4,rep,packed,name=tables,proto3,enum=loom.v1.FactTable" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +220,13 @@ func (x *FactKind) GetSays() string {
 	return ""
 }
 
+func (x *FactKind) GetTables() []FactTable {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
 var file_loom_v1_fact_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
@@ -190,11 +261,12 @@ var File_loom_v1_fact_proto protoreflect.FileDescriptor
 
 const file_loom_v1_fact_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/fact.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\"Y\n" +
+	"\x12loom/v1/fact.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\"\x85\x01\n" +
 	"\bFactKind\x12#\n" +
 	"\x05cores\x18\x01 \x03(\x0e2\r.loom.v1.CoreR\x05cores\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\rR\x05since\x12\x12\n" +
-	"\x04says\x18\x03 \x01(\tR\x04says*\x80\x01\n" +
+	"\x04says\x18\x03 \x01(\tR\x04says\x12*\n" +
+	"\x06tables\x18\x04 \x03(\x0e2\x12.loom.v1.FactTableR\x06tables*\x80\x01\n" +
 	"\x04Core\x12\x14\n" +
 	"\x10CORE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fCORE_PROJECT\x10\x01\x12\x11\n" +
@@ -203,7 +275,14 @@ const file_loom_v1_fact_proto_rawDesc = "" +
 	"\n" +
 	"CORE_GRAPH\x10\x04\x12\r\n" +
 	"\tCORE_LOCK\x10\x05\x12\x0f\n" +
-	"\vCORE_MEMORY\x10\x06:F\n" +
+	"\vCORE_MEMORY\x10\x06*\xa5\x01\n" +
+	"\tFactTable\x12\x1a\n" +
+	"\x16FACT_TABLE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10FACT_TABLE_BEADS\x10\x01\x12\x18\n" +
+	"\x14FACT_TABLE_WORKFLOWS\x10\x02\x12\x18\n" +
+	"\x14FACT_TABLE_APPROVALS\x10\x03\x12\x1a\n" +
+	"\x16FACT_TABLE_LOCK_GRANTS\x10\x04\x12\x16\n" +
+	"\x12FACT_TABLE_COMMITS\x10\x05:F\n" +
 	"\x04kind\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\v2\x11.loom.v1.FactKindR\x04kind:M\n" +
 	"\n" +
 	"decided_by\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\x0e2\r.loom.v1.CoreR\tdecidedByB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
@@ -220,24 +299,26 @@ func file_loom_v1_fact_proto_rawDescGZIP() []byte {
 	return file_loom_v1_fact_proto_rawDescData
 }
 
-var file_loom_v1_fact_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loom_v1_fact_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_loom_v1_fact_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_loom_v1_fact_proto_goTypes = []any{
 	(Core)(0),                         // 0: loom.v1.Core
-	(*FactKind)(nil),                  // 1: loom.v1.FactKind
-	(*descriptorpb.FieldOptions)(nil), // 2: google.protobuf.FieldOptions
+	(FactTable)(0),                    // 1: loom.v1.FactTable
+	(*FactKind)(nil),                  // 2: loom.v1.FactKind
+	(*descriptorpb.FieldOptions)(nil), // 3: google.protobuf.FieldOptions
 }
 var file_loom_v1_fact_proto_depIdxs = []int32{
 	0, // 0: loom.v1.FactKind.cores:type_name -> loom.v1.Core
-	2, // 1: loom.v1.kind:extendee -> google.protobuf.FieldOptions
-	2, // 2: loom.v1.decided_by:extendee -> google.protobuf.FieldOptions
-	1, // 3: loom.v1.kind:type_name -> loom.v1.FactKind
-	0, // 4: loom.v1.decided_by:type_name -> loom.v1.Core
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	3, // [3:5] is the sub-list for extension type_name
-	1, // [1:3] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	1, // 1: loom.v1.FactKind.tables:type_name -> loom.v1.FactTable
+	3, // 2: loom.v1.kind:extendee -> google.protobuf.FieldOptions
+	3, // 3: loom.v1.decided_by:extendee -> google.protobuf.FieldOptions
+	2, // 4: loom.v1.kind:type_name -> loom.v1.FactKind
+	0, // 5: loom.v1.decided_by:type_name -> loom.v1.Core
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	4, // [4:6] is the sub-list for extension type_name
+	2, // [2:4] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_fact_proto_init() }
@@ -250,7 +331,7 @@ func file_loom_v1_fact_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_fact_proto_rawDesc), len(file_loom_v1_fact_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   1,
 			NumExtensions: 2,
 			NumServices:   0,

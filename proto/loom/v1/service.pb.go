@@ -2447,7 +2447,9 @@ type HostReply struct {
 	ClocksApart *durationpb.Duration `protobuf:"bytes,15,opt,name=clocks_apart,json=clocksApart,proto3" json:"clocks_apart,omitempty"`
 	// What is damaged of what it has stored, as far as a check beside the running
 	// host has found.
-	Damage        []*Error `protobuf:"bytes,16,rep,name=damage,proto3" json:"damage,omitempty"`
+	Damage []*Error `protobuf:"bytes,16,rep,name=damage,proto3" json:"damage,omitempty"`
+	// How far its tables are behind the journals.
+	Tables        *TablesLag `protobuf:"bytes,17,opt,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2594,6 +2596,69 @@ func (x *HostReply) GetDamage() []*Error {
 	return nil
 }
 
+func (x *HostReply) GetTables() *TablesLag {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// TablesLag is what the tables of a host lack of its journals.
+type TablesLag struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Batches, of all journals.
+	Batches uint64 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
+	// How long the oldest of those that the host itself appended has waited; usually
+	// under a second.
+	Since         *durationpb.Duration `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TablesLag) Reset() {
+	*x = TablesLag{}
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TablesLag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TablesLag) ProtoMessage() {}
+
+func (x *TablesLag) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
+func (*TablesLag) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *TablesLag) GetBatches() uint64 {
+	if x != nil {
+		return x.Batches
+	}
+	return 0
+}
+
+func (x *TablesLag) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // ProjectDisk is what a project has in the data directory of a host, in bytes.
 type ProjectDisk struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2620,7 +2685,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2697,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2710,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -2733,7 +2798,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2810,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2823,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -2839,7 +2904,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2916,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2929,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -3011,7 +3076,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3023,7 +3088,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3036,7 +3101,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -3132,7 +3197,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3209,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3222,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -3305,7 +3370,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3382,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3395,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -3413,7 +3478,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3490,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3503,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -3485,7 +3550,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3497,7 +3562,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3510,7 +3575,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -3585,7 +3650,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3662,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3675,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Cost) GetName() string {
@@ -3929,7 +3994,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xb7\x04\n" +
+	"\vHostRequest\"\xe3\x04\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -3950,7 +4015,11 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04disk\x18\r \x03(\v2\x14.loom.v1.ProjectDiskR\x04disk\x12+\n" +
 	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x12<\n" +
 	"\fclocks_apart\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\vclocksApart\x12&\n" +
-	"\x06damage\x18\x10 \x03(\v2\x0e.loom.v1.ErrorR\x06damage\"\xc3\x02\n" +
+	"\x06damage\x18\x10 \x03(\v2\x0e.loom.v1.ErrorR\x06damage\x12*\n" +
+	"\x06tables\x18\x11 \x01(\v2\x12.loom.v1.TablesLagR\x06tables\"V\n" +
+	"\tTablesLag\x12\x18\n" +
+	"\abatches\x18\x01 \x01(\x04R\abatches\x12/\n" +
+	"\x05since\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05since\"\xc3\x02\n" +
 	"\vProjectDisk\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1c\n" +
 	"\tworktrees\x18\x02 \x01(\rR\tworktrees\x12%\n" +
@@ -4096,7 +4165,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -4122,162 +4191,165 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Transition)(nil),            // 21: loom.v1.Transition
 	(*HostRequest)(nil),           // 22: loom.v1.HostRequest
 	(*HostReply)(nil),             // 23: loom.v1.HostReply
-	(*ProjectDisk)(nil),           // 24: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 25: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 26: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 27: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 28: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 29: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 30: loom.v1.CostRequest
-	(*CostReply)(nil),             // 31: loom.v1.CostReply
-	(*Cost)(nil),                  // 32: loom.v1.Cost
-	nil,                           // 33: loom.v1.View.StaleEntry
-	nil,                           // 34: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*Definition)(nil),            // 36: loom.v1.Definition
-	(*UpdateBead)(nil),            // 37: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 38: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 39: loom.v1.ReopenBead
-	(*Position)(nil),              // 40: loom.v1.Position
-	(*Error)(nil),                 // 41: loom.v1.Error
-	(*Execution)(nil),             // 42: loom.v1.Execution
-	(Severity)(0),                 // 43: loom.v1.Severity
-	(*Bead)(nil),                  // 44: loom.v1.Bead
-	(*Approval)(nil),              // 45: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 46: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 47: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 48: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 49: loom.v1.Pause
-	(*FileClaim)(nil),             // 50: loom.v1.FileClaim
-	(*Staffing)(nil),              // 51: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 52: loom.v1.ModelBlock
-	(*Permission)(nil),            // 53: loom.v1.Permission
-	(*Toolkit)(nil),               // 54: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 55: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 56: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 57: loom.v1.MemoryOffer
-	(*Cursor)(nil),                // 58: loom.v1.Cursor
-	(*Notice)(nil),                // 59: loom.v1.Notice
-	(*JournalCut)(nil),            // 60: loom.v1.JournalCut
-	(*Identity)(nil),              // 61: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 62: google.protobuf.Duration
-	(DecisionType)(0),             // 63: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 64: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 65: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 66: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 67: loom.v1.Narrative
-	(*Pulse)(nil),                 // 68: loom.v1.Pulse
-	(*Ballot)(nil),                // 69: loom.v1.Ballot
-	(*AddDecision)(nil),           // 70: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 71: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 72: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 73: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 74: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 75: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 76: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 77: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 78: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 79: loom.v1.ForgetMemory
+	(*TablesLag)(nil),             // 24: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 25: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 26: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 27: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 28: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 29: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 30: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 31: loom.v1.CostRequest
+	(*CostReply)(nil),             // 32: loom.v1.CostReply
+	(*Cost)(nil),                  // 33: loom.v1.Cost
+	nil,                           // 34: loom.v1.View.StaleEntry
+	nil,                           // 35: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*Definition)(nil),            // 37: loom.v1.Definition
+	(*UpdateBead)(nil),            // 38: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 39: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 40: loom.v1.ReopenBead
+	(*Position)(nil),              // 41: loom.v1.Position
+	(*Error)(nil),                 // 42: loom.v1.Error
+	(*Execution)(nil),             // 43: loom.v1.Execution
+	(Severity)(0),                 // 44: loom.v1.Severity
+	(*Bead)(nil),                  // 45: loom.v1.Bead
+	(*Approval)(nil),              // 46: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 47: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 48: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 49: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 50: loom.v1.Pause
+	(*FileClaim)(nil),             // 51: loom.v1.FileClaim
+	(*Staffing)(nil),              // 52: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 53: loom.v1.ModelBlock
+	(*Permission)(nil),            // 54: loom.v1.Permission
+	(*Toolkit)(nil),               // 55: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 56: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 57: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 58: loom.v1.MemoryOffer
+	(*Cursor)(nil),                // 59: loom.v1.Cursor
+	(*Notice)(nil),                // 60: loom.v1.Notice
+	(*JournalCut)(nil),            // 61: loom.v1.JournalCut
+	(*Identity)(nil),              // 62: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 63: google.protobuf.Duration
+	(DecisionType)(0),             // 64: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 65: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 66: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 67: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 68: loom.v1.Narrative
+	(*Pulse)(nil),                 // 69: loom.v1.Pulse
+	(*Ballot)(nil),                // 70: loom.v1.Ballot
+	(*AddDecision)(nil),           // 71: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 72: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 73: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 74: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 75: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 76: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 77: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 78: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 79: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 80: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	35, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	36, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	37, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	38, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	39, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	40, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	35, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	40, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	35, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	41, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	42, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	36, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	35, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	40, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	35, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	41, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	36, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	37, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	38, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	39, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	40, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	41, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	36, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	41, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	36, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	42, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	43, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	37, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	36, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	41, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	36, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	36, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	42, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	35, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	36, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	13, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	13, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	14, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	15, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	12, // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	43, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	44, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	13, // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	41, // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	44, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	42, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	45, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	46, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	47, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	48, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	36, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	42, // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	45, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	43, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	46, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	47, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	48, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	49, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	37, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,  // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	49, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	50, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	51, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	33, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	52, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	53, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	54, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	55, // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	56, // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	57, // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	58, // 45: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	35, // 46: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	41, // 47: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	59, // 48: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	58, // 49: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	60, // 50: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	41, // 51: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	50, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	51, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	52, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	34, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	53, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	54, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	55, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	56, // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	57, // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	58, // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	59, // 45: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	36, // 46: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	42, // 47: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	60, // 48: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	59, // 49: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	61, // 50: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	42, // 51: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
 	21, // 52: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	35, // 53: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	61, // 54: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	41, // 55: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	25, // 56: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	35, // 57: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	24, // 58: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	52, // 59: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	62, // 60: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	41, // 61: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	35, // 62: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,  // 63: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	63, // 64: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	64, // 65: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	65, // 66: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	35, // 67: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	41, // 68: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	46, // 69: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	66, // 70: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	67, // 71: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	68, // 72: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	69, // 73: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	34, // 74: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	70, // 75: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	71, // 76: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	72, // 77: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	73, // 78: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	74, // 79: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	75, // 80: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	76, // 81: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	77, // 82: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	78, // 83: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	79, // 84: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	1,  // 85: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	35, // 86: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 87: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	41, // 88: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	32, // 89: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	32, // 90: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	35, // 91: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 92: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	93, // [93:93] is the sub-list for method output_type
-	93, // [93:93] is the sub-list for method input_type
-	93, // [93:93] is the sub-list for extension type_name
-	93, // [93:93] is the sub-list for extension extendee
-	0,  // [0:93] is the sub-list for field type_name
+	36, // 53: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	62, // 54: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	42, // 55: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	26, // 56: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	36, // 57: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	25, // 58: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	53, // 59: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	63, // 60: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	42, // 61: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	24, // 62: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	63, // 63: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	36, // 64: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,  // 65: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	64, // 66: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	65, // 67: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	66, // 68: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	36, // 69: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	42, // 70: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	47, // 71: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	67, // 72: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	68, // 73: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	69, // 74: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	70, // 75: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	35, // 76: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	71, // 77: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	72, // 78: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	73, // 79: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	74, // 80: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	75, // 81: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	76, // 82: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	77, // 83: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	78, // 84: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	79, // 85: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	80, // 86: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	1,  // 87: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	36, // 88: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	36, // 89: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	42, // 90: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	33, // 91: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	33, // 92: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	36, // 93: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13, // 94: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4306,8 +4378,8 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[24].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[26].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[25].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -4316,19 +4388,19 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[28].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
