@@ -75,6 +75,12 @@ func (p *Projects) Ready(ctx context.Context) error {
 	return nil
 }
 
+// Damaged has a partition of this host answer everything with err, which is of
+// status [fault.Integrity], and write nothing, until the host starts anew.
+func (p *Projects) Damaged(partition int, err error) {
+	p.sys.sys.Root.Send(p.partitions[partition], &damaged{err})
+}
+
 // tryFor is how long one try of a command may take before it is sent again.
 // Mail can be lost when a partition recovers; commands may be repeated.
 const tryFor = 3 * time.Second

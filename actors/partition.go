@@ -126,6 +126,7 @@ type partition struct {
 	shut        func() // ends that other hosts reach it
 	failures    int
 	why         error // what the recovery under way is for
+	damaged     error // of the journal: nothing is served any more
 	out         *outbox
 	keeper      *actor.PID
 	projects    map[string]*actor.PID
@@ -185,7 +186,7 @@ func (p *partition) Receive(c actor.Context) {
 	case *recovered:
 		p.recovered(c, m)
 	case *again:
-		if m.incarnation == p.incarnation && !p.stopping {
+		if m.incarnation == p.incarnation && !p.stopping && p.damaged == nil {
 			p.recover(c)
 		}
 	case *request:
@@ -208,6 +209,8 @@ func (p *partition) Receive(c actor.Context) {
 		p.tellMembers(c)
 	case *handOver:
 		p.giveUp(c)
+	case *damaged:
+		p.refuse(c, m.err)
 	case *actor.Terminated:
 		p.fail(c, m.Who, fmt.Errorf("actor %s stopped", m.Who.Id))
 	case *sweep:
@@ -276,6 +279,10 @@ func (p *partition) recovered(c actor.Context, m *recovered) {
 	p.tenure = m.tenure
 	if p.stopping { // mail still comes while children stop, and new ones would never
 		p.handOver(func() {})
+		return
+	}
+	if p.damaged != nil {
+		p.refuse(c, p.damaged)
 		return
 	}
 	if m.err != nil {

@@ -17,6 +17,18 @@ func (p *partition) fail(c actor.Context, who *actor.PID, err error) {
 	}
 }
 
+// damaged says that what the journal is stored in is damaged.
+type damaged struct{ err error }
+
+// refuse ends that the partition is served, until the host starts anew: what is
+// asked of it is answered with the damage, and nothing is written.
+func (p *partition) refuse(c actor.Context, err error) {
+	p.damaged = err
+	p.drop(c, p.keeper, err)
+	p.why = err
+	p.tellReady(err)
+}
+
 // condemn sets aside a command that made its project fail, and reports whether it can
 // come again all the same. It may be called from anywhere.
 func (p *partition) condemn(cmd *loomv1.Command, err error) (again bool) {

@@ -38,6 +38,9 @@ func hostText(w io.Writer, h *loomv1.HostReply) {
 	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, stamp(h.StartedAt))
 	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\ntables %s\n\n", dash(h.Model), h.Ceo, dash(strings.Join(h.Projects, ", ")), sandboxText(h), tablesText(h.Tables))
 	clocksText(w, h)
+	for _, e := range h.Damage {
+		fmt.Fprintf(w, "DAMAGED: %s [%s]\n  %s\n", printable(e.Message), e.Code, printable(e.Hint))
+	}
 	blocksText(w, h.Blocks)
 	roleTable(w, h.Roles)
 	if len(h.Disk) > 0 {

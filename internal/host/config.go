@@ -151,6 +151,10 @@ type Config struct {
 	// built-in rules for those in Projects, and leaves the others as they are.
 	Reporting *project.Reporting
 
+	// CheckEvery is how often what is stored is checked beside the running host.
+	// Zero means an hour.
+	CheckEvery time.Duration
+
 	// Now says what the wall clock says. Nil means [time.Now]; another one is for
 	// tests.
 	Now func() time.Time

@@ -57,6 +57,7 @@ type Host struct {
 	disk       disk
 	worked     *agent.Worker // who does the work here; nil where Config.Worker does
 	clocks     *clocks
+	stored     *stored
 	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
 	projection *projection.DB
@@ -101,7 +102,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	}
 	secrets := redact.Of(c.Secrets)
 	h := &Host{
-		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(), clocks: newClocks(c.Now),
+		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(), clocks: newClocks(c.Now), stored: newStored(),
 		config: c, secrets: secrets, log: c.log(secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -109,7 +110,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
-		h.watchClocks, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -182,7 +183,7 @@ func (h *Host) openStores(ctx context.Context) error {
 		h.keeping.streams = append(h.keeping.streams, log)
 		relay := journal.NewRelay(headmark.Watch(log, h.heads), !h.broker.Clustered() && h.config.External == nil)
 		h.relays = append(h.relays, relay)
-		h.logs = append(h.logs, &timedLog{Log: relay, meters: h.meters})
+		h.logs = append(h.logs, &timedLog{Log: relay, meters: h.meters, doubt: h.stored.doubt})
 	}
 	h.history = history{logs: h.logs, partition: h.partition, cut: h.cutOf}
 	if h.keeping.snapshots, err = natsjournal.NewSnapshots(ctx, h.broker.Core()); err != nil {

@@ -94,6 +94,9 @@ func (s *services) Ready(ctx context.Context) []web.Part {
 		return p
 	}
 	parts := []web.Part{part("partitions", s.h.projects.Ready(ctx))}
+	for _, damage := range s.h.Damage() {
+		parts = append(parts, part("stored", damage))
+	}
 	for i, log := range s.h.logs {
 		parts = append(parts, part(fmt.Sprintf("journal %02d", i), log.(*timedLog).failed(ctx)),
 			part(fmt.Sprintf("projection %02d", i), s.h.projection.Failed(i)))
@@ -151,6 +154,7 @@ func (w *wakes) wake() {
 // whether the last append failed.
 type timedLog struct {
 	journal.Log
+	doubt  func() // is called when a read finds that the journal is not whole
 	meters *web.Meters
 	last   atomic.Uint64
 	lag    lag
@@ -179,6 +183,23 @@ func (l *timedLog) Last(ctx context.Context) (uint64, *loomv1.Batch, error) {
 		l.last.Store(max(l.last.Load(), sequence))
 	}
 	return sequence, b, err
+}
+
+// Read implements journal.Log.
+func (l *timedLog) Read(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
+	return l.doubted(l.Log.Read(ctx, from, fn))
+}
+
+// Follow implements journal.Log.
+func (l *timedLog) Follow(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
+	return l.doubted(l.Log.Follow(ctx, from, fn))
+}
+
+func (l *timedLog) doubted(err error) error {
+	if fault.Code(err) == "journal/chain" {
+		l.doubt()
+	}
+	return err
 }
 
 // failed says why the journal does not take appends: the last one failed, or

@@ -196,7 +196,7 @@ func (h *Host) serveHost(ctx context.Context, _ call) proto.Message {
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter), Blocks: h.blocks(ctx), Tables: h.tablesLag(),
-		ClocksApart: h.clocksApart(),
+		ClocksApart: h.clocksApart(), Damage: h.damageTold(),
 	}
 }
 

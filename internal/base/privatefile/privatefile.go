@@ -1,14 +1,18 @@
 // Package privatefile keeps a small list in a file of a data directory that its
-// owner alone may read: JSON, mode 0600, one entry of the list after another.
+// owner alone may read: JSON, mode 0600, one entry of the list after another,
+// and a line with the checksum of all of it.
 //
 // It promises that a change is whole or not there at all, that two processes
-// change the file one after the other, and that a file which others may read or
-// write is refused and never believed. It knows nothing of what the list means.
+// change the file one after the other, that a flipped bit is found, and that a
+// file which others may read or write is refused and never believed. It knows nothing of what the list means.
 package privatefile
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,11 +66,34 @@ func (l List[T]) Load() ([]T, Mark, error) {
 	if err != nil {
 		return nil, Mark{}, l.broken("cannot be read").Because(err)
 	}
+	if data, err = whole(data); err != nil {
+		return nil, Mark{}, l.broken("is damaged").Because(err)
+	}
 	var all []T
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, Mark{}, l.broken("is damaged").Because(err)
 	}
 	return all, m, nil
+}
+
+// sumLine begins the line with the checksum, which is the last.
+const sumLine = "sum "
+
+// sumOf returns that line for what stands before it.
+func sumOf(data []byte) string { return fmt.Sprintf("%s%x\n", sumLine, sha256.Sum256(data)) }
+
+// whole returns what stands before the checksum. A file that was edited by hand
+// has none, and is a list alone.
+func whole(data []byte) ([]byte, error) {
+	at := bytes.LastIndexByte(bytes.TrimSuffix(data, []byte("\n")), '\n') + 1
+	list, sum := data[:at], string(data[at:])
+	switch {
+	case sum == sumOf(list):
+		return list, nil
+	case bytes.HasSuffix(bytes.TrimSpace(data), []byte("]")):
+		return data, nil
+	}
+	return nil, errors.New("its checksum is wrong; who edits it by hand removes the last line")
 }
 
 // Change replaces the list by what f makes of it. It blocks while another
@@ -96,7 +123,8 @@ func (l List[T]) store(all []T) error {
 	if err != nil {
 		return l.broken("cannot be written").Because(err)
 	}
-	if err := Replace(l.path(), append(data, '\n')); err != nil {
+	data = append(data, '\n')
+	if err := Replace(l.path(), append(data, sumOf(data)...)); err != nil {
 		return l.broken("cannot be written").Because(err)
 	}
 	return nil

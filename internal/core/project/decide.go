@@ -296,8 +296,15 @@ func (d *decision) run(x *loomv1.Execution) workflow.Run {
 	}
 }
 
+// nextBead returns the id of the next bead. After a restore it carries the epoch:
+// beads that were filed since the backup had the same numbers, and commits in git
+// have their names.
 func (d *decision) nextBead() string {
-	return fmt.Sprintf("%s-%d", d.s.cfg.ID, d.s.p.BeadCount+1)
+	id := fmt.Sprintf("%s-%d", d.s.cfg.ID, d.s.p.BeadCount+1)
+	if d.s.cfg.Epoch > 1 {
+		id += fmt.Sprintf("e%d", d.s.cfg.Epoch)
+	}
+	return id
 }
 
 func (d *decision) repository() string { return d.s.p.GetConfig().GetRepository() }

@@ -196,9 +196,9 @@ func (e begun) compare(f begun) int {
 	return cmp.Or(e.at.Compare(f.at), byNumber(bead, other), cmp.Compare(n, m), strings.Compare(e.id, f.id))
 }
 
-// ordinal returns the number in "PROJECT-N", 0 without one.
+// ordinal returns the number in "PROJECT-N" or "PROJECT-NeEPOCH", 0 without one.
 func ordinal(id string) int {
-	n, _ := strconv.Atoi(id[strings.LastIndexByte(id, '-')+1:])
+	n, _ := beadNumber(id[strings.LastIndexByte(id, '-')+1:])
 	return n
 }
 

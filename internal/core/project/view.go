@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -172,9 +173,22 @@ func Word(e interface{ String() string }) string {
 func Of(id string) string {
 	parts := strings.Split(id, "-")
 	for i := len(parts) - 1; i > 0; i-- {
-		if p := parts[i]; p != "" && strings.Trim(p, "0123456789") == "" {
+		if _, ok := beadNumber(parts[i]); ok {
 			return strings.Join(parts[:i], "-")
 		}
 	}
 	return ""
+}
+
+// beadNumber reads the part of an id that says which bead of its project it is of:
+// 85, or 85e2 for one that was filed in epoch 2.
+func beadNumber(part string) (number int, ok bool) {
+	digits, epoch, restored := strings.Cut(part, "e")
+	if restored {
+		if _, err := strconv.ParseUint(epoch, 10, 64); err != nil {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 62)
+	return int(n), err == nil
 }
