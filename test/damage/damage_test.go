@@ -44,6 +44,7 @@ type world struct {
 	old    string                  // as the first one did
 	heads  map[string]journal.Head // of the sound one, by stream
 	beads  []string
+	events int      // that the second host could read
 	files  []string // all of the sound one that are worth to be damaged
 }
 
@@ -102,6 +103,9 @@ func (w *world) work(t *testing.T, goal, to string) {
 		t.Fatalf("bead %s did not end: %v", answer.Bead, err)
 	}
 	w.beads = beads(ctx, t, c)
+	if w.events, err = events(ctx, c); err != nil || w.events == 0 {
+		t.Fatalf("%d events, %v", w.events, err)
+	}
 	c.Close()
 	h.Stop(context.WithoutCancel(ctx))
 	copyTree(t, w.config.Data, to)
