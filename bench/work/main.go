@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/loomrun/loom/internal/base/softmemory"
 )
 
 // options are the flags that every peer's worker takes, and where to live.
@@ -61,6 +63,7 @@ func measure(args []string) error {
 }
 
 func run(ctx context.Context, o options) error {
+	softmemory.Keep() // as "loom up" does
 	clock := newClock()
 	h, err := startHost(ctx, o, clock)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/model/recording"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/softmemory"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host"
@@ -263,6 +264,7 @@ func cutBranch(s string) (path, branch string) {
 // runHost runs a host until ctx ends, and the one that follows it when the disk
 // was full.
 func (a *app) runHost(ctx context.Context, c host.Config) error {
+	softmemory.Keep()
 	began := false
 	err := host.Run(ctx, c, func(h *host.Host, again bool) {
 		began = true

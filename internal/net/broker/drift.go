@@ -124,6 +124,9 @@ func (b *Broker) compare(ctx context.Context, s stream, have jetstream.StreamCon
 	if strings.HasPrefix(s.config.Name, natsjournal.StreamPrefix) && have.DenyPurge {
 		s.config.DenyPurge = true // of an earlier release: a server never takes that back
 	}
+	if strings.HasPrefix(s.config.Name, natsjournal.StreamPrefix) {
+		s.config.Compression = have.Compression // it is chosen when the journal is made
+	}
 	fields := differences(s.config, have)
 	switch {
 	case len(fields) == 0:

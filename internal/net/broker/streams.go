@@ -105,6 +105,9 @@ func journalOf(partition int, bytes int64) jetstream.StreamConfig {
 	// The beginning of a journal may be purged once it is in an archive. Only
 	// hosts may ask for it, as for everything in their account.
 	c.MaxMsgSize, c.DenyPurge = 1<<20+headers, false
+	// The server compresses a block when it is full, after all that is in it was
+	// acknowledged.
+	c.Compression = jetstream.S2Compression
 	return c
 }
 

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/klauspost/compress/s2"
 
 	"github.com/loomrun/loom/internal/base/fault"
 )
@@ -98,6 +101,7 @@ func (s *Stream) Tail(fn func(Record) error) (Scan, error) {
 
 func (s *Stream) scan(blocks []uint32, fn func(Record) error) (Scan, error) {
 	found := Scan{stream: s.name, Deleted: map[uint64]bool{}}
+	unpacker := s2.NewReader(nil)
 	for i, number := range blocks {
 		data, err := os.ReadFile(s.block(number))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +110,7 @@ func (s *Stream) scan(blocks []uint32, fn func(Record) error) (Scan, error) {
 		if err != nil {
 			return found, damaged(s.name, "block %d cannot be read", number).Because(err)
 		}
-		b := block{number: number, data: data, digest: digestOf(fmt.Sprintf("%s-%d", s.name, number)), found: &found}
+		b := block{number: number, data: data, unpacker: unpacker, digest: digestOf(fmt.Sprintf("%s-%d", s.name, number)), found: &found}
 		if err := b.read(fn); err != nil {
 			return found, err
 		}
@@ -134,26 +138,69 @@ type block struct {
 	number uint32
 	data   []byte
 	digest hash.Hash // of its records, to be reset
-	found  *Scan
+	// unpacker reads compressed blocks, to be reset.
+	unpacker *s2.Reader
+	found    *Scan
 }
 
 // read passes the block's records on.
 func (b *block) read(fn func(Record) error) error {
-	if bytes.HasPrefix(b.data, []byte("cmp")) {
-		b.damage(0, false, "it is compressed")
-		return nil
-	}
+	cut := b.unpack()
 	for at := 0; at < len(b.data); {
 		raw, reason, torn := b.record(at)
-		if reason != "" {
+		if reason != "" && cut == nil {
 			b.damage(at, torn, reason)
 			return nil
+		}
+		if reason != "" {
+			break // it ends there because the rest cannot be unpacked
 		}
 		if err := b.pass(raw, fn); err != nil {
 			return err
 		}
 		at += len(raw)
 	}
+	if cut != nil {
+		b.damage(0, false, "what is compressed cannot be read behind it: "+cut.Error())
+	}
+	return nil
+}
+
+// packed begins a block that the server has compressed with S2, as it does when
+// a block is full: the size it had follows, the records but for the checksum of
+// the last one, and that.
+var packed = []byte("cmp\x01")
+
+// unpack puts the records of a compressed block in the place of what is stored.
+// With an error they are those before the place that is damaged.
+func (b *block) unpack() error {
+	if !bytes.HasPrefix(b.data, packed) {
+		return nil
+	}
+	stored := b.data[len(packed):]
+	size, n := binary.Uvarint(stored)
+	if n <= 0 || len(stored) < n+sumBytes || size > mostBytes {
+		b.data = nil
+		return errors.New("its head makes no sense")
+	}
+	body, sum := stored[n:len(stored)-sumBytes], stored[len(stored)-sumBytes:]
+	if size < sumBytes {
+		b.data = nil
+		return errors.New("its head makes no sense")
+	}
+	b.unpacker.Reset(bytes.NewReader(body))
+	records := make([]byte, size)
+	got, err := io.ReadFull(b.unpacker, records[:size-sumBytes])
+	if err != nil {
+		b.data = records[:got]
+		return err
+	}
+	if more, err := b.unpacker.Read(records[size-sumBytes:]); more > 0 || !errors.Is(err, io.EOF) {
+		b.data = records[:got]
+		return errors.Join(errors.New("it has more than there was"), err)
+	}
+	copy(records[size-sumBytes:], sum)
+	b.data = records
 	return nil
 }
 

@@ -6,8 +6,8 @@
 // before a server does. The package promises that each record it passes on has
 // the checksum that the server gave it, and that every place where that is not
 // so is named. It never writes, takes no lock, and may read beside a server.
-// It knows the layout that nats-server 2.10 to 2.15 keeps on disk, unencrypted
-// and uncompressed, which is how Loom makes its streams.
+// It knows the layout that nats-server 2.10 to 2.15 keeps on disk, unencrypted,
+// and uncompressed or with S2, which is how Loom makes its streams.
 package streamfile
 
 import (
@@ -76,7 +76,7 @@ func describe(dir, name string, meta []byte) error {
 		return damaged(name, "its description is not JSON").Because(err)
 	case about.Name != name:
 		return damaged(name, "its description is that of %q", about.Name)
-	case about.Compression != "" && about.Compression != "none":
+	case about.Compression != "" && about.Compression != "none" && about.Compression != "s2":
 		return damaged(name, "it is compressed with %q, which cannot be read here", about.Compression)
 	}
 	return nil

@@ -45,8 +45,14 @@ func server(t *testing.T, stream string, f func(js jetstream.JetStream)) string 
 // filled returns the directory of a stream of several blocks.
 func filled(t *testing.T, messages int) string {
 	t.Helper()
+	return filledBy(t, messages, jetstream.NoCompression)
+}
+
+// filledBy is filled of a stream whose full blocks the server compresses.
+func filledBy(t *testing.T, messages int, compression jetstream.StoreCompression) string {
+	t.Helper()
 	return server(t, "SOME", func(js jetstream.JetStream) {
-		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SOME", Subjects: []string{"some.>"}, MaxBytes: 120_000})
+		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SOME", Subjects: []string{"some.>"}, MaxBytes: 120_000, Compression: compression})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,12 +74,41 @@ func message(i int) *nats.Msg {
 
 // TestP3_WhatTheServerWroteIsRead compares every record with what was
 // published, over several blocks.
-func TestP3_WhatTheServerWroteIsRead(t *testing.T) {
-	s, err := streamfile.Open(filled(t, 150))
+func TestP3_WhatTheServerWroteIsRead(t *testing.T) { readsBack(t, filled(t, 150)) }
+
+// TestP3_WhatTheServerCompressedIsRead does so where full blocks are compressed.
+func TestP3_WhatTheServerCompressedIsRead(t *testing.T) {
+	dir := filledBy(t, 150, jetstream.S2Compression)
+	if n := compressed(t, dir); n < 2 {
+		t.Fatalf("%d blocks are compressed, want several", n)
+	}
+	readsBack(t, dir)
+}
+
+// compressed counts the blocks that the server has compressed.
+func compressed(t *testing.T, dir string) (n int) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "msgs", "*.blk"))
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(data, []byte("cmp")) {
+			n++
+		}
+	}
+	return n
+}
+
+// readsBack compares a stream of 150 messages with what was published.
+func readsBack(t *testing.T, dir string) {
+	t.Helper()
+	s, err := streamfile.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if blocks, err := s.Blocks(); err != nil || len(blocks) < 2 || s.Bytes() < 60_000 {
+	if blocks, err := s.Blocks(); err != nil || len(blocks) < 2 || s.Bytes() < 5_000 {
 		t.Fatalf("blocks %v of %d bytes, %v; want several", blocks, s.Bytes(), err)
 	}
 	next := 1
@@ -97,7 +132,13 @@ func TestP3_WhatTheServerWroteIsRead(t *testing.T) {
 // block; each is named with the last sequence before it, or is in the length
 // of the newest record, where it looks like a write that was cut off.
 func TestP3_EveryFlippedBitOfABlockIsNamed(t *testing.T) {
-	dir := filled(t, 150)
+	for name, compression := range map[string]jetstream.StoreCompression{"plain": jetstream.NoCompression, "compressed": jetstream.S2Compression} {
+		t.Run(name, func(t *testing.T) { everyFlippedBit(t, filledBy(t, 150, compression)) })
+	}
+}
+
+func everyFlippedBit(t *testing.T, dir string) {
+	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "msgs", "*.blk"))
 	for _, name := range files {
 		sound, err := os.ReadFile(name)
